@@ -1,4 +1,4 @@
-"""Something made of arrays in one file of the data directory, read again whenever some process has replaced it."""
+"""A file of arrays in the data directory, read again whenever a process has replaced it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Loaded(Generic[T]):
-    """The value that was read, and the state of its file (inode, modification time in ns)."""
+    """The loaded value, and the state of its file (inode, modification time in ns)."""
 
     state: tuple[int, int]
     content: T | None
@@ -30,7 +30,7 @@ class ArrayFile(Generic[T]):
         self._loaded: _Loaded[T] | None = None
 
     async def load(self) -> T | None:
-        """None while nothing was saved, and for a damaged file."""
+        """Return the content; None if nothing was saved or the file is damaged."""
         try:
             status = self._path.stat()
         except FileNotFoundError:

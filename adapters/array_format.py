@@ -1,4 +1,4 @@
-"""Something made of arrays as bytes: numpy's archive, which holds no code, and a digest that tells damage."""
+"""Serialization of arrays: numpy's archive format, which contains no code, with a digest that detects damage."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import structlog
 
 T = TypeVar("T")
 
-Arrays = Mapping[str, Any]  # of numpy arrays by name
+Arrays = Mapping[str, Any]  # numpy arrays by name
 
-# Stands after the archive, where readers of archives look for nothing.
+# Appended to the archive, where readers of archives ignore it.
 _SEAL = b"plumbline sha256"
 _SIZE = len(_SEAL) + hashlib.sha256().digest_size
-# The digest is right, so somebody else wrote it, or another version: numpy raises any of these for what it does not know.
+# With a valid digest, another version wrote the file: numpy raises any of these for unknown content.
 _UNREADABLE = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError),
     *(TypeError, ValueError, struct.error, zipfile.BadZipFile, zlib.error),
@@ -32,9 +32,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class ArrayFormat(Generic[T]):
-    """How a `T` is written as arrays. `unpack` returns None for another format, or raises ValueError or KeyError.
+    """The conversion between a `T` and arrays. `unpack` returns None for another format, or raises ValueError or
+    KeyError.
 
-    `name` says in the log what it is.
+    `name` describes the content in the log.
     """
 
     pack: Callable[[T], Arrays]
@@ -42,14 +43,14 @@ class ArrayFormat(Generic[T]):
     name: str = "model"
 
     def write(self, content: T, file: IO[bytes]) -> None:
-        """Raises OSError."""
+        """Write the content. Raises OSError."""
         archive = io.BytesIO()
         np.savez(archive, **self.pack(content))
         file.write(archive.getbuffer())
         file.write(_SEAL + hashlib.sha256(archive.getbuffer()).digest())
 
     def read(self, file: IO[bytes]) -> T | None:
-        """Return None for what is damaged or of another format, and say so in the log: it is learned anew in time."""
+        """Return the content; None if it is damaged or in another format, which is logged. It will be learned again."""
         written = file.read()
         archive, seal = memoryview(written)[:-_SIZE], written[-_SIZE:]
         if seal != _SEAL + hashlib.sha256(archive).digest():

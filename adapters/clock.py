@@ -1,4 +1,4 @@
-"""The time of this machine."""
+"""The clock of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reliability diagrams: what was said against what came true, as PNG for the chats and as SVG for the local page."""
+"""Reliability diagrams of probabilities against outcomes, as PNG for the chats and as SVG for the local page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SAID, CAME_TRUE = "said", "came true"
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TICK_LABELS = [f"{100 * tick:.0f} %" for tick in TICKS]
 BIN = 1 / BINS
-HISTOGRAM = 0.16  # height of the tallest bar of counts, as a share of the plot
+HISTOGRAM = 0.16  # height of the tallest bar as a share of the plot
 
 PNG_SCALE = 2.0  # pixels for each of the SVG's
 COLORS = 64  # of a PNG
@@ -23,7 +23,7 @@ SVG_SIDE, SVG_LEFT, SVG_TOP, SVG_RIGHT, SVG_BOTTOM = 320, 60, 56, 28, 44  # pixe
 
 
 def summary(probabilities: FloatArray, correct: FloatArray) -> str:
-    """The line under the title: on how much it rests, and how much of the error chance alone would make."""
+    """Return the subtitle: the number of predictions, and the error that chance explains."""
     outcomes = f"{len(correct)} outcome{'' if len(correct) == 1 else 's'}"
     error, floor = 100 * ece(probabilities, correct), 100 * ece_floor(probabilities)
     return f"{outcomes} · off by {error:.1f} %, by chance alone {floor:.1f} %"
@@ -86,7 +86,7 @@ class _Drawing:
 
 
 def reliability_svg(title: str, probabilities: FloatArray, correct: FloatArray) -> str:
-    """The same as an `svg` element to put into a page: it takes the page's text colour and font, and needs no style."""
+    """Return the diagram as an inline `svg` element that inherits the page's text colour and font."""
     found = reliability(probabilities, correct)
     sentence = summary(probabilities, correct)
     width, height = SVG_LEFT + SVG_SIDE + SVG_RIGHT, SVG_TOP + SVG_SIDE + SVG_BOTTOM
@@ -115,7 +115,7 @@ def _grid_line(tick: float, label: str) -> str:
 
 
 def _bin(upper: float, said: float, came_true: float, low: float, high: float, bar: float, count: float) -> str:
-    """The share that came true with its 95 % interval, over a bar of how many there were."""
+    """Return the accuracy of a bin with its 95 % interval, over a bar for its number of predictions."""
     middle, width = upper - BIN / 2, 0.8 * BIN * SVG_SIDE
     return (
         f"<g><title>said {100 * said:.0f} %, came true {100 * came_true:.0f} % of {count:.0f}</title>"

@@ -1,4 +1,4 @@
-"""A sentence-transformers model as Embedder (extra `embeddings`), in ONNX where its folder holds such a file."""
+"""A sentence-transformers model as an Embedder (extra `embeddings`), with ONNX if its folder contains such a file."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 
 from core.model.errors import ConfigurationError, ModelUnavailable
 
-BATCH = 32  # texts embedded at once
+BATCH = 32  # texts per batch
 
 
 class SentenceTransformerEmbedder:
     """A model by its name on the hub, or in a folder. It runs in a thread: a query takes 1 to 10 ms on a CPU.
 
-    Raises ModelUnavailable when the model fails, most likely for want of memory.
+    Raises ModelUnavailable if the model fails, mostly for lack of memory.
     """
 
     def __init__(self, model: str) -> None:
         """Load the model. Raises ConfigurationError if the extra is missing or the model cannot be loaded.
 
-        Of the ONNX files in the folder `onnx` of a model's folder, one quantised to 8 bits is preferred.
+        Of the ONNX files in the `onnx` folder of a model, an 8-bit quantised one is preferred.
         """
         try:
-            # Optional and slow to import: only who configures it pays.
+            # Optional and slow to import, so only imported if configured.
             sentence_transformers: Any = import_module("sentence_transformers")
         except ImportError as error:
             raise ConfigurationError(
@@ -55,12 +55,12 @@ class SentenceTransformerEmbedder:
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:
         try:
             vectors = self._model.encode(texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
-        except Exception as error:  # torch, onnxruntime and tokenizers each have their own
+        except Exception as error:  # torch, onnxruntime and tokenizers have different errors
             raise ModelUnavailable(f"The embedding model {self.name} failed: {error}") from error
         return np.asarray(vectors, np.float32)
 
 
 def _onnx_file(folder: Path) -> str:
-    """Its name within the folder; empty if there is none."""
+    """Return the file's name within the folder; empty if there is none."""
     found = sorted(folder.glob("onnx/*.onnx"), key=lambda file: ("int8" not in file.name, file.name))
     return f"onnx/{found[0].name}" if found else ""

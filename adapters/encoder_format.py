@@ -1,4 +1,4 @@
-"""The encoder as bytes."""
+"""Serialization of the encoder."""
 
 from __future__ import annotations
 

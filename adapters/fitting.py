@@ -1,4 +1,4 @@
-"""Learns in a process of its own, so that neither the bot's memory nor its answers feel it."""
+"""Model fitting in a separate process, which does not affect the bot's memory and response times."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 async def fit_owners_apart(
     incidents: Sequence[PastIncident], embeddings: Embeddings | None = None
 ) -> OwnerModel | None:
-    """`OwnerModel.fitted` in a fresh process. Raises PlumblineError if that is killed."""
+    """Run `OwnerModel.fitted` in a new process. Raises PlumblineError if the process is killed."""
     try:
         return await apart(OwnerModel.fitted, incidents, embeddings)
     except BrokenProcessPool as error:
@@ -36,9 +36,9 @@ async def fit_owners_apart(
 
 
 async def apart(function: Callable[..., T], *arguments: object) -> T:
-    """Return the result of `function`, computed on one core of a fresh process.
+    """Return the result of `function`, computed on one core of a new process.
 
-    Raises BrokenProcessPool if that process is killed.
+    Raises BrokenProcessPool if the process is killed.
     """
     spawn = get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=spawn, initializer=_end_with_parent) as process:
@@ -46,7 +46,7 @@ async def apart(function: Callable[..., T], *arguments: object) -> T:
 
 
 def _end_with_parent() -> None:
-    """A bot that is killed takes this process along, which would wait for ever for something to do."""
+    """Exit when the parent process dies, instead of waiting for work forever."""
     parent = parent_process()
     if parent is not None:
         Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
@@ -58,8 +58,11 @@ def _exit_after(sentinel: int) -> None:
 
 
 def _on_one_core(function: Callable[..., T], arguments: tuple[object, ...]) -> T:
-    """The other cores are for those who wait, and on a busy machine more threads only wait for each other."""
-    # For what the function loads, as the limit is of what is there; written for libraries, not read as a setting.
+    """Run the function on one core.
+
+    The other cores are kept free, and on a busy machine more threads only wait for each other.
+    """
+    # For libraries that the function loads later; the limit applies to loaded ones only. Not read as a setting.
     os.environ["OMP_NUM_THREADS"] = "1"  # noqa: TID251
     with threadpool_limits(1):
         return function(*arguments)

@@ -1,9 +1,9 @@
-"""Runs git and reads what it prints: within bounds of time and size, and without running what a repository asks for.
+"""Execution of Git within limits of time and size, without running programs named by a repository.
 
-A repository's own configuration, hooks and attributes can name programs. Whoever writes into a checkout must not run
-anything here, so every call is made with these settings, which the repository cannot change. What a setting cannot switch
-off, because its name holds one of the repository's choosing, is kept from being used: nothing is checked out, no text
-conversion or external diff is asked for, no pager is started, and no transport is allowed but the one that is asked for.
+A repository's configuration, hooks and attributes can name programs. A person who can write into a checkout must not
+run anything here, so every call uses these settings, which the repository cannot override. Settings whose names contain
+a repository's own words cannot be disabled, so the features are not used: no checkout, no text conversion, no external
+diff, no pager, and no transport but the requested one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core.model.errors import Unavailable
 
-# Of programs that read commits: no signature is checked, no difference is shown by a program of the repository's.
+# For programs that read commits: no signature checks, and no external diffs.
 PLAIN_COMMITS = ("--no-ext-diff", "--no-textconv", "--no-mailmap", "--no-show-signature")
 
 _SETTINGS = {
@@ -29,7 +29,7 @@ _SETTINGS = {
     "core.alternateRefsCommand": "true",
     "core.attributesFile": os.devnull,
     "core.quotePath": "false",
-    "credential.helper": "",  # forgets those that were named before
+    "credential.helper": "",  # clears the helpers named earlier
     "diff.external": "",
     "fetch.recurseSubmodules": "false",
     "gc.auto": "0",
@@ -55,14 +55,14 @@ _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_EDITOR": "false",
-    "GIT_NO_LAZY_FETCH": "1",  # git 2.44 and newer; older ones are held back by the protocols
+    "GIT_NO_LAZY_FETCH": "1",  # Git 2.44 and newer; older versions are restricted by the protocols
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_PAGER": "cat",
     "GIT_PROTOCOL_FROM_USER": "0",
-    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",  # goes before core.sshCommand
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",  # takes precedence over core.sshCommand
     "GIT_TERMINAL_PROMPT": "0",
 }
-# The other end of a file:// URL is a repository that may have been tampered with, too: it fetches nothing from elsewhere.
+# The remote of a file:// URL may be tampered with too, so it may not fetch from elsewhere.
 _UPLOAD_PACK = "env GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1 git upload-pack"
 
 
@@ -76,12 +76,11 @@ async def git_output(
     transport: str = "",
     settings: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return what git prints for these arguments in the repository at `folder`, bare or with files.
+    """Return Git's output for these arguments in the repository at `folder`, bare or not.
 
-    `label` says in an error what was run, for whom. `transport` is the scheme of the URL that git may reach; empty for
-    none. `settings` are passed where no other process can see them, and may hold a secret.
-
-    Raises `failure` if git is not there, takes longer than `seconds`, fails, or prints more than `max_bytes`.
+    `label` describes the call in errors. `transport` is the URL scheme that Git may use; empty for none. `settings` are
+    passed invisibly to other processes, and may contain a secret. Raises `failure` if Git is missing, takes longer than
+    `seconds`, fails, or prints more than `max_bytes`.
     """
     inside = folder / ".git"
     command = [
@@ -124,7 +123,7 @@ async def git_output(
 
 
 def _passed(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings as environment variables that git reads."""
+    """Return the settings as environment variables for Git."""
     variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):
         variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}

@@ -1,4 +1,4 @@
-"""HTML → Markdown that keeps every identifier as it is."""
+"""Conversion of HTML to Markdown that keeps every identifier unchanged."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
     from markdownify import MarkdownConverter
 
-LANGUAGE = "data-language"  # the attribute of a <pre> that names the language of its code
-MAX_DEPTH = 100  # of elements within each other; what is deeper keeps its text alone
-MAX_COLUMNS = 100  # of a table; what reaches over further ones is not repeated
-MAX_REPEATED = 2_000  # cells that are added to a table
-MAX_REPEATED_TEXT = 200  # characters of such a cell; one with more is left empty
+LANGUAGE = "data-language"  # the attribute of a <pre> with the language of its code
+MAX_DEPTH = 100  # depth of nested elements; deeper ones are reduced to their text
+MAX_COLUMNS = 100  # columns of a table; cells are not repeated beyond them
+MAX_REPEATED = 2_000  # cells added to a table
+MAX_REPEATED_TEXT = 200  # characters of such a cell; a longer one is left empty
 LEFT_OUT = ("script", "style", "nav", "head", "title", "template", "noscript", "svg", "s", "del", "strike")
 """What no reader sees, and what is struck out (the last three)."""
 
 _ASCII = bytes(range(0x20, 0x7F))
 _FENCE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
-_BLANKS = re.compile(r"[ \t]{100,}")  # one blank to a reader; markdownify takes quadratic time for them
+_BLANKS = re.compile(r"[ \t]{100,}")  # equal to one space for readers; markdownify takes quadratic time for them
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 
 
 def parsed(html: str) -> BeautifulSoup:
-    """Return the tree of a page or a part of it, in time that grows with its length.
+    """Return the tree of a page or a fragment, in linear time.
 
-    libxml2 reads any text as HTML: what is wrong in it costs no more than what is right.
+    libxml2 parses any text as HTML, and invalid HTML takes no longer.
     """
-    # Loaded with the first page: a bot is sooner ready without.
+    # Imported with the first page, so that the bot starts sooner.
     from bs4 import BeautifulSoup
 
-    whole = html.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # libxml2 takes no half characters
+    whole = html.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # libxml2 rejects lone surrogates
     soup = BeautifulSoup(whole, "lxml")
     waiting: list[tuple[Tag, int]] = [(soup, 0)]
     while waiting:
@@ -47,9 +47,9 @@ def parsed(html: str) -> BeautifulSoup:
 
 
 def declared_encoding(html: bytes) -> str:
-    """Return the encoding that a page says it is in; empty if it says none, or one in which ASCII means something else.
+    """Return the encoding that a page declares; empty if there is none, or if it is not ASCII-compatible.
 
-    In such an encoding, what the page says about its readers would be misread.
+    In such an encoding, the page's statement about its readers would be misread.
     """
     from bs4.dammit import EncodingDetector
 
@@ -62,7 +62,7 @@ def declared_encoding(html: bytes) -> str:
 
 
 def markdown_of(soup: BeautifulSoup | Tag) -> str:
-    """The text of a page or a part of it. The tree is changed."""
+    """Return the Markdown of a page or fragment. The tree is modified."""
     for tag in soup(_is_left_out):
         tag.decompose()
     for table in reversed(soup("table")):  # inner ones first
@@ -78,15 +78,15 @@ def markdown_of(soup: BeautifulSoup | Tag) -> str:
         put_in_place(line_end, "\n")
     try:
         text = _converter().convert(str(soup))
-    except RecursionError:  # tags within tags, deeper than anybody writes
+    except RecursionError:  # nested deeper than any real page
         text = soup.get_text()
     return text.replace("\xa0", " ").strip()
 
 
 def put_in_place(tag: Tag, text: str) -> None:
-    """Make a tag say a text and nothing else.
+    """Replace the content of a tag with a text.
 
-    It stays in the tree: to take it out, its place among the others would be looked for, in quadratic time for many.
+    The tag stays in the tree, because removing many tags takes quadratic time.
     """
     tag.name, tag.attrs = "span", {}
     tag.string = text
@@ -98,7 +98,7 @@ def _converter() -> MarkdownConverter:
 
     class Converter(MarkdownConverter):
         def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-            """Code that holds fences stands between longer ones, or it would end with the first of its own."""
+            """Enclose code that contains fences in longer ones."""
             fence = "`" * max(3, *(len(own) + 1 for own in _FENCE.findall(text)), 0)
             code = text.strip("\n")
             return f"\n\n{fence}{el.get(LANGUAGE) or ''}\n{code}\n{fence}\n\n" if code else ""
@@ -120,10 +120,10 @@ def _is_left_out(tag: Tag) -> bool:
 
 
 def _fill_rows(table: Tag) -> None:
-    """Every cell stands below the one that names it, where Markdown has no cells that reach over several rows.
+    """Repeat cells that span several rows, because Markdown has no row spans.
 
-    Such a cell is repeated in each of them. Where the rows are named by their first cell and the columns by none, an
-    empty header says so: the first row would be taken for one.
+    If the first column has headers and the first row has none, an empty header is added, because Markdown would use the
+    first row as header.
     """
     rows = [row for row in table("tr") if row.find_parent("table") is table]
     if rows and _names_itself(rows[0]):
@@ -154,7 +154,7 @@ def _fill_rows(table: Tag) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Reaching:
-    """A cell that reaches down to a row: its text, and over how many columns."""
+    """A cell that spans into further rows: its text and the number of columns."""
 
     text: str
     last_row: int
@@ -175,7 +175,7 @@ def _width(cell: Tag) -> int:
 
 
 def _span(cell: Tag, attribute: str, most: int) -> int:
-    """How far a cell reaches; 0 is as far as there is anything."""
+    """Return how far a cell spans; 0 means to the end."""
     given = str(cell.get(attribute) or "1")
     return min(int(given[:6]) or most, most) if given.isdecimal() else 1
 
@@ -198,14 +198,14 @@ def _cell(text: str, width: int) -> Tag:
 
 
 def _make_one_text(table: Tag) -> None:
-    """A table within a cell: its rows parted by semicolons, its cells by commas."""
+    """Convert a nested table to text: rows separated by semicolons, cells by commas."""
     rows = ([" ".join(cell.get_text(" ").split()) for cell in _cells(row)] for row in table("tr"))
     table.string = "; ".join(line for row in rows if (line := ", ".join(filter(None, row))))
     table.name = "span"
 
 
 def _make_one_line(cell: Tag) -> None:
-    """A row of a Markdown table is one line: its code is inline, and a stroke in it parts no cells."""
+    """Convert a cell to one line, as Markdown requires: code becomes inline, and bars are escaped."""
     for block in cell("pre"):
         block.name = "code"
         block.string = " ".join(block.get_text().split())

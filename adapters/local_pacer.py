@@ -1,4 +1,4 @@
-"""Turns to write in the channels of a chat, where one process is alone."""
+"""Rate limits of chat channels for a single process."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 from core.model.pace import Lane, Pace, new_lane
 
-MAX_LANES = 1_000  # whose turns are remembered; the one that nobody used for the longest time is forgotten first
+MAX_LANES = 1_000  # lanes remembered; the least recently used one is dropped first
 
 
 class LocalPacer:
     """Implements `core.ports.Pacer` in memory."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """`now` is a clock in seconds."""
+        """Create the limiter. `now` is a clock in seconds."""
         self._now = now
         self._lanes: OrderedDict[str, Lane] = OrderedDict()
 

@@ -1,4 +1,4 @@
-"""Model files (GGUF) from a model hub: found by name, fetched once, resumed where they broke off, checked."""
+"""Model files (GGUF) from a model hub: found by name, downloaded once with resumption, and verified."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import aiohttp
 
 from core.model.errors import MalformedInput, Unavailable
 
-QUANTISATION = "Q4_K_M"  # 4 bits a weight, the usual compromise of size and quality
-CHUNK = 1 << 20  # bytes read at once
+QUANTISATION = "Q4_K_M"  # 4 bits per weight, a common compromise between size and quality
+CHUNK = 1 << 20  # bytes per read
 TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=60)  # seconds; a large file takes long
 
-OnProgress = Callable[[int, int], None]  # bytes done, bytes in all
+OnProgress = Callable[[int, int], None]  # bytes done, total bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A file on the hub. `size` in bytes; `sha256` as hexadecimal digits, empty if the hub does not tell it."""
+    """A file on the hub. `size` is in bytes; `sha256` is hexadecimal, empty if the hub does not state it."""
 
     repository: str
     path: str
@@ -31,9 +31,9 @@ class ModelFile:
 
 
 async def find_model_file(session: aiohttp.ClientSession, name: str, hub: str) -> ModelFile:
-    """The file that is called OWNER/REPOSITORY[:QUANTISATION] or OWNER/REPOSITORY/PATH.gguf.
+    """Return the file named OWNER/REPOSITORY[:QUANTISATION] or OWNER/REPOSITORY/PATH.gguf.
 
-    Raises MalformedInput when there is no such file or it is in several parts, Unavailable when the hub does not answer.
+    Raises MalformedInput if there is no such file or it is split into parts, Unavailable if the hub does not answer.
     """
     owner, _, rest = name.partition("/")
     repository, _, path = rest.partition("/")
@@ -79,10 +79,10 @@ async def fetch_model_file(
     hub: str,
     on_progress: OnProgress = lambda _, __: None,
 ) -> Path:
-    """The path of the file in `folder`, fetched if it is not there; a part of it from before is gone on with.
+    """Return the path of the file in `folder`, after downloading what is missing. A partial download is resumed.
 
-    Raises MalformedInput if what came is not what the hub said, and Unavailable if the hub does not answer or breaks
-    off: what came until then is kept for the next try.
+    Raises MalformedInput if the file differs from the hub's information, and Unavailable if the hub does not answer or
+    the download is interrupted; the received part is kept for the next attempt.
     """
     target = folder / Path(file.path).name
     if _bytes(target) == file.size:
@@ -108,7 +108,7 @@ async def _resume(session: aiohttp.ClientSession, url: str, part: Path, size: in
     headers = {"Range": f"bytes={done}-"} if done else {}
     async with session.get(url, headers=headers, timeout=TIMEOUT) as response:
         response.raise_for_status()
-        if response.status != 206:  # the whole file, although a part was asked for
+        if response.status != 206:  # the whole file, although a part was requested
             done = 0
         with part.open("ab" if done else "wb") as out:
             on_progress(done, size)

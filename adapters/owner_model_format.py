@@ -1,4 +1,4 @@
-"""The owner model as bytes."""
+"""Serialization of the owner model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A messenger that keeps to what its platform lets a bot do: whoever comes too early is told when his turn is."""
+"""A messenger that keeps to the rate limits of its platform. A call that is too early learns when its turn comes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from core.model.messages import Message
 from core.model.pace import Pace
 from core.ports import Messenger, Pacer, SignallingMessenger
 
-SHORT = 0.5  # seconds that are waited out here; longer ones are slept through by the workflow, which holds nothing
-EARLY = 0.4  # seconds by which the workflow is to come before its turn, so as not to miss it
-MAX_LANES = 1_000  # in which it is remembered when the platform answered
-PAUSE = 30.0  # seconds for which a channel rests when its platform asks to wait and does not say how long
+SHORT = 0.5  # seconds that are waited here; longer waits are left to the workflow, which holds no resources meanwhile
+EARLY = 0.4  # seconds by which the workflow returns before its turn, so as not to miss it
+MAX_LANES = 1_000  # lanes for which the last response is remembered
+PAUSE = 30.0  # seconds of rest if a platform asks to wait without stating how long
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The rate limits of a platform: the seconds between two posts, and between two edits, in a channel.
+    """The rate limits of a platform: seconds between posts, and between edits, in a channel.
 
-    `burst` are those that may come at once after a rest; each takes its share of the time all the same.
+    `burst` of them may be sent at once after a rest; each still uses its share of the rate.
     """
 
     post: float
@@ -35,28 +35,28 @@ class Budget:
     burst: int = 1
 
 
-# https://docs.slack.dev/apis/web-api/rate-limits: one message a second in a channel; edits are of tier 3, 50 a minute.
-SLACK_EDIT = 1.25  # seconds where a post takes one
-# https://learn.microsoft.com/microsoftteams/platform/bots/how-to/rate-limit: in a conversation 7 messages a second,
-# 60 within 30 seconds, and 1 800 within an hour, of which the last counts for a storm.
+# https://docs.slack.dev/apis/web-api/rate-limits: one message per second in a channel; edits are tier 3, 50 per minute.
+SLACK_EDIT = 1.25  # seconds per edit, relative to a post
+# https://learn.microsoft.com/microsoftteams/platform/bots/how-to/rate-limit: per conversation 7 messages per second, 60
+# in 30 seconds, and 1 800 per hour, of which the last matters in a storm.
 TEAMS = Budget(post=2.0, edit=2.0, burst=7)
 
 
 def slack_budget(post: float) -> Budget:
-    """With so many seconds between posts in a channel, and edits in proportion."""
+    """Return a budget with this many seconds between posts in a channel, and edits in proportion."""
     return Budget(post, SLACK_EDIT * post)
 
 
 @dataclass(slots=True)
 class Writer:
-    """The writer of one lane in this process: it sends each message after the one before was answered."""
+    """The writer of one lane in this process. It sends each message after the response to the previous one."""
 
     pace: Pace
     writing: Lock = field(default_factory=Lock)
-    answered_at: float = -inf  # by the process's own clock; earlier by what a burst has saved
+    answered_at: float = -inf  # by the process's own clock; earlier by the saved burst
 
     def pause(self, now: float) -> float:
-        """Seconds until the platform can take the next message, which counts from when the last one arrived there."""
+        """Return the seconds until the platform can accept the next message, counted from the last response."""
         return max(self.answered_at + self.pace.interval - now, 0.0)
 
     def answered(self, now: float) -> None:
@@ -64,11 +64,10 @@ class Writer:
 
 
 class PacedMessenger:
-    """Implements `core.ports.Messenger` and `SignallingMessenger` over another one.
+    """Implements `core.ports.Messenger` and `SignallingMessenger` over another messenger.
 
-    Posts and edits take turns in each channel, in the order in which they came, with whoever shares `pacer`. Of several
-    edits of one message that wait the newest is made: they share one turn. A platform that asks to wait is believed for
-    that channel alone.
+    Posts and edits take turns in each channel, in request order, across all users of `pacer`. Several waiting edits of
+    one message share a turn, in which the newest is made. A platform's request to wait applies to that channel only.
     """
 
     def __init__(
@@ -102,7 +101,7 @@ class PacedMessenger:
 
     @asynccontextmanager
     async def _turn(self, kind: str, place: Place, interval: float, ticket: str) -> AsyncGenerator[None]:
-        """A block that begins when it is this ticket's turn. Raises ChatBusy, which says when, if that takes long."""
+        """Wait for this ticket's turn. Raises ChatBusy with the remaining time if that takes long."""
         lane = f"{place.platform}:{kind}:{place.channel}"
         pace = Pace(interval, (self._budget.burst - 1) * interval)
         while wait := await self._pacer.take(lane, ticket, pace):

@@ -19,12 +19,12 @@ from core.ports import EncodedPassage, Hit, SparseVector
 T = TypeVar("T")
 
 COLLECTION = "plumbline"
-PAGE = 1_000  # points read at once by a scan
-TIMEOUT = 10  # seconds for one request
+PAGE = 1_000  # points per read of a scan
+TIMEOUT = 10  # seconds per request
 
 
 class QdrantIndex:
-    """A PassageIndex in one collection, shared by as many processes as there are."""
+    """A PassageIndex in one collection, shared by any number of processes."""
 
     def __init__(self, client: AsyncQdrantClient, collection: str = COLLECTION) -> None:
         self._client = client
@@ -123,7 +123,7 @@ class QdrantIndex:
         return [Hit(str(point.id), point.score) for point in found.points] if found else []
 
     async def _found(self, request: Awaitable[T]) -> T | None:
-        """The answer to one request, None if there is no collection yet: that is asked only if the request fails."""
+        """Return the response; None if there is no collection yet, which is checked only after a failure."""
         try:
             return await _answered(request)
         except IndexUnavailable:
@@ -152,7 +152,7 @@ def _any_of(field: str, values: Sequence[str]) -> models.FieldCondition:
 
 
 async def _answered(request: Awaitable[T]) -> T:
-    """The server's answer. The client in local mode says ValueError where a server answers 404."""
+    """Return the server's response. The client's local mode raises ValueError where a server answers 404."""
     try:
         return await request
     except (ApiException, HTTPError, ValueError) as error:

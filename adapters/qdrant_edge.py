@@ -1,4 +1,4 @@
-"""The passage index embedded in this process: Qdrant's own engine on a folder."""
+"""The passage index embedded in this process: Qdrant's engine on a folder."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ shard.count(edge.CountRequest(exact=True))
 shard.close()
 """
 """Run in a process of its own before the folder is opened: the engine aborts its process over some damaged files."""
-TRIAL_TIME = 300.0  # seconds; opening a whole index takes some milliseconds
+TRIAL_TIME = 300.0  # seconds; opening an intact index takes milliseconds
 
-GROWTH = 2**30  # bytes that a file may grow by while the index is opened; one with a damaged length grew to 137 GB
-PAGE = 1_000  # points read at once by a scan
-OPTIMISE_AFTER = 20_000  # points written, after which the vector index is built anew
+GROWTH = 2**30  # bytes by which a file may grow during opening; one with a damaged length grew to 137 GB
+PAGE = 1_000  # points per read of a scan
+OPTIMISE_AFTER = 20_000  # points written, after which the vector index is rebuilt
 
-# Read where it lies, and not copied when the folder is opened, which takes half the time and half the memory: the
-# operating system keeps in memory what is searched.
+# Memory-mapped instead of copied on opening, which halves time and memory: the operating system caches what is
+# searched.
 ON_DISK = edge.Memory.Cold
 
-# Errors of the operating system that say nothing about what the files hold: no room, no right, no file handle left.
+# Operating system errors that do not indicate damage: no space, no permission, no file handles.
 _RESOURCES = re.compile(r"WouldBlock|os error (?:5|11|12|13|16|23|24|28|30)\b")
 
 log = structlog.get_logger()
@@ -52,8 +52,8 @@ _ONLY_FIRST = edge.FieldCondition("number", match=edge.MatchValue(1))
 class EdgeIndex:
     """A PassageIndex in a folder that one process at a time may open.
 
-    Searches take less than a millisecond and run on the event loop; writes and scans run in a thread. An index that turns
-    out to be damaged is empty from then on, until `clear` makes it anew.
+    Searches take less than a millisecond and run on the event loop; writes and scans run in a thread. A damaged index
+    is treated as empty until `clear` recreates it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,9 +65,9 @@ class EdgeIndex:
             self._shard = self._read(self._load, None)
 
     def _load(self) -> edge.EdgeShard:
-        """Load what is in the folder, within bounds: a damaged length would let a file grow without end, and memory too.
+        """Load the folder within limits, because a damaged length would let a file and memory grow without end.
 
-        Raises RuntimeError if the engine does not outlive it.
+        Raises RuntimeError if the engine crashes.
         """
         sizes = [path.stat().st_size for path in self._folder.rglob("*") if path.is_file()]
         allowed, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -79,7 +79,10 @@ class EdgeIndex:
             resource.setrlimit(resource.RLIMIT_FSIZE, (allowed, most))
 
     def _try(self) -> None:
-        """Raise RuntimeError if opening the folder ends a process, or does not end. Any other failure is met again here."""
+        """Raise RuntimeError if opening the folder crashes or hangs a trial process.
+
+        Other failures recur in this process.
+        """
         trial = [sys.executable, "-I", "-c", TRIAL, str(self._folder)]
         try:
             ended = subprocess.run(trial, capture_output=True, timeout=TRIAL_TIME, check=False)  # noqa: S603 — ours
@@ -176,7 +179,7 @@ class EdgeIndex:
         shard = self._shard
         if shard is None or not readers:
             return []
-        # Payloads would be read in the engine's own threads, which takes ten times as long as the search.
+        # The engine's threads would take ten times as long for payloads as the search itself.
         request = edge.QueryRequest(limit=limit, query=query, filter=_matching("readers", readers), with_payload=False)
         return self._read(lambda: [Hit(str(point.id), point.score) for point in shard.query(request)], [])
 
@@ -207,7 +210,7 @@ class EdgeIndex:
         return self._shard
 
     def _read(self, operation: Callable[[], T], empty: T) -> T:
-        """Return what is read, or `empty` if the index turns out to be damaged. Raises IndexUnavailable."""
+        """Return the result of a read, or `empty` if the index turns out to be damaged. Raises IndexUnavailable."""
         try:
             return operation()
         except BaseException as error:
@@ -219,7 +222,7 @@ class EdgeIndex:
             return empty
 
     def _call(self, operation: Callable[[], T]) -> T:
-        """Return what an operation that writes returns. Raises IndexUnavailable."""
+        """Return the result of a write. Raises IndexUnavailable."""
         try:
             return operation()
         except BaseException as error:
@@ -248,7 +251,7 @@ class EdgeIndex:
 
 
 def _is_of_the_engine(error: BaseException) -> bool:
-    """Return whether the engine failed: it raises plain Exception, and panics with what is no Exception or importable."""
+    """Return whether the engine failed: it raises plain Exception, and panics with a type that is no Exception."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 

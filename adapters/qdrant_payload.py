@@ -1,4 +1,4 @@
-"""Passages ↔ the payload of a Qdrant point, the same for the embedded engine and a server."""
+"""Conversion between passages and payloads of Qdrant points, for the embedded engine and a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.ports import EncodedPassage
 
 DENSE = "dense"  # name of the dense vector
 LEXICAL = "lexical"  # name of the sparse vector
-KEYWORD_FIELDS = ("readers", "document_id", "source")  # payload fields that are filtered by
+KEYWORD_FIELDS = ("readers", "document_id", "source")  # payload fields used in filters
 
 
 def to_payload(encoded: EncodedPassage) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
 def stored(
     payloads: Mapping[str, Mapping[str, Any]], passage_ids: Sequence[str], readers: frozenset[str]
 ) -> list[Passage]:
-    """The passages of these ids that have a payload, by point id, and that one of `readers` may read, in this order."""
+    """Return the passages with these ids, in order, that have a payload and are readable by one of `readers`."""
     return [
         from_payload(key, payload)
         for key in passage_ids

@@ -56,12 +56,12 @@ _IN_COMMAND = re.compile(
 )
 # Texts are looked through in pieces: a pattern may take the square of the length of what it looks at.
 PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
-_MARK = re.compile(r"[^\w./:-]")  # that no word or name has
+_MARK = re.compile(r"[^\w./:-]")  # occurs in no word or name
 MIN_PASSWORD = 6  # characters
 MIN_TOKEN = 8  # characters
 _END = re.compile(
     r";(?:\s|\w+=|$)|&(?:\w+[=;])|(?<![.,;)|])[.,;)|]+$"
-)  # where a value ends: `a=1;b=2`, `?a=1&b=2`, a full stop
+)  # the end of a value: `a=1;b=2`, `?a=1&b=2`, a full stop
 _REFERENCE = re.compile(
     r"""^(?:[$<{%*(\[-]|/|\.{1,2}/|~/|https?:|file:|vault:|op:|arn:|secret/|env[.(:]|os\.|process\.|sha\d+:)|"""
     r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|"""
@@ -91,7 +91,7 @@ def _in_piece(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _named(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Values that the text calls a secret, and that look like one."""
+    """Yield values that the text calls a secret, and that look like one."""
     for match in pattern.finditer(text):
         end = _END.search(match["value"])
         value = match["value"][: end.start()] if end else match["value"]
@@ -100,7 +100,7 @@ def _named(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
 
 
 def _looks_secret(value: str, match: re.Match[str]) -> bool:
-    """A word of the language is none, unless it is a quoted phrase; neither is the name of a resource."""
+    """Return whether a value looks like a secret. Plain words (unless a quoted phrase) and resource names do not."""
     if match["password"]:
         if match["quote"] and _PHRASE.match(value):
             return True
@@ -119,7 +119,7 @@ def _in_commands(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_mixed(value: str) -> bool:
-    """Letters, and among them digits or marks that no word or name has."""
+    """Return whether a value has letters together with digits or special characters."""
     return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or bool(_MARK.search(value)))
 
 

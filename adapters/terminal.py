@@ -43,7 +43,7 @@ from core.model.messages import (
 
 
 class TerminalMessenger:
-    """Implements `core.ports.Messenger`: an edit is printed below what it replaces."""
+    """Implements `core.ports.Messenger`. An edit is printed below the earlier version."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -70,7 +70,7 @@ class TerminalMessenger:
 
 
 def render(message: Message) -> RenderableType:
-    """Plain `Text` throughout: markup in what a document, log or alert says is shown as it is."""
+    """Return a message as plain `Text`, so that markup in documents, logs and alerts is shown literally."""
     match message:
         case AnswerMessage(answer):
             return _answer(answer)

@@ -1,7 +1,7 @@
-"""Pretrained word vectors as Embedder (extra `words`): a text is the mean of its tokens' vectors.
+"""Pretrained word vectors as an Embedder (extra `words`): a text is the mean of its tokens' vectors.
 
-They come inside the wheel of WordLlama, of which nothing but two files is used: importing it sets up logging and opens a
-way to a model hub.
+The vectors are in the wheel of WordLlama, of which only two files are used: importing it would configure logging and
+enable access to a model hub.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from core.model.errors import ConfigurationError
 
-DIMENSIONS = 128  # of the 256 that are stored; trained so that the first are usable alone (Kusupati et al. 2022)
-BATCH = 256  # texts tokenised at once
+DIMENSIONS = 128  # of the 256 stored; trained so that the first ones can be used alone (Kusupati et al. 2022)
+BATCH = 256  # texts per tokenization
 
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TABLE = "embedding.weight"
-_EMPTY = " "  # which the tokenizer has a token for, unlike for no text at all
+_EMPTY = " "  # the tokenizer has a token for it, but none for an empty text
 
 
 class WordVectorEmbedder:
-    """English words for the most part; of other languages it knows little. A query takes 0.03 ms."""
+    """An Embedder mainly for English words. A query takes 0.03 ms."""
 
     name = "words"
     dimensions = DIMENSIONS
@@ -37,7 +37,7 @@ class WordVectorEmbedder:
         """Load the vectors. Raises ConfigurationError if the extra is missing."""
         folder = _folder()
         try:
-            # Optional: only who configures it pays.
+            # Optional, so only imported if configured.
             tokenizers: Any = import_module("tokenizers")
             safetensors: Any = import_module("safetensors")
             self._tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / _TOKENIZER))
@@ -66,7 +66,7 @@ class WordVectorEmbedder:
 
 
 def _readable(text: str) -> str:
-    """The text without lone surrogates, which the tokenizer refuses."""
+    """Return the text without lone surrogates, which the tokenizer rejects."""
     return text.encode(errors="replace").decode()
 
 

@@ -1,1 +1,1 @@
-"""The process: the only package that knows every other."""
+"""The process: command line, HTTP server, wiring and durable work. The only package that imports all others."""

@@ -10,7 +10,7 @@ PLAIN = dict(zip("●•·–—−×…→›“”‘’≥≤✓✗", "* * - 
 
 
 def main() -> None:
-    """The console script."""
+    """Run the command line."""
     write_plainly()
     with loading():
         from bot.cli import main as command_line
@@ -18,7 +18,7 @@ def main() -> None:
 
 
 def write_plainly() -> None:
-    """Let standard output and error take every character: what their encoding lacks is written as something like it."""
+    """Replace characters that the encoding of standard output or standard error lacks with similar ones."""
     codecs.register_error("plain", _plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors != "plain":

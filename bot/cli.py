@@ -1,4 +1,4 @@
-"""The commands. Exit codes: 0 fine, 1 a finding or a failed check, 2 wrong usage."""
+"""The command line. Exit codes: 0 success, 1 a finding or a failed check, 2 wrong usage."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Chat(StrEnum):
 
 
 def main() -> None:
-    """The console script. One sentence on standard error and exit code 1 for what Plumbline foresaw."""
+    """Run the command line. An expected error is printed as one sentence on standard error, with exit code 1."""
     try:
         app()
     except PlumblineError as error:
@@ -142,7 +142,7 @@ def ask(
     with loading():
         from bot.commands.commands import run_ask
 
-    # Where the terminal's encoding is not known to Python, what it does not understand comes as half characters.
+    # If Python does not know the terminal's encoding, unknown bytes arrive as lone surrogates.
     asked = question.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     _run(lambda settings: run_ask(settings, asked, channel, out, err, as_json=as_json), level=logging.ERROR)
 

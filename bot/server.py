@@ -57,7 +57,7 @@ from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver
 from handlers.questions.show_waiting import QueuedQuestions
 
-SWITCHING = 0.0005  # seconds after which an analysis lets the loop run: an acknowledgement waits for it several times
+SWITCHING = 0.0005  # seconds between thread switches; short, because acknowledgements wait for several of them during an analysis
 
 log = structlog.get_logger()
 
@@ -66,13 +66,13 @@ Replays = Mapping[str, Callable[[], Awaitable[None]]]
 
 @asynccontextmanager
 async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[str]:
-    """Serve until the block ends; yields the address of the local page."""
+    """Serve until the block ends. Yields the address of the local page."""
     async with AsyncExitStack() as stack:
         name = new_replica()
         queued = QueuedQuestions()
 
         async def start(task: Task) -> Awaitable[object]:
-            if task.workflow == ANSWER:  # another process may have accepted it
+            if task.workflow == ANSWER:  # another process may have accepted the question
                 queued.arrived(QUESTION.validate_python(task.payload))
             return await flows.start(task)
 
@@ -203,7 +203,7 @@ async def serve(core: Core, on_ready: Callable[[str], None], replays: Replays | 
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
     async with running(core, replays) as address:
-        gc.freeze()  # what stays for good is not looked through again and again, half a second each time
+        gc.freeze()  # permanent objects are excluded from garbage collection, which would take half a second each time
         on_ready(address)
         await stop.wait()
 
@@ -248,7 +248,7 @@ async def _start_background(
 
 
 async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat | None]) -> None:
-    await replica.looked()  # nobody waits for more than that to be told that the bot is ready
+    await replica.looked()  # readiness is reported before the slow part
     try:
         await warm_up(core.knowledge.retriever, redactor(core), core.examined, *chats)
     except Exception:  # whoever asks next waits a little longer
@@ -256,9 +256,9 @@ async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat | None]) -
 
 
 async def _read_sources(core: Core) -> None:
-    """They may have changed while nobody looked. Replicas that start together, or again and again, read them once.
+    """Queue the ingestion of all sources at start, once for replicas that start together or repeatedly.
 
-    The night's reading is not made up for on top of that.
+    Marks a missed nightly ingestion as done, because this one replaces it.
     """
     now = core.clock.now()
     sources = hashlib.sha256(repr(core.workspace.sources).encode()).hexdigest()[:8]
@@ -307,5 +307,5 @@ async def _missing(core: Core, replica: Replica) -> str:
     if replica.trouble:
         return replica.trouble
     async with core.store.transaction() as transaction:
-        await transaction.ingestions.all()  # does the database answer?
+        await transaction.ingestions.all()  # fails if the database does not answer
     return "" if await core.knowledge.index.count() or not core.workspace.sources else "nothing is indexed yet"

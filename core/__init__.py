@@ -1,1 +1,1 @@
-"""Decisions: plain data in, plain data out. No SDK, no socket, and no clock but through a port."""
+"""Domain decisions as pure functions of plain data. No SDK, no sockets; the time comes through a port."""

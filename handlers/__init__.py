@@ -1,1 +1,1 @@
-"""The behaviours of the bot, one in each file, which know nothing but a message and the ports that they need."""
+"""Behaviours of the bot, one per file. Each depends only on core's types and ports."""

@@ -1,6 +1,5 @@
-"""One module per webhook format: a request body in, an AlertDelivery out.
+"""Webhook formats, one module each: a request body is parsed into an AlertDelivery.
 
-`parse(body, received_at)` raises MalformedInput for a body that is not of its format, and returns None for one that says
-nothing of an alert: a test notification, or news of something else. `is_signed(headers, body, secret)` stands where the
-sender signs its requests.
+`parse(body, received_at)` raises MalformedInput for a body in another format, and returns None for one without an
+alert, such as a test notification. `is_signed(headers, body, secret)` exists if the sender signs its requests.
 """

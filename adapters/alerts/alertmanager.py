@@ -28,14 +28,14 @@ class _Alert(BaseModel):
 
     @property
     def identity(self) -> str:
-        """Alertmanager's fingerprint, or a digest of the labels from senders that leave it out."""
+        """Return Alertmanager's fingerprint, or a digest of the labels if the sender omits it."""
         if self.fingerprint:
             return fields.identity(self.fingerprint)
         return fields.digest(*map("=".join, sorted(self.labels.items())))[:16]
 
 
 class Webhook(BaseModel):
-    """A group of alerts, as Alertmanager and those who follow it send it."""
+    """A group of alerts, as sent by Alertmanager and compatible senders."""
 
     groupKey: Annotated[str, Field(min_length=1)]
     alerts: Annotated[list[_Alert], Field(min_length=1)]
@@ -51,15 +51,15 @@ BODY = _Version4
 
 
 def parse(body: bytes, received_at: datetime) -> AlertDelivery:
-    """The delivery that a request body holds. Raises MalformedInput when it is not a version 4 webhook."""
+    """Return the delivery in a request body. Raises MalformedInput if it is no version 4 webhook."""
     return group_delivery(fields.read(_Version4, body, "Alertmanager", "send payload version 4"), SOURCE, received_at)
 
 
 def group_delivery(webhook: Webhook, source: str, received_at: datetime) -> AlertDelivery:
-    """The delivery that a group of alerts is.
+    """Return the delivery of a group of alerts.
 
-    Of very many alerts the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest is counted
-    in `omitted`; long labels and texts are cut. A start in the future or none at all becomes the time of the request.
+    Of very many alerts, the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest is counted
+    in `omitted`; long labels and texts are truncated. A missing or future start becomes the time of the request.
     """
     kept = _kept(webhook.alerts)
     return AlertDelivery(
@@ -74,7 +74,7 @@ def group_delivery(webhook: Webhook, source: str, received_at: datetime) -> Aler
 
 
 def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
-    """The earliest of either state: those of a later request about the same group are then the same ones."""
+    """Return the earliest alerts of either state, so that later requests about the same group keep the same ones."""
     ordered = sorted(alerts, key=lambda alert: (alert.startsAt, alert.identity))
     firing = [alert for alert in ordered if alert.status == "firing"][:MAX_KEPT_ALERTS]
     resolved = [alert for alert in ordered if alert.status == "resolved"][:MAX_KEPT_ALERTS]
@@ -82,7 +82,7 @@ def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
 
 
 def _key(webhook: Webhook, source: str) -> str:
-    """Equal for two requests exactly when they say the same about the same alerts."""
+    """Return a key that is equal for two requests exactly when they state the same about the same alerts."""
     states = sorted(f"{alert.identity} {alert.status} {alert.startsAt.isoformat()}" for alert in webhook.alerts)
     return f"{source}:{fields.digest(webhook.groupKey, *states)}"
 
@@ -109,7 +109,7 @@ def _alert(alert: _Alert, received_at: datetime) -> Alert:
 
 
 def _note(annotations: Mapping[str, str]) -> str:
-    """Return the end of the incident as the annotations tell it, as a note of `core.confidence.resolution`."""
+    """Return the resolution in the annotations as a note (see `core.confidence.resolution`)."""
     said = ((name, fields.first(annotations, names)) for name, names in NOTES.items())
     cut = ((name, fields.text(text, fields.MAX_SUMMARY_LENGTH)) for name, text in said if text)
     return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in cut)

@@ -1,7 +1,7 @@
 """Datadog's webhooks: https://docs.datadoghq.com/integrations/webhooks/
 
-What a request says is decided by whoever sets it up. Understood are Datadog's own payload, in which the title says
-whether a monitor was triggered or has recovered, and fields named after the variables: `"alert_id": "$ALERT_ID"`.
+The content of a request is configured by its sender. Supported are Datadog's default payload, whose title tells whether
+a monitor triggered or recovered, and fields named after the variables: `"alert_id": "$ALERT_ID"`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ BODY = _Webhook
 
 
 def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
-    """The delivery that a request body holds; None for the test of a monitor."""
+    """Return the delivery in a request body; None for the test of a monitor."""
     webhook = fields.read(_Webhook, body, "Datadog", "send Datadog's own payload or fields named after its variables")
     title = TITLE.fullmatch((webhook.title or webhook.alert_title)[: fields.MAX_SUMMARY_LENGTH])
     assert title is not None, "every part of it may be missing"
@@ -86,7 +86,7 @@ def _alert(webhook: _Webhook, title: re.Match[str], status: AlertStatus, receive
     priority = _said(webhook.alert_priority) or title["priority"] or ""
     name = fields.text(title["name"], fields.MAX_SUMMARY_LENGTH)
     return Alert(
-        # One monitor alerts for each host, or whatever it is grouped by.
+        # One monitor alerts for each host, or each group of its configuration.
         fingerprint=fields.digest(_said(webhook.alert_id) or name, scope),
         name=name or "monitor without a name",
         status=status,
@@ -104,5 +104,5 @@ def _alert(webhook: _Webhook, title: re.Match[str], status: AlertStatus, receive
 
 
 def _said(value: str) -> str:
-    """Empty for what a variable becomes that means nothing for an event."""
+    """Return the value; empty if its variable has no meaning for the event."""
     return "" if value.lower() in {"null", "none"} or value.startswith("$") else value

@@ -1,4 +1,4 @@
-"""Parts that all webhook formats share: bounded texts, labels, severities, times and refusals."""
+"""Shared parts of the webhook formats: limited texts, labels, severities, times and errors."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ RUNBOOK_NAMES = frozenset({"runbook", "runbookurl", "runbooklink", "runbookuri",
 _SEPARATORS = re.compile(r"[\W_]+")
 _RUNBOOK_IN_TEXT = re.compile(r"\b(?:run|play)[ -]?book\b[^\n]{0,40}?(https?://[^\s)>\]\"'|]+)", re.IGNORECASE)
 
-MAX_LABELS = 64  # labels kept of one alert
-MAX_NAME_LENGTH = 128  # characters kept of a label's name
-MAX_VALUE_LENGTH = 512  # characters kept of a label's value
+MAX_LABELS = 64  # per alert
+MAX_NAME_LENGTH = 128  # characters of a label's name
+MAX_VALUE_LENGTH = 512  # characters of a label's value
 MAX_SUMMARY_LENGTH = 500  # characters
 MAX_DESCRIPTION_LENGTH = 4_000  # characters
 MAX_URL_LENGTH = 2_000  # characters
-MAX_IDENTITY_LENGTH = 64  # characters of a fingerprint; a longer one is kept as its digest
-FIRST_REAL_YEAR = 1970  # Alertmanager writes 0001-01-01T00:00:00Z for "no time"
+MAX_IDENTITY_LENGTH = 64  # characters of a fingerprint; a longer one is replaced with its digest
+FIRST_REAL_YEAR = 1970  # Alertmanager sends 0001-01-01T00:00:00Z for a missing time
 LAST_SECOND = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 P = TypeVar("P", bound=BaseModel)
@@ -63,13 +63,13 @@ Words = Annotated[
 
 
 class Payload(BaseModel):
-    """A part of a webhook's body. Fields that nobody reads here are ignored: senders add new ones at any time."""
+    """A part of a webhook's body. Unknown fields are ignored, because senders add new ones at any time."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
 def read(model: type[P], body: bytes, source: str, remedy: str) -> P:
-    """The body as a `model`. Raises MalformedInput that says where it is wrong, and `remedy`: what to do."""
+    """Return the body as a `model`. Raises MalformedInput that names the invalid field and the `remedy`."""
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
@@ -80,13 +80,13 @@ def read(model: type[P], body: bytes, source: str, remedy: str) -> P:
 
 
 def text(value: str, limit: int) -> str:
-    """Cut to `limit`, and without NUL, which databases refuse."""
+    """Return the text within `limit`, and without NUL, which databases reject."""
     cleaned = value.replace("\x00", "")
     return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
 
 
 def labels(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The first ones in the order of their names, each cut; a label without a value is none."""
+    """Return the first labels by name, each truncated. Labels without a value are dropped."""
     return {
         text(name, MAX_NAME_LENGTH): text(value, MAX_VALUE_LENGTH)
         for name, value in sorted(pair for pair in pairs if pair[1])[:MAX_LABELS]
@@ -94,7 +94,7 @@ def labels(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def tags(words: Iterable[str]) -> dict[str, str]:
-    """The labels that tags of the form NAME:VALUE say."""
+    """Return the labels in tags of the form NAME:VALUE."""
     split = (word.strip().partition(":") for word in words)
     return labels((name, value) for name, _, value in split if name)
 
@@ -104,18 +104,18 @@ def first(texts: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def severity(*words: str) -> Severity:
-    """Return the severity that the first known word means; WARNING if no word is known."""
+    """Return the severity of the first known word; WARNING if no word is known."""
     known = (SEVERITY_OF.get(word.strip().lower()) for word in words)
     return next((each for each in known if each is not None), Severity.WARNING)
 
 
 def web_address(address: str) -> str:
-    """The address if it is a plain web address, else empty."""
+    """Return the address if it is a plain web address; otherwise empty."""
     return address if address.startswith(("http://", "https://")) and len(address) <= MAX_URL_LENGTH else ""
 
 
 def runbook(*named: Mapping[str, str], said: str = "") -> str:
-    """Return the address of the runbook that one of the fields holds, else that a text calls a runbook; else empty."""
+    """Return the address of the runbook from a field or from a text that mentions one; otherwise empty."""
     for texts in named:
         for name, value in texts.items():
             if _SEPARATORS.sub("", name).lower() in RUNBOOK_NAMES and (address := web_address(value.strip())):
@@ -125,14 +125,14 @@ def runbook(*named: Mapping[str, str], said: str = "") -> str:
 
 
 def past(at: datetime | None, received_at: datetime) -> datetime | None:
-    """In UTC and not in the future; None for Alertmanager's "no time"."""
+    """Return the time in UTC, at most `received_at`; None for Alertmanager's missing time."""
     if at is None or at.year < FIRST_REAL_YEAR:
         return None
     return received_at if at >= received_at else at.astimezone(UTC)
 
 
 def epoch(number: str) -> datetime | None:
-    """A count of seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by its size."""
+    """Return the time of a number of seconds, milliseconds, microseconds or nanoseconds since 1970, detected by size."""
     try:
         seconds = float(number)
     except ValueError:
@@ -145,7 +145,7 @@ def epoch(number: str) -> datetime | None:
 
 
 def identity(name: str) -> str:
-    """The name if it is short enough to be kept as it is, else its digest."""
+    """Return the name if it is short enough, otherwise its digest."""
     cleaned = name.replace("\x00", "")
     return cleaned if 0 < len(cleaned) <= MAX_IDENTITY_LENGTH else digest(name)
 

@@ -1,4 +1,4 @@
-"""Any JSON, read by the paths of plumbline.yaml (JSONPath, RFC 9535)."""
+"""Arbitrary JSON, read with the paths in plumbline.yaml (JSONPath, RFC 9535)."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ STATUSES = {
     "resolved": AlertStatus.RESOLVED,
 }
 
-MAX_SHOWN = 60  # characters of a status that is not understood
+MAX_SHOWN = 60  # characters of an unknown status in an error
 
 _TIME = TypeAdapter[datetime](AwareDatetime)
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The JSONPaths of the fields of a body. An empty path stands for none.
+    """The JSONPaths of the fields of a body. An empty path reads nothing.
 
-    `group` tells which requests are about one incident; without it the title does. `status` tells how it stands;
-    without it every request fires. `by` is who acknowledged. `statuses` are words beside the usual ones, and what each
-    means (a key of MEANINGS).
+    `group` identifies the incident of a request; without it, the title does. `status` is its state; without it, every
+    request fires. `by` is the person who acknowledged. `statuses` adds words to the usual ones, each with a key of
+    MEANINGS.
     """
 
     title: str
@@ -65,10 +65,10 @@ class Paths:
 
 
 class GenericFormat:
-    """The format that paths describe."""
+    """The format described by paths."""
 
     def __init__(self, paths: Paths) -> None:
-        """Raises ConfigurationError if one of them is no JSONPath."""
+        """Create the format. Raises ConfigurationError for an invalid JSONPath."""
         self._title = _compiled(paths.title)
         self._group = _compiled(paths.group or paths.title)
         self._status = _compiled(paths.status)
@@ -84,7 +84,7 @@ class GenericFormat:
         self._meanings = MEANING_OF | {word.lower(): meaning for word, meaning in paths.statuses.items()}
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
-        """The delivery that a body holds; None for a test. Raises MalformedInput if its title or group is missing."""
+        """Return the delivery in a body; None for a test. Raises MalformedInput if its title or group is missing."""
         try:
             value = from_json(body)
         except ValueError as error:
@@ -151,7 +151,7 @@ def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None
 
 
 def _said(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
-    """The first text, number or truth value that stands at a path; empty if there is none."""
+    """Return the first text, number or boolean at a path; empty if there is none."""
     try:
         found = path.match(value) if path is not None else None
     except jsonpath.JSONPathError as error:
@@ -178,7 +178,7 @@ def _needed(name: str, path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | Non
 
 
 def _time(said: str, received_at: datetime) -> datetime | None:
-    """A time with its zone, or a count since 1970; what is neither is none."""
+    """Return a time with its zone, or a number of seconds since 1970; None for anything else."""
     counted = fields.epoch(said)
     if counted is not None:
         return fields.past(counted, received_at)

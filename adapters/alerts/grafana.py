@@ -13,9 +13,9 @@ from adapters.alerts.alertmanager import Webhook, group_delivery
 from core.model.incident import AlertDelivery
 
 SOURCE = "grafana"
-SIGNATURE = "X-Grafana-Alerting-Signature"  # without a timestamp header, which Grafana leaves out unless told
+SIGNATURE = "X-Grafana-Alerting-Signature"  # without a timestamp header, which Grafana sends only if configured
 
-TEST_LABELS = {"alertname": "TestAlert", "instance": "Grafana"}  # of what the button "Test" sends
+TEST_LABELS = {"alertname": "TestAlert", "instance": "Grafana"}  # sent by the "Test" button
 
 
 def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
@@ -27,7 +27,7 @@ BODY = Webhook
 
 
 def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
-    """The delivery that a request body holds; None for a test."""
+    """Return the delivery in a request body; None for a test."""
     webhook = fields.read(Webhook, body, "Grafana", "send the contact point's own payload, without a template")
     if all(TEST_LABELS.items() <= alert.labels.items() for alert in webhook.alerts):
         return None

@@ -60,13 +60,13 @@ BODY = _Webhook
 
 
 def parse(body: bytes, received_at: datetime, source: str = SOURCE) -> AlertDelivery | None:
-    """Return the delivery that a request body holds; None for an action that leaves the alert as it is."""
+    """Return the delivery in a request body; None for an action that does not change the alert's state."""
     name = "Opsgenie" if source == SOURCE else "Jira Service Management"
     webhook = fields.read(_Webhook, body, name, "send the webhook integration's own payload")
     status = STATUSES.get(webhook.action)
     if status is None:
         return None
-    # An alert that comes back has the same alias and another id.
+    # A recurring alert has the same alias and another id.
     group = fields.identity(webhook.alert.alias or webhook.alert.alertId)
     return AlertDelivery(
         key=f"{source}:{fields.digest(body)}",

@@ -71,7 +71,7 @@ class _IncidentWebhook(Payload):
 
 
 def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
-    """Return whether one of the signatures is ours; there are several while a secret is exchanged for another."""
+    """Return whether one of the signatures is valid; there are several during a rotation of the secret."""
     given = (each.strip().partition("=") for each in headers.get(SIGNATURES, "").split(","))
     return any(signature.matches(value, body, secret) for version, _, value in given if version == "v1")
 
@@ -81,7 +81,7 @@ BODY = _IncidentWebhook
 
 
 def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
-    """The delivery that a request body holds; None for a test and for what is no news of an incident itself."""
+    """Return the delivery in a request body; None for a test, and for events that are not about an incident's state."""
     event = fields.read(_Webhook, body, "PagerDuty", REMEDY).event
     if event.data.type != "incident":
         return None

@@ -1,6 +1,6 @@
 """Sentry's integration platform: https://docs.sentry.io/integrations/integration-platform/webhooks/
 
-Issue alerts, metric alerts and issues. An issue and the alerts about it are one group.
+Supports issue alerts, metric alerts and issues. An issue and the alerts about it form one group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ISSUE_ACTIONS = {
     "assigned": AlertStatus.UPDATED,
     "resolved": AlertStatus.RESOLVED,
     "archived": AlertStatus.RESOLVED,
-    "ignored": AlertStatus.RESOLVED,  # what "archived" was called before
+    "ignored": AlertStatus.RESOLVED,  # the former name of "archived"
 }
 METRIC_ACTIONS = {
     "critical": AlertStatus.FIRING,
@@ -104,7 +104,9 @@ BODY = _Webhook
 
 
 def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
-    """The delivery that a request body holds; None for what is no alert: an installation, a comment, a single error."""
+    """Return the delivery in a request body; None for anything but an alert: an installation, a comment, a single
+    error.
+    """
     webhook = fields.read(_Webhook, body, "Sentry", REMEDY)
     group, alert = _read(webhook, received_at)
     if alert is None:
@@ -115,7 +117,7 @@ def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
         group_key=group,
         alerts=(alert,),
         received_at=received_at,
-        one_event=True,  # a body holds when the issue was last seen, or the id of an event: no other has the same
+        one_event=True,  # a body contains the time or id of its event, so no two events have equal bodies
     )
 
 
@@ -193,7 +195,7 @@ def _issue_alert(data: _Data, event: _Event, group: str, received_at: datetime) 
 def _alert(
     group: str, title: str, status: AlertStatus, labels: Mapping[str, str], received_at: datetime, **rest: Any
 ) -> Alert:
-    """The one alert of a group. A project is what Sentry knows of a service."""
+    """Return the only alert of a group. Sentry's project is used as the service."""
     kept = fields.labels(labels.items())
     summary = fields.text(title, fields.MAX_SUMMARY_LENGTH)
     return Alert(

@@ -1,4 +1,4 @@
-"""Keyed digests of request bodies, as senders put them into a header."""
+"""HMAC signatures of request bodies in a header."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import hmac
 
 
 def matches(given: str, body: bytes, secret: str) -> bool:
-    """Return whether `given` is the hexadecimal HMAC-SHA256 of the body. Takes the same time for every wrong one."""
+    """Return whether `given` is the hexadecimal HMAC-SHA256 of the body, in constant time."""
     expected = hmac.new(secret.encode(errors="surrogateescape"), body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(given.strip().encode(errors="surrogateescape"), expected.encode())

@@ -1,1 +1,1 @@
-"""Catalogues that companies keep of their teams and services."""
+"""Catalogues of a company's teams and services."""

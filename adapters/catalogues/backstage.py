@@ -1,7 +1,7 @@
 """Backstage's software catalogue: https://backstage.io/docs/features/software-catalog/descriptor-format
 
-Groups are teams, Components, Resources and APIs are services, `spec.owner` says whose they are, and `spec.dependsOn`
-and `spec.consumesApis` which calls which. Annotations of a Group say how it is reached: `plumbline/channel`,
+Groups are teams; Components, Resources and APIs are services; `spec.owner` names their owners, and `spec.dependsOn` and
+`spec.consumesApis` their dependencies. Annotations of a Group tell how to reach it: `plumbline/channel`,
 `plumbline/slack-user-group`, `plumbline/teams-mention` and `plumbline/teams-tag`.
 """
 
@@ -35,7 +35,7 @@ class _Part(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_what_is_empty(cls, given: object) -> object:
-        """`description:` with nothing behind it says as much as no description."""
+        """Drop empty values: `description:` without a value equals a missing description."""
         if not isinstance(given, dict):
             return given
         return {name: value for name, value in cast("dict[Any, Any]", given).items() if value is not None}
@@ -70,7 +70,7 @@ class _Entity(_Part):
 
 
 async def read_backstage(files: CatalogueFiles) -> Catalogue:
-    """Raises SourceUnavailable when nothing can be read, or when there is no entity at all."""
+    """Return the catalogue. Raises SourceUnavailable if nothing can be read, or there is no entity."""
     entities = await _entities(files)
     if not entities:
         raise SourceUnavailable("There is no entity in any catalog-info.yaml.")
@@ -96,7 +96,7 @@ async def _entities(files: CatalogueFiles) -> list[_Entity]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Without aliases of lists and mappings: with them a short file says what no machine has the memory for."""
+    """A loader without aliases of lists and mappings, with which a short file can expand beyond memory."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         is_alias = self.check_event(yaml.AliasEvent)
@@ -107,7 +107,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _parsed(path: PurePosixPath, text: str) -> Iterator[_Entity]:
-    """Yield the entities; log and leave out what is none, because one wrong entity or file must not hide all others."""
+    """Yield the entities. Invalid ones are logged and skipped, because one error must not hide all others."""
     try:
         for document in yaml.load_all(text, _Loader):
             if document is not None and (entity := _entity(path, document)) is not None:
@@ -129,7 +129,7 @@ def _in_one_line(error: Exception) -> str:
 
 
 def _targets(path: PurePosixPath, entity: _Entity) -> Iterator[PurePosixPath]:
-    """The files in the same place that a Location names; no other place is ever read."""
+    """Yield the files in the same place that a Location names. Other places are never read."""
     if entity.kind.casefold() != "location":
         return
     for target in filter(None, [entity.spec.target, *entity.spec.targets]):
@@ -179,7 +179,7 @@ def _mentions(annotations: Mapping[str, str]) -> dict[Platform, str]:
 
 
 def _dependencies(entities: Iterable[_Entity]) -> dict[str, tuple[str, ...]]:
-    """A service that consumes an API calls the one that provides it."""
+    """Return the dependencies. A service that consumes an API calls the one that provides it."""
     services = [entity for entity in entities if entity.kind.casefold() in SERVICES]
     name_of = _Names(entity.metadata.name for entity in services)
     providers: defaultdict[str, list[str]] = defaultdict(list)
@@ -198,7 +198,7 @@ def _dependencies(entities: Iterable[_Entity]) -> dict[str, tuple[str, ...]]:
 
 
 class _Names:
-    """The name that a reference means, as the entity itself (or else the first reference) writes it: case tells nothing apart."""
+    """Canonical names of references, as spelled by the entity itself or else the first reference. Case is ignored."""
 
     def __init__(self, written: Iterable[str]) -> None:
         self._written = {name.casefold(): name for name in written}
@@ -209,5 +209,5 @@ class _Names:
 
 
 def _name(reference: str) -> str:
-    """Of `kind:namespace/name` the name."""
+    """Return the name in `kind:namespace/name`."""
     return reference.rpartition(":")[2].rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""A repository's CODEOWNERS file, as GitHub and GitLab have it."""
+"""A repository's CODEOWNERS file, as used by GitHub and GitLab."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACES = tuple(map(PurePosixPath, (".github/CODEOWNERS", "CODEOWNERS", "docs/COD
 
 
 async def read_codeowners(files: CatalogueFiles, services: frozenset[str]) -> Catalogue:
-    """The rules of the first of the places that has a file, and the groups that it names as teams.
+    """Return the rules of the first CODEOWNERS file found, and the groups that it names as teams.
 
     Raises SourceUnavailable if there is none.
     """
@@ -27,6 +27,6 @@ async def read_codeowners(files: CatalogueFiles, services: frozenset[str]) -> Ca
 
 
 def _groups(code: CodeOwners) -> dict[str, None]:
-    """The last part of `@organisation/team` and `@group/subgroup`; an owner without one may be a person."""
+    """Return the last part of `@organisation/team` and `@group/subgroup`. Owners without a slash may be people."""
     slashed = (owner for owner in code.owners if owner.startswith("@") and "/" in owner)
     return dict.fromkeys(owner.rpartition("/")[2] for owner in slashed)

@@ -1,4 +1,4 @@
-"""Places of a catalogue: a folder of this machine, or a repository that is fetched as a source."""
+"""File access for catalogues: a local folder, or a repository that is fetched as a source."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Protocol
 from adapters.sources.git_repository import GitRepositorySource
 from core.model.errors import SourceUnavailable
 
-MAX_FILES = 2_000  # of one catalogue
-MAX_BYTES = 1_000_000  # of one file
+MAX_FILES = 2_000  # per catalogue
+MAX_BYTES = 1_000_000  # per file
 
 Wanted = Callable[[PurePosixPath], bool]
 Files = Mapping[PurePosixPath, str]
@@ -21,12 +21,12 @@ class CatalogueFiles(Protocol):
     """Reads text files by their path within the catalogue's place."""
 
     async def read(self, wanted: Wanted) -> Files:
-        """Those whose path is wanted, in order of their paths. Raises SourceUnavailable."""
+        """Return the files with a wanted path, sorted by path. Raises SourceUnavailable."""
         ...
 
 
 class FolderFiles:
-    """The files under a folder; links are not followed."""
+    """The files under a folder. Links are not followed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,1 +1,1 @@
-"""The local page: a chat without accounts, and what an operator wants to see."""
+"""The local page: a chat without accounts, and pages for operators."""

@@ -1,4 +1,4 @@
-"""The audit log on the local page: what is recorded of what is done there, and the page that shows all of it."""
+"""The audit log of the local page: its records and its page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adapters.console.console import OPERATOR, Console, number_of
 from core.model.audit import Act, audit_entry
 from core.model.errors import MalformedInput
 
-SHOWN = 100  # entries on one page
+SHOWN = 100  # entries per page
 
 
 class AuditLog:
@@ -18,9 +18,9 @@ class AuditLog:
         self._console = console
 
     async def record(self, request: web.Request, act: Act) -> None:
-        """Record who did what. The client's address stands for the person: the page knows one token and no accounts.
+        """Record an act. The client's address stands for the person, because the page has one token and no accounts.
 
-        Of the query only the channel is kept: the rest may quote documents.
+        Of the query, only the channel is stored, because the rest may quote documents.
         """
         channel = request.query.get("channel")
         entry = audit_entry(
@@ -36,7 +36,7 @@ class AuditLog:
             await transaction.audit.add(entry)
 
     async def show(self, request: web.Request) -> web.Response:
-        """`GET /audit?act=…&before=NUMBER`"""
+        """Handle `GET /audit?act=…&before=NUMBER`."""
         act = _act(request.query.get("act", ""))
         before = number_of(request.query["before"]) if "before" in request.query else None
         async with self._console.store.transaction() as transaction:

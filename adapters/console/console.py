@@ -1,4 +1,4 @@
-"""The parts from which every page of the local page is made."""
+"""Shared parts of the pages of the local page."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from core.model.prediction import PredictionKind
 from core.ports import Clock, Inbox, PassageIndex, Store
 
 RECENT_INCIDENTS = 50
-RECENT_PREDICTIONS = 100  # of a kind, whose labels are shown on the buttons
+RECENT_PREDICTIONS = 100  # per kind, whose labels are shown on the buttons
 
-OPERATOR = Person(Platform.CONSOLE, "operator", "You")  # the page knows no accounts
-MAX_DIGITS = 18  # of a number that a database takes
+OPERATOR = Person(Platform.CONSOLE, "operator", "You")  # the page has no accounts
+MAX_DIGITS = 18  # of a number that databases accept
 
 Replay = Callable[[], Awaitable[None]]
 Retry = Callable[[str], Awaitable[bool]]
 
 
 class PageNotFound(PlumblineError):
-    """An address of the local page names something that does not exist, or that this channel may not read."""
+    """An address of the local page refers to something that does not exist, or that this channel may not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Console:
-    """The ports and the settings of the local page. `channels` are those that have an id on it."""
+    """The ports and settings of the local page. `channels` are those with an id on it."""
 
     messages: ConsoleMessages
     live: Live
@@ -47,7 +47,7 @@ class Console:
     replays: Mapping[str, Replay]
 
     def channel(self, channel_id: str) -> Channel:
-        """The channel with this id on the local page. Raises PageNotFound."""
+        """Return the channel with this id. Raises PageNotFound."""
         for channel in self.channels:
             if channel.ids[Platform.CONSOLE] == channel_id:
                 return channel
@@ -63,7 +63,7 @@ class Console:
             return await transaction.incidents.recent(RECENT_INCIDENTS)
 
     async def labels(self) -> dict[str, bool]:
-        """Prediction id → whether it was judged right, for the latest predictions that were judged."""
+        """Return whether each of the latest judged predictions was right, by id."""
         async with self.store.transaction() as transaction:
             recent = [await transaction.predictions.recent(kind, RECENT_PREDICTIONS) for kind in PredictionKind]
         return {
@@ -75,7 +75,7 @@ class Console:
 
 
 def number_of(text: str) -> int:
-    """A message's id or an entry's number in an address. Raises PageNotFound if it is none."""
+    """Return a message id or an entry number from an address. Raises PageNotFound if it is invalid."""
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
         raise PageNotFound("There is no such message on this page.")
     return int(text)

@@ -1,4 +1,4 @@
-"""The chat: a channel's messages, live, and what people do in it."""
+"""The chat of the local page: a channel's messages, live updates, and people's input."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from core.model.messages import (
 )
 from core.rca.observations import investigation_intent
 
-THREADS = 50  # on one page; a link leads to the older ones
-AWAITED = timedelta(minutes=2)  # a question is shown as being worked on for so long, if there is no reply
-SEND_TIMEOUT = 20.0  # seconds in which a browser must have taken what it is sent
+THREADS = 50  # per page; a link leads to older ones
+AWAITED = timedelta(minutes=2)  # for so long, a question without a reply is shown as in progress
+SEND_TIMEOUT = 20.0  # seconds for a browser to accept data
 STREAM_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A message and what it says."""
+    """A message with its decoded content."""
 
     message: ConsoleMessage
     content: Content
@@ -57,13 +57,13 @@ class Thread:
 
 
 class Conversation:
-    """Handlers of everything under the conversation."""
+    """Handlers of the conversation page."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     async def show(self, request: web.Request) -> web.Response:
-        """`GET /?channel=ID&before=MESSAGE`"""
+        """Handle `GET /?channel=ID&before=MESSAGE`."""
         channel_id = request.query.get("channel") or self._first_channel()
         channel = self._console.channel(channel_id)
         before = number_of(request.query["before"]) if "before" in request.query else None
@@ -86,7 +86,7 @@ class Conversation:
         return web.Response(text=html, content_type="text/html")
 
     async def as_json(self, request: web.Request) -> web.Response:
-        """`GET /console/messages.json?channel=ID`: the latest threads, every message as it is kept."""
+        """Handle `GET /console/messages.json?channel=ID`: return the latest threads with every message as stored."""
         channel_id = request.query.get("channel", "")
         self._console.channel(channel_id)
         messages = await self._console.messages.page(channel_id, THREADS)
@@ -108,7 +108,7 @@ class Conversation:
         )
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
-        """`GET /console/live?channel=ID&after=CURSOR&incidents=FINGERPRINT`: server-sent events."""
+        """Handle `GET /console/live?channel=ID&after=CURSOR&incidents=FINGERPRINT`: stream server-sent events."""
         channel = request.query.get("channel")
         if channel is not None:
             self._console.channel(channel)
@@ -122,12 +122,14 @@ class Conversation:
                     async with asyncio.timeout(SEND_TIMEOUT):
                         await response.write(data)
             except (TimeoutError, ConnectionResetError, Unavailable):
-                # Too slow, gone, or nothing to read from: the browser connects again and asks for what it missed.
+                # Too slow, gone, or store unavailable: the browser reconnects and asks for what it missed.
                 return response
         return response
 
     async def say(self, request: web.Request) -> web.Response:
-        """`POST /console/messages` (channel, text, optional thread): keep the message and hand it in as a question."""
+        """Handle `POST /console/messages` (channel, text, optional thread): store the message and submit it as a
+        question.
+        """
         form = await read_form(request)
         channel_id, text = form.get("channel", ""), message_text(form)
         audience = self._console.audience(channel_id)
@@ -142,7 +144,7 @@ class Conversation:
         return _done(request, f"/?channel={channel_id}#m-{message_id}")
 
     async def judge(self, request: web.Request) -> web.Response:
-        """`POST /console/feedback` (verdict, and the message or the incident that it is about)."""
+        """Handle `POST /console/feedback` (verdict, and the message or incident that it is about)."""
         form = await read_form(request)
         page = page_of(form)
         content, place = await self._judged(form)
@@ -166,7 +168,7 @@ class Conversation:
         return web.Response(text=html, content_type="text/html")
 
     async def replay(self, request: web.Request) -> web.Response:
-        """`POST /console/replays` (name): let a sample incident happen."""
+        """Handle `POST /console/replays` (name): replay a sample incident."""
         form = await read_form(request)
         page = page_of(form)
         replay = self._console.replays.get(form.get("name", ""))
@@ -201,7 +203,7 @@ class Conversation:
     async def _judged(
         self, form: dict[str, str]
     ) -> tuple[Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer, Place]:
-        """Return the subject of a verdict, and the place for a reply to it."""
+        """Return the subject of a button, and the place for a reply to it."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:
                 incident = await transaction.incidents.get(form["incident"])
@@ -217,7 +219,7 @@ class Conversation:
         return about, Place(Platform.CONSOLE, message.channel, str(message.root))
 
     async def _asked_for(self, question_id: str) -> tuple[Incident, Place]:
-        """Return an incident that somebody asked about, which is not in the store, as its message shows it."""
+        """Return an incident that was asked about and is not stored, from its message."""
         message = await self._console.messages.find(investigation_intent(question_id))
         content = decode(message.kind, message.payload) if message else None
         if message is None or not isinstance(content, IncidentMessage):
@@ -237,5 +239,5 @@ def _thread_of(incident: Incident) -> Place:
 
 
 def _done(request: web.Request, page: str) -> web.Response:
-    """Nothing to show: what has changed arrives live. A browser without script is led back to the page."""
+    """Return an empty response, because changes arrive live. A browser without JavaScript is redirected to the page."""
     return web.Response(status=204) if "HX-Request" in request.headers else see_other(page)

@@ -1,4 +1,4 @@
-"""The page of what the chats did not take, and the button that has it tried again."""
+"""The page of dead letters, with a button to retry them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SHOWN = 100
 
 class DeadLetters:
     def __init__(self, console: Console, retry: Retry) -> None:
-        """`retry` has the dead letter of an intent tried again; False if there is none."""
+        """Create the handlers. `retry` retries a dead letter by its intent, and returns False if there is none."""
         self._console = console
         self._retry = retry
 
     async def show(self, request: web.Request) -> web.Response:
-        """`GET /dead-letters`: newest first."""
+        """Handle `GET /dead-letters`: show them, newest first."""
         async with self._console.store.transaction() as transaction:
             letters = await transaction.dead_letters.latest(SHOWN)
             count = await transaction.dead_letters.count()
@@ -25,7 +25,7 @@ class DeadLetters:
         return web.Response(text=html, content_type="text/html")
 
     async def retry(self, request: web.Request) -> web.Response:
-        """`POST /console/dead-letters` with an `intent`."""
+        """Handle `POST /console/dead-letters` with an `intent`."""
         intent = (await read_form(request)).get("intent", "")
         if not await self._retry(intent):
             raise PageNotFound("There is no such dead letter. It may have been tried again already.")

@@ -1,4 +1,4 @@
-"""A document as a page: from its passages back to Markdown, and from Markdown to HTML that can do no harm."""
+"""Documents as pages: passages are joined to Markdown, and rendered as safe HTML."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from markupsafe import Markup, escape
 from core.knowledge.markdown import plain, slug
 from core.model.document import Passage
 
-MAX_QUOTE = 600  # characters of a quote that travel in a link
-MAX_STATEMENT = 2_000  # characters of a statement that are shown
-MAX_HIGHLIGHT = 4_000  # characters of a quote that are looked for
+MAX_QUOTE = 600  # characters of a quote in a link
+MAX_STATEMENT = 2_000  # characters of a statement shown
+MAX_HIGHLIGHT = 4_000  # characters of a quote searched for
 
-# Code points that no text may hold stand for the begin and end of the highlight while the Markdown is rendered.
+# Private code points that mark the start and end of the highlight while Markdown is rendered.
 _BEGIN, _END = "\ufdd0", "\ufdd1"
 _EDGE = re.compile(f"([{_BEGIN}{_END}])")
 _TAG = re.compile(r"(<[^<>]*>)")
@@ -45,7 +45,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class RenderedDocument:
-    """`highlighted` says whether the quote that was asked for is marked in the HTML."""
+    """A rendered document. `highlighted` tells whether the requested quote is marked."""
 
     html: Markup
     headings: tuple[Heading, ...]
@@ -53,16 +53,18 @@ class RenderedDocument:
 
 
 def document_url(document_id: str, channel: str | None, quote: str = "", anchor: str = "") -> str:
-    """Return the address of a document on the local page, for a channel's readers, at a heading, with a quote marked."""
+    """Return the address of a document on the local page, for a channel's readers, at a heading, with a highlighted
+    quote.
+    """
     query = {name: value for name, value in (("channel", channel), ("quote", quote[:MAX_QUOTE])) if value}
     path = f"/documents/{percent_encoded(document_id, safe='/')}"
     return urlunsplit(("", "", path, urlencode(query), percent_encoded(anchor)))
 
 
 def joined(passages: Sequence[Passage]) -> str:
-    """The document's Markdown: passages in order, what two neighbours share said once.
+    """Return the document's Markdown from its passages in order, without repetitions.
 
-    Passages repeat whole blocks of the passage before them, and a blank line stands between blocks.
+    Passages repeat whole blocks of the preceding passage; blocks are separated by blank lines.
     """
     text = ""
     for passage in passages:
@@ -77,9 +79,9 @@ def _repeats(text: str, start: str) -> bool:
 
 
 def render_document(text: str, *, title: str, quote: str = "", channel: str | None = None) -> RenderedDocument:
-    """Markdown as HTML: no raw HTML, no picture, no script; headings carry the link targets that citations use.
+    """Return Markdown as HTML without raw HTML, images and scripts. Headings get the anchors that citations use.
 
-    A first heading that says what the title says is left out. Links to other documents keep the channel.
+    A first heading that equals the title is left out. Links to other documents keep the channel.
     """
     environment: dict[str, Any] = {"quote": quote[:MAX_HIGHLIGHT]}
     tokens = _parser().parse(text, environment)
@@ -92,17 +94,17 @@ def render_document(text: str, *, title: str, quote: str = "", channel: str | No
 
 
 def render_inline(text: str) -> Markup:
-    """A line: code and emphasis are shown as such, everything else as it was written."""
+    """Return one line as HTML, with code and emphasis rendered and everything else escaped."""
     return _safe(_sentence_parser().renderInline(text[:MAX_STATEMENT]))
 
 
 def render_statement(text: str) -> Markup:
-    """A sentence of an answer, which may hold a block of code: paragraphs and code, no other markup."""
+    """Return a sentence of an answer as HTML: paragraphs and code blocks only."""
     return _safe(_sentence_parser().render(text[:MAX_STATEMENT]))
 
 
 def render_mrkdwn(text: str) -> Markup:
-    """Slack's markup as Slack draws it. All but its own marks is escaped; a link leads to the web or is its text."""
+    """Return Slack markup as HTML, like Slack renders it. Other markup is escaped; non-web links become text."""
     html = "".join(_piece(piece) for piece in _MRKDWN.split(text))
     return Markup(html)  # noqa: S704 - every piece is escaped
 
@@ -145,7 +147,7 @@ def _sentence_parser() -> MarkdownIt:
 
 
 def _picture_as_link(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _environment: Any) -> str:
-    """A picture would be fetched from wherever an untrusted document says; its name and address are enough."""
+    """Render an image as its name and address, because loading it would contact an untrusted host."""
     picture = tokens[index]
     return str(
         Markup('<a href="{}" rel="noreferrer noopener">{}</a>').format(
@@ -163,7 +165,7 @@ def _same(heading: str, title: str) -> bool:
 
 
 def _with_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
-    """Give every heading its id; one that comes twice is numbered from its second time on."""
+    """Give every heading its id. Repeated ids are numbered from the second on."""
     seen: dict[str, int] = {}
     for opening, content in pairwise(tokens):
         if opening.type != "heading_open":
@@ -186,7 +188,7 @@ def _keep_channel(tokens: Sequence[Token], channel: str | None) -> None:
 
 
 def _highlight(state: StateCore) -> None:
-    """Put the two marks around the quote where the text holds it; line by line, if it runs over several blocks."""
+    """Put the marks around the quote; line by line if it spans several blocks."""
     quote = state.env.get("quote", "")
     if quote.strip() and not _put_marks(state.tokens, quote):
         for line in quote.splitlines():
@@ -194,7 +196,7 @@ def _highlight(state: StateCore) -> None:
 
 
 def _put_marks(tokens: Sequence[Token], quote: str) -> bool:
-    """Mark the quote in the first block that shows it; False if none does."""
+    """Mark the quote in the first block that contains it. Returns whether one does."""
     code = _loose(quote)
     prose = _loose("".join(map(_shown, _parser().parseInline(quote)[0].children or ())))
     for token in tokens:
@@ -207,14 +209,14 @@ def _put_marks(tokens: Sequence[Token], quote: str) -> bool:
 
 
 def _shown(piece: Token) -> str:
-    """Return the text that a reader sees of a piece of a block."""
+    """Return the visible text of a piece of a block."""
     if piece.type in ("text", "code_inline", "fence", "code_block"):
         return piece.content
     return "\n" if piece.type in ("softbreak", "hardbreak") else ""
 
 
 def _insert_marks(pieces: Sequence[Token], start: int, end: int) -> None:
-    """`start` and `end` count characters that are shown. The Markdown is parsed already, so that marks change no text."""
+    """Insert the marks at visible character positions. The Markdown is already parsed, so marks change no text."""
     at = 0
     for piece in pieces:
         after = at + len(_shown(piece))
@@ -226,13 +228,13 @@ def _insert_marks(pieces: Sequence[Token], start: int, end: int) -> None:
 
 
 def _loose(quote: str) -> re.Pattern[str]:
-    """The words of a quote, whatever white space is between them. What is too short to tell matches nothing."""
+    """Return a pattern of the quote's words with any white space between them. Short quotes match nothing."""
     words = _LIST_MARK.sub("", quote).rstrip("…").split()
     return re.compile(r"\s+".join(map(re.escape, words)) if sum(map(len, words)) > 3 else r"(?!)")
 
 
 def _marked(html: str) -> str:
-    """The two marks as `<mark>`: around every stretch of text between them, so that no element is cut in two."""
+    """Replace the marks with `<mark>` elements around every stretch of text between them, without splitting elements."""
     pieces: list[str] = []
     inside = False
     for piece in _TAG.split(html):

@@ -1,4 +1,4 @@
-"""Server-sent events for an open page, which carry finished HTML."""
+"""Server-sent events for an open page, with rendered HTML."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from adapters.console.render import fingerprint
 from core.model.conversation import Platform
 from core.model.incident import Incident
 
-TICK = 10.0  # seconds after which a page is looked after even if nobody woke it; keeps the connection alive, too
-SETTLE = 0.05  # seconds in which what comes in a burst is gathered
-MAX_CHANGES = 200  # messages that are sent one by one; a page that missed more is loaded afresh
+TICK = 10.0  # seconds between events without news, which also keeps the connection alive
+SETTLE = 0.05  # seconds in which changes of a burst are collected
+MAX_CHANGES = 200  # messages sent one by one; a page that missed more is reloaded
 
 
 class Feed:
-    """Follows a channel and the list of incidents. Without a channel, the incidents alone."""
+    """Follows a channel and the list of incidents; without a channel, only the incidents."""
 
     def __init__(self, console: Console, channel: str | None, cursor: Cursor, incidents: str) -> None:
-        """`incidents` is the fingerprint of the list that the page shows already."""
+        """Create the feed. `incidents` is the fingerprint of the list that the page shows."""
         self._console = console
         self._channel = channel
         self._cursor = cursor
@@ -30,7 +30,7 @@ class Feed:
         self._latest: Mapping[str, int] | None = None
 
     async def events(self, reader: Reader) -> AsyncIterator[bytes]:
-        """Yield the changes each time that the reader is woken, until it is closed."""
+        """Yield the changes each time the reader is woken, until it is closed."""
         while not reader.closed:
             events = [event async for event in self._news()]
             yield b"".join(events) or b": nothing new\n\n"
@@ -62,14 +62,14 @@ class Feed:
             for message in sorted(changed, key=lambda message: message.id)
         ]
         self._cursor = self._cursor.after(changed)
-        # One event for all of them: a connection that breaks has delivered all or none, so none comes twice.
+        # One event for all changes, so that a broken connection delivers all or none.
         return event("message", "".join(fragments), str(self._cursor))
 
     def _is_new(self, message: ConsoleMessage) -> bool:
         return message.id > self._cursor.message_id
 
     async def _unread(self, channel: str) -> str:
-        """The marks of the other channels in which something was posted since this page was opened."""
+        """Return the marks of other channels with new messages since the page was opened."""
         before, self._latest = self._latest, await self._console.messages.latest()
         if before is None:
             return ""
@@ -86,7 +86,7 @@ class Feed:
 
 
 def event(name: str, data: str, event_id: str = "") -> bytes:
-    """A server-sent event. The id is what the browser sends back when it connects again."""
+    """Return a server-sent event. The browser sends the id back when it reconnects."""
     lines = [f"event: {name}", *([f"id: {event_id}"] if event_id else [])]
     lines += [f"data: {line}" for line in data.splitlines() or [""]]
     return ("\n".join(lines) + "\n\n").encode()

@@ -1,4 +1,4 @@
-"""Forms that a browser posts, read within bounds or refused with a sentence."""
+"""Parsing of posted forms, with limits and clear errors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aiohttp import web
 from adapters.http import read_body
 from core.model.errors import InputTooLarge, MalformedInput
 
-MAX_BODY = 64 * 1024  # bytes; 4 000 characters of any script, percent-encoded, are at most 48 000
+MAX_BODY = 64 * 1024  # bytes; 4 000 characters of any script have at most 48 000 bytes, percent-encoded
 MAX_FIELDS = 10
-RESOLVE = "/resolve"  # after the name of a sample incident: it ends
+RESOLVE = "/resolve"  # suffix of a sample incident's name that resolves it
 MAX_TEXT = 4_000  # characters of a message
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -20,7 +20,7 @@ _NOT_IN_AN_ADDRESS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 async def read_form(request: web.Request) -> dict[str, str]:
-    """The fields of a form. Raises MalformedInput, InputTooLarge."""
+    """Return the fields of a form. Raises MalformedInput, InputTooLarge."""
     if request.content_type != "application/x-www-form-urlencoded":
         raise MalformedInput("The local page accepts only forms. Send application/x-www-form-urlencoded.")
     too_large = InputTooLarge(f"The form is over {MAX_BODY // 1024} KiB: send less text.")
@@ -42,10 +42,10 @@ def message_text(form: dict[str, str]) -> str:
 
 
 def page_of(form: dict[str, str]) -> str:
-    """Return the page that the form was on, if it says so and means one of ours; else the first page.
+    """Return the page that contained the form, if it is one of ours; otherwise the first page.
 
-    Raises MalformedInput for a page with control characters: a line end would begin another header, and
-    browsers drop tabs, which would make `/<TAB>/elsewhere.example` another site.
+    Raises MalformedInput for a page with control characters: a line end would begin another header, and browsers drop
+    tabs, which would make `/<TAB>/elsewhere.example` another site.
     """
     page = form.get("page", "/")
     if _NOT_IN_AN_ADDRESS.search(page):
@@ -54,5 +54,5 @@ def page_of(form: dict[str, str]) -> str:
 
 
 def see_other(page: str) -> web.Response:
-    """Lead the browser on after a form was taken, so that loading again does not send it again."""
+    """Redirect the browser after a form was accepted, so that a reload does not submit it again."""
     return web.Response(status=303, headers={"Location": page})

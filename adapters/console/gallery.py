@@ -1,4 +1,4 @@
-"""Every message that Plumbline can say, as Slack, Teams and the local page show it."""
+"""All messages of the bot, as Slack, Teams and the local page show them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adapters.console.payload import encode
 from core.model.messages import Message
 
 LONG = "A text as long as whoever writes it likes, with *marks* and <tags>. " * 40
-MANY = 40  # of everything that a message can hold several of
+MANY = 40  # items in the large sample of a message
 
 
 class Gallery:
@@ -22,16 +22,16 @@ class Gallery:
         self._console = console
 
     async def show(self, request: web.Request) -> web.Response:
-        """`GET /gallery?sample=NAME`"""
+        """Handle `GET /gallery?sample=NAME`."""
         samples = await asyncio.to_thread(gallery_samples)
         name = request.query.get("sample", next(iter(samples)))
         if name not in samples:
             raise PageNotFound("There is no such message in the gallery: choose one on the left.")
-        html = await asyncio.to_thread(self._page, name, samples)  # a picture is drawn in some of them
+        html = await asyncio.to_thread(self._page, name, samples)  # some samples contain a rendered diagram
         return web.Response(text=html, content_type="text/html")
 
     def _page(self, name: str, samples: Mapping[str, Message]) -> str:
-        # Only this page needs the renderers of both chats.
+        # Imported here, because only this page needs the renderers of both chats.
         from adapters.slack.render import render as as_blocks
         from adapters.teams.render import render as as_card
 
@@ -54,7 +54,7 @@ class Gallery:
 
 @cache
 def gallery_samples() -> dict[str, Message]:
-    """Name → a message: as it usually is, and at its largest."""
+    """Return messages by name: a typical one, and one of maximum size."""
     from core.samples import SAMPLES, everywhere
 
     return SAMPLES | {f"{name}, at its largest": message for name, message in everywhere(LONG, MANY).items()}

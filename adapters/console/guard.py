@@ -1,4 +1,4 @@
-"""Rules of the local page: who may load it, and with what headers it is served."""
+"""Access control of the local page, and its response headers."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ HEADERS = {
 }
 
 
-WRONG_TOKENS = 10  # that a client may give at once
-WRONG_TOKENS_PER_SECOND = 0.1  # that it may give for good
+WRONG_TOKENS = 10  # burst per client
+WRONG_TOKENS_PER_SECOND = 0.1  # sustained rate per client
 
 
 class Forbidden(PlumblineError):
-    """A request to the local page comes from another site."""
+    """A request to the local page came from another site."""
 
 
 class TooManyGuesses(PlumblineError):
-    """A client gave so many wrong tokens that no further one of it is looked at for a while."""
+    """A client sent too many wrong tokens and is blocked for a while."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"Too many wrong tokens came from this address: try again in {ceil(seconds)} seconds.")
@@ -51,7 +51,7 @@ class TooManyGuesses(PlumblineError):
 
 
 class Guard:
-    """Lets in who knows the token; without a token, everybody whom the application lets through to the page."""
+    """Grants access with the token; without a token, to everybody whom the application lets through."""
 
     def __init__(self, token: str | None, clock: Clock) -> None:
         self._token = token
@@ -59,10 +59,10 @@ class Guard:
         self._guesses = RateLimit(WRONG_TOKENS_PER_SECOND, WRONG_TOKENS)
 
     def check_origin(self, request: web.Request) -> None:
-        """Raises Forbidden for a request that another site's page made this browser send.
+        """Raise Forbidden for a request that another site's page made this browser send.
 
-        The rule of https://words.filippo.io/csrf: a browser says with Sec-Fetch-Site or Origin where a form came from, and
-        what says neither is no browser; but whoever shows a cookie is one, and must say it.
+        This follows https://words.filippo.io/csrf: browsers state the origin of a form in Sec-Fetch-Site or Origin. A
+        client that states neither is no browser, unless it sends a cookie, and is then refused.
         """
         if request.method in SAFE_METHODS:
             return
@@ -72,7 +72,7 @@ class Guard:
             raise Forbidden("Another site sent this request. Open this page itself and try again.")
 
     def check_token(self, request: web.Request) -> None:
-        """Raises Unauthorized without a valid cookie or `Authorization: Bearer` header, if there is a token.
+        """Raise Unauthorized without a valid cookie or `Authorization: Bearer` header, if there is a token.
 
         Raises TooManyGuesses.
         """
@@ -83,9 +83,7 @@ class Guard:
             raise Unauthorized("This page needs the console token. Log in first.")
 
     def knows(self, request: web.Request, token: str) -> bool:
-        """Return whether this client gives the token. Raises TooManyGuesses without looking if it gave too
-        many wrong ones.
-        """
+        """Return whether the token is right. Raises TooManyGuesses, without checking, after too many wrong ones."""
         client, now = client_key(request.remote), self._clock.now()
         if seconds := self._guesses.wait(client, now):
             raise TooManyGuesses(seconds)
@@ -95,13 +93,13 @@ class Guard:
         return False
 
     def log_in(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Let this browser in until the session ends."""
+        """Log this browser in until the session ends."""
         secure = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
         session = self._session(int(self._clock.now().timestamp()))
         response.set_cookie(COOKIE, session, max_age=SESSION, path="/", httponly=True, samesite="Strict", secure=secure)
 
     def _session(self, begin: int) -> str:
-        """Return the cookie's content: proof of the token since `begin` (seconds) that does not reveal the token."""
+        """Return the cookie's content: proof of the token since `begin` (seconds), which does not reveal the token."""
         proof = hmac.new((self._token or "").encode(), f"plumbline console session {begin}".encode(), hashlib.sha256)
         return f"{begin}.{proof.hexdigest()}"
 
@@ -118,5 +116,5 @@ def _equal(given: str, expected: str) -> bool:
 
 
 def _origins(request: web.Request) -> tuple[str, str]:
-    """This page's own, by whatever scheme a proxy in front of it speaks."""
+    """Return this page's own origins, for either scheme of a proxy."""
     return f"http://{request.host}", f"https://{request.host}"

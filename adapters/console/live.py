@@ -1,4 +1,4 @@
-"""Wakes the open pages when there is something new for them."""
+"""Wake-ups of open pages when there is something new."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 from core.model.errors import Unavailable
 
-MAX_READERS = 200  # open pages that are kept up to date at once
-RECONNECT_AFTER = 5.0  # seconds that a refused page waits
+MAX_READERS = 200  # open pages updated at once
+RECONNECT_AFTER = 5.0  # seconds before a refused page reconnects
 
 
 class Reader:
-    """One open page. News that come while it is busy are one wake-up: it looks for itself what has changed."""
+    """An open page. Wake-ups during its work are merged, and it reads the changes itself."""
 
     def __init__(self) -> None:
         self._news = asyncio.Event()
@@ -37,19 +37,19 @@ class Reader:
 
 
 class Live:
-    """Every page that is open in this process. It holds no message: a page that was away asks the store."""
+    """All open pages of this process. No messages are held; a page that was disconnected reads the store."""
 
     def __init__(self) -> None:
         self._readers: set[Reader] = set()
 
     def notify(self) -> None:
-        """Something on some page has changed."""
+        """Wake all pages."""
         for reader in self._readers:
             reader.wake()
 
     @contextmanager
     def reader(self) -> Iterator[Reader]:
-        """A page for as long as it is open. Raises Unavailable when there are too many."""
+        """Register a page until the block ends. Raises Unavailable if there are too many."""
         if len(self._readers) >= MAX_READERS:
             raise Unavailable(f"{MAX_READERS} pages are already open. Close one and reload this page.", RECONNECT_AFTER)
         reader = Reader()
@@ -60,6 +60,6 @@ class Live:
             self._readers.discard(reader)
 
     def close(self) -> None:
-        """Let every page go, so that the process can end; browsers come back by themselves."""
+        """Disconnect all pages, so that the process can end; browsers reconnect on their own."""
         for reader in self._readers:
             reader.close()

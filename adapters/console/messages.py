@@ -1,4 +1,4 @@
-"""The messages of the local page, as they are kept."""
+"""Stored messages of the local page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ _CURSOR = re.compile(r"\d{1,18}\.\d{1,18}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ConsoleMessage:
-    """One message on the local page.
+    """A message on the local page.
 
-    `id` counts up over all channels. `thread` is the id of the root message that this one replies to, None for a root.
-    `kind` and the JSON-compatible `payload` are what `payload.encode` made. `revision` counts every change of any
-    message, so that a reader who has seen everything up to a revision can ask for what came after it.
+    - `id`: ascending over all channels.
+    - `thread`: the id of the root message that it replies to, None for a root.
+    - `kind` and the JSON-compatible `payload`: the result of `payload.encode`.
+    - `revision`: a counter of all changes of all messages; a reader who has seen everything up to a revision can ask
+      for later ones.
     """
 
     id: int
@@ -32,60 +34,63 @@ class ConsoleMessage:
 
     @property
     def root(self) -> int:
-        """The id of the message that the thread hangs on: this one's own, if it is a root."""
+        """Return the id of the thread's root message, which may be this one."""
         return self.id if self.thread is None else self.thread
 
 
 class ConsoleMessages(Protocol):
-    """Keeps the messages of the local page. Ids and revisions become visible in ascending order.
+    """Stores the messages of the local page. Ids and revisions become visible in ascending order.
 
-    Raises ChatUnavailable when they cannot be read or written.
+    Raises ChatUnavailable if they cannot be read or written.
     """
 
     async def append(
         self, channel: str, thread: int | None, kind: str, payload: Mapping[str, Any], intent: str, at: datetime
     ) -> int:
-        """Keep a new message and return its id; if a message of this intent is there, return its id and do nothing."""
+        """Store a new message and return its id.
+
+        If there is a message with this intent, return its id and change nothing.
+        """
         ...
 
     async def replace(self, message_id: int, kind: str, payload: Mapping[str, Any]) -> None:
-        """Change what a message says. Raises MessageNotFound."""
+        """Replace the content of a message. Raises MessageNotFound."""
         ...
 
     async def get(self, message_id: int) -> ConsoleMessage | None: ...
 
     async def find(self, intent: str) -> ConsoleMessage | None:
-        """The message that was appended for this intent."""
+        """Return the message with this intent."""
         ...
 
     async def page(self, channel: str, limit: int, before: int | None = None) -> list[ConsoleMessage]:
-        """The latest `limit` roots of a channel with all their replies, in ascending order of id, as of one moment.
+        """Return the latest `limit` roots of a channel with all replies, in ascending order of id, from one snapshot.
 
-        With `before`, the latest roots whose id is below it.
+        With `before`, only roots with a lower id.
         """
         ...
 
     async def changed(self, channel: str, after: int, limit: int) -> list[ConsoleMessage]:
-        """The first `limit` messages of a channel with a revision above `after`, in ascending order of revision."""
+        """Return the first `limit` messages of a channel with a revision above `after`, in ascending order of revision."""
         ...
 
     async def latest(self) -> Mapping[str, int]:
-        """Channel → the highest id in it, for every channel that has a message."""
+        """Return the highest id of every channel that has a message."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a reader has come: the highest id and the highest revision that it has seen in a channel.
+    """The highest id and the highest revision that a reader has seen in a channel.
 
-    A message with a higher id is new to this reader; one with a higher revision alone was changed.
+    A message with a higher id is new to the reader; one with only a higher revision was changed.
     """
 
     message_id: int = 0
     revision: int = 0
 
     def after(self, messages: Iterable[ConsoleMessage]) -> Cursor:
-        """The cursor of a reader who has seen these as well."""
+        """Return the cursor of a reader who has also seen these messages."""
         seen = list(messages)
         return Cursor(
             max([self.message_id, *(message.id for message in seen)]),
@@ -97,7 +102,7 @@ class Cursor:
 
     @classmethod
     def parse(cls, text: str) -> Cursor:
-        """Raises MalformedInput for anything but what `str` made."""
+        """Return the cursor from the result of `str`. Raises MalformedInput for anything else."""
         if not _CURSOR.fullmatch(text):
             raise MalformedInput("The position to continue from is not known. Reload the page.")
         message_id, revision = text.split(".")

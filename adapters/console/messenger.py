@@ -1,4 +1,4 @@
-"""Speaks on the local page."""
+"""The Messenger of the local page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DELETED = "This was deleted."
 
 
 class ConsoleMessenger:
-    """Implements `core.ports.Messenger`: a post is a row in the store, so `find` is exact."""
+    """Implements `core.ports.Messenger`. A post is a row in the store, so `find` is exact."""
 
     def __init__(self, messages: ConsoleMessages, live: Live, clock: Clock) -> None:
         self._messages = messages
@@ -36,12 +36,12 @@ class ConsoleMessenger:
         self._live.notify()
 
     async def delete(self, reference: MessageReference) -> None:
-        """The page shows in its place that it is gone: readers who have it open would not see it vanish."""
+        """Replace the message with a note that it was deleted, because open pages would not notice its removal."""
         with suppress(MessageNotFound):
             await self.edit(reference, Notice(DELETED))
 
     async def link(self, reference: MessageReference) -> str:
-        """The page itself leads to the incident that a message is about."""
+        """Return an empty address: the page itself links to the incident of a message."""
         return ""
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:

@@ -1,4 +1,4 @@
-"""The pages for operators: incidents, sources, documents, and what became of Plumbline's claims."""
+"""Pages for operators: incidents, sources, documents, and predictions with their outcomes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from core.model.incident import Incident, IncidentState, TimelineEntry
 from core.model.prediction import Drift, Estimator, Outcome, Prediction, PredictionKind
 from core.ports import Transaction
 
-SHOWN_PREDICTIONS = 100  # of each kind
+SHOWN_PREDICTIONS = 100  # per kind
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How often an estimator's claims were judged, the calibrator in use, and how good its percentages were.
+    """The judged claims of an estimator, its current calibrator, and the quality of its percentages.
 
-    `quality` is None while none was judged, `drift` while there are too few to tell.
+    `quality` is None while no claim was judged, `drift` while there are too few.
     """
 
     estimator: Estimator
@@ -39,7 +39,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A prediction, its label, and the question that it answers if that was asked on this page."""
+    """A prediction with its label, and with the question that it answers if it was asked on this page."""
 
     prediction: Prediction
     outcome: Outcome | None
@@ -51,7 +51,7 @@ class Operations:
         self._console = console
 
     async def incidents(self, request: web.Request) -> web.Response:
-        """`GET /incidents`: the open ones first, then the resolved ones, each newest first."""
+        """Handle `GET /incidents`: open ones first, then resolved ones, each newest first."""
         recent = await self._console.recent_incidents()
         incidents = sorted(recent, key=lambda incident: incident.state is not IncidentState.OPEN)
         return self._page(
@@ -63,7 +63,7 @@ class Operations:
         )
 
     async def incident(self, request: web.Request) -> web.Response:
-        """`GET /incidents/ID`"""
+        """Handle `GET /incidents/ID`."""
         async with self._console.store.transaction() as transaction:
             incident = await transaction.incidents.get(request.match_info["incident_id"])
         if incident is None:
@@ -78,13 +78,13 @@ class Operations:
         )
 
     async def postmortem(self, request: web.Request) -> web.Response:
-        """`GET /incidents/ID/postmortem`"""
+        """Handle `GET /incidents/ID/postmortem`."""
         incident, draft = await self._draft(request)
         rendered = await asyncio.to_thread(render_document, as_markdown(draft), title=draft.title)
         return self._page("postmortem.html", incident=incident, draft=draft, rendered=rendered)
 
     async def postmortem_file(self, request: web.Request) -> web.Response:
-        """`GET /incidents/ID/postmortem.md`: the same as a file to keep."""
+        """Handle `GET /incidents/ID/postmortem.md`: the postmortem as a file."""
         incident, draft = await self._draft(request)
         name = "".join(c if c.isascii() and c.isalnum() else "-" for c in incident.id)
         disposition = {"Content-Disposition": f'attachment; filename="postmortem-{name}.md"'}
@@ -100,7 +100,7 @@ class Operations:
         return incident, draft_postmortem(incident)
 
     async def sources(self, request: web.Request) -> web.Response:
-        """`GET /sources`"""
+        """Handle `GET /sources`."""
         return self._page(
             "sources.html",
             sources=await self._console.sources_status(),
@@ -109,14 +109,16 @@ class Operations:
         )
 
     async def document(self, request: web.Request) -> web.Response:
-        """`GET /documents/ID?channel=…&quote=…`: as far as that channel may read it; without one, what is public."""
+        """Handle `GET /documents/ID?channel=…&quote=…`: show what the channel may read, or public documents without
+        one.
+        """
         channel = request.query.get("channel")
         audience = self._console.audience(channel) if channel else Audience()
         passages = await self._console.index.passages_of(request.match_info["document_id"], audience.readers)
         if not passages:
             raise PageNotFound("There is no such document, or this channel may not read it.")
         first = passages[0]
-        # A large document takes tens of milliseconds, in which the chats must still be acknowledged.
+        # In a thread: a large document takes tens of milliseconds, which would delay acknowledgements.
         rendered = await asyncio.to_thread(
             render_document,
             joined(passages),
@@ -127,7 +129,7 @@ class Operations:
         return self._page("document.html", document=first, rendered=rendered, public=PUBLIC in first.readers)
 
     async def predictions(self, request: web.Request) -> web.Response:
-        """`GET /predictions?kind=…&outcome=right|wrong|open`"""
+        """Handle `GET /predictions?kind=…&outcome=right|wrong|open`."""
         kind, outcome = request.query.get("kind", ""), request.query.get("outcome", "")
         async with self._console.store.transaction() as transaction:
             claims = [
@@ -136,7 +138,7 @@ class Operations:
                 for prediction, label in await transaction.predictions.recent(each, SHOWN_PREDICTIONS)
             ]
             judged = [await _judged(transaction, each) for each in await transaction.predictions.estimators()]
-        # Seconds for many labels, in which the chats must still be acknowledged.
+        # In a thread: many labels take seconds, which would delay acknowledgements.
         records = [await asyncio.to_thread(_record, *each) for each in judged]
         claims.sort(key=lambda claim: claim.prediction.made_at, reverse=True)
         shown = [
@@ -185,7 +187,7 @@ def _became(outcome: Outcome | None) -> str:
 
 
 def _timeline(incident: Incident) -> list[TimelineEntry]:
-    """Return the timeline of the investigation, with the events that Plumbline itself saw."""
+    """Return the timeline of the investigation, merged with the events that the bot observed."""
     explained = incident.explanation.timeline if incident.explanation else ()
     entries = list(explained) or [TimelineEntry(incident.started_at, f"Alert: {incident.title}")]
     entries.append(TimelineEntry(incident.opened_at, "The alert arrived here."))

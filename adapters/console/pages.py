@@ -1,4 +1,4 @@
-"""The routes of the local page, and the door in front of every one of them."""
+"""The routes of the local page, and the access control for each of them."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ STATUS: tuple[tuple[type[PlumblineError], int], ...] = (
     (MalformedInput, 400),
     (Unavailable, 503),
 )
-FOREVER = "public, max-age=31536000, immutable"  # the address of a static file changes with its content
+FOREVER = "public, max-age=31536000, immutable"  # a static file's address changes with its content
 
 
 class ConsolePages:
-    """The local page. `token` guards all of it; without one, the application must let this machine alone come to it.
+    """The local page. `token` guards all of it; without one, the application must restrict it to this machine.
 
-    It is the operator's: whoever holds the token sees every incident, source and prediction, as whoever holds the
-    database does. What is answered in a channel of the page is bound by that channel, as in any chat. `retry` has what a
-    chat did not take tried again.
+    The page is for the operator: the token grants access to every incident, source and prediction, like the database.
+    Answers in a channel of the page are limited to that channel's audience, as in any chat. `retry` retries a dead
+    letter.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ConsolePages:
         self._dead_letters = DeadLetters(console, retry)
 
     def add_routes(self, app: web.Application) -> None:
-        """Add every route of the page, and let open pages go when the application shuts down."""
+        """Add all routes, and disconnect open pages when the application shuts down."""
         guarded, open_to_all = self._guarded, self._open_to_all
         app.add_routes(
             [
@@ -116,7 +116,7 @@ class ConsolePages:
         app.on_shutdown.append(self._let_go)
 
     def _guarded(self, handler: Handler, shows: Act | None = None) -> Handler:
-        """For who knows the token. What is shown (`shows`) is recorded before it is sent."""
+        """Wrap a handler that requires the token. Views (`shows`) are recorded before they are sent."""
 
         async def checked(request: web.Request) -> web.StreamResponse:
             await self._let_in(request)
@@ -136,7 +136,7 @@ class ConsolePages:
             raise
 
     def _open_to_all(self, handler: Handler) -> Handler:
-        """Origin checked, refusals answered in a sentence, every response with the headers of the page."""
+        """Wrap a handler: check the origin, render errors, and set the response headers."""
 
         async def answered(request: web.Request) -> web.StreamResponse:
             try:

@@ -1,4 +1,4 @@
-"""The content of the local page's messages, to and from JSON."""
+"""JSON encoding of the local page's messages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _NAMES = {content: kind for kind, content in _KINDS.items()}
 
 
 def encode(content: Content) -> tuple[str, dict[str, Any]]:
-    """The kind of a message, and a JSON-compatible payload."""
+    """Return the kind of a message, and a JSON-compatible payload."""
     kind = _NAMES[type(content)]
     return kind, _adapter(kind).dump_python(content, mode="json")
 

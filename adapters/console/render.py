@@ -1,4 +1,4 @@
-"""Domain → HTML. Everything is escaped by the templates; only `document.py` makes markup out of text."""
+"""Rendering of HTML. The templates escape everything; only `document.py` generates markup from text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
 
 
 class Renderer:
-    """Fills the templates. `now` tells the time, for ages and for leaving out today's date."""
+    """Renders the templates. `now` returns the time, for ages and to omit today's date."""
 
     def __init__(self, now: Callable[[], datetime], workspace_name: str) -> None:
         self._now = now
@@ -46,7 +46,7 @@ class Renderer:
         return self._environment.get_template(template).render(values)
 
     def fragment(self, template: str, macro: str, *arguments: Any) -> str:
-        """One macro of a template on its own."""
+        """Render one macro of a template."""
         return str(getattr(self._environment.get_template(template).module, macro)(*arguments))
 
     @cached_property
@@ -76,7 +76,7 @@ class Renderer:
         return environment
 
     def _time(self, at: datetime) -> Markup:
-        """A moment as a reader of today needs it; the whole of it as a tooltip."""
+        """Return a time in short form, with the full time as a tooltip."""
         at, today = at.astimezone(UTC), self._now().astimezone(UTC).date()
         day = "" if at.date() == today else f"{at.day} {at:%b} " if at.year == today.year else f"{at.day} {at:%b %Y} "
         return _time_element(at, f"{day}{at:%H:%M}")
@@ -93,7 +93,7 @@ class Renderer:
 def verdict_subjects(
     content: Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer,
 ) -> dict[Verdict, str]:
-    """Return the verdicts that can be given here, each with the id of its subject."""
+    """Return the buttons that can be pressed here, each with the id of its subject."""
     if isinstance(content, Answer):
         return answer_view(content).subjects
     if isinstance(content, CorrectionRequest):
@@ -108,12 +108,12 @@ def verdict_subjects(
 
 
 def diagram(title: str, shown: Sequence[float], correct: Sequence[bool]) -> Markup:
-    """The reliability diagram as an `svg` element. At least one prediction."""
+    """Return the reliability diagram as an `svg` element. Needs at least one prediction."""
     return Markup(reliability_svg(title, np.array(shown), np.array(correct, dtype=np.float64)))  # noqa: S704 -- escaped there
 
 
 def web_url(url: str) -> str:
-    """The address if it is one that a link may lead to; empty for `javascript:` and whatever else is not the web."""
+    """Return the address if it is a web address; empty for `javascript:` and other schemes."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -122,7 +122,7 @@ def web_url(url: str) -> str:
 
 
 def fingerprint(incidents: Sequence[Incident]) -> str:
-    """Differs whenever any of these incidents, or which they are, differs."""
+    """Return a digest that changes with any of these incidents, and with their selection."""
     state = "\n".join(f"{incident.id} {incident.revision}" for incident in incidents)
     return hashlib.blake2b(state.encode(), digest_size=8).hexdigest()
 

@@ -1,19 +1,19 @@
-"""How each knowledge source is doing."""
+"""The state of each knowledge source."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-STALE_AFTER = timedelta(hours=24)  # without a reading, a source's knowledge is marked as old
+STALE_AFTER = timedelta(hours=24)  # a source that was not read for so long is marked as old
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """The state of a source. `passages` is None if the index does not tell passages apart by source.
+    """The state of a source. `passages` is None if the index does not count passages per source.
 
-    `read_at` is when the source was last tried, None if never; `failure` why that failed, empty if it did not.
-    `left_out` names documents that could not be indexed, each with the reason.
+    `read_at` is the time of the last attempt, None if there was none; `failure` says why it failed, may be empty.
+    `left_out` names documents that could not be indexed, with the reasons.
     """
 
     name: str
@@ -25,7 +25,7 @@ class SourceStatus:
     left_out: tuple[str, ...] = ()
 
     def condition(self, now: datetime) -> str:
-        """`failing`, `never read`, `old` or `fresh`."""
+        """Return `failing`, `never read`, `old` or `fresh`."""
         if self.failure:
             return "failing"
         if self.read_at is None:

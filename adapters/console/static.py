@@ -1,4 +1,4 @@
-"""The page's own files: style, script, mark. Small enough to be held in memory."""
+"""Static files of the page (styles, scripts, logo), held in memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 @cache
 def files() -> dict[str, bytes]:
-    """File name → content."""
+    """Return the content of each file by name."""
     return {path.name: path.read_bytes() for path in FOLDER.iterdir() if path.suffix in TYPES}
 
 
 def url(name: str) -> str:
-    """Return the address of a file; it changes with the content, so that a browser may keep the file for ever."""
+    """Return the address of a file. It changes with the content, so that browsers may cache the file for good."""
     return f"/console/static/{name}?v={_version(name)}"
 
 

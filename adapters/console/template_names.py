@@ -1,4 +1,4 @@
-"""Names for the templates: the product's wording, and the tests for each kind of content."""
+"""Names for the templates: the wording of the product, and tests for each kind of content."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from core.model.messages import (
     Verdict,
 )
 
-MAX_ITEMS = 20  # shown of a list that comes from outside
+MAX_ITEMS = 20  # items shown of a list from outside
 
 THANKS = {
     Verdict.HELPFUL: "Thanks, noted as helpful.",

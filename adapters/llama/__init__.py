@@ -1,1 +1,1 @@
-"""llama.cpp at the user's side: its native `llama-server`, and `llama_cpp.server` of llama-cpp-python."""
+"""Clients of llama.cpp servers: the native `llama-server`, and `llama_cpp.server` of llama-cpp-python."""

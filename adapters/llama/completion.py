@@ -1,4 +1,4 @@
-"""Completions on the wire: a request's body, and the replies that the pieces of a stream add up to."""
+"""Request bodies of completions, and the assembly of replies from a stream."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from core.model_calls.label_odds import TokenStep
 
 CHAT = "v1/chat/completions"
 COMPLETION = "v1/completions"
-SEEDS = 2**32 - 1  # a server takes the seeds below; this one means any
-# A model that thinks aloud first would use up `max_tokens` before it says anything.
+SEEDS = 2**32 - 1  # a server accepts smaller seeds; this one means a random seed
+# A model with a reasoning mode would use up `max_tokens` before its answer.
 TEMPLATE_OPTIONS = {"enable_thinking": False}
 
 _THOUGHT = re.compile(r"\A(?:(?!</think>).)*+</think>\s*+", re.DOTALL)
@@ -27,7 +27,7 @@ _CHANNELS = re.compile(r"<\|start\|>assistant\Z")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request as a server takes it: where to, what, and how many tokens its prompt has."""
+    """A request in the form of a server: path, body, and the length of its prompt in tokens."""
 
     path: str
     body: Mapping[str, Any]
@@ -63,7 +63,7 @@ def chat_body(request: ModelRequest, model: str, known: Collection[str] = ()) ->
 
 
 def completion_body(request: ModelRequest, model: str, prompt: list[int]) -> dict[str, Any]:
-    """The body of a completion of a prompt that is tokens already."""
+    """Return the body of a completion of a tokenized prompt."""
     body = _body(request, model) | {"prompt": prompt}
     if request.schema is not None:
         body["json_schema"] = grammar_schema(request.schema)
@@ -76,7 +76,7 @@ def _body(request: ModelRequest, model: str) -> dict[str, Any]:
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
         "seed": request.seed % SEEDS,
-        "repeat_penalty": 1.0,  # one server's default is more, which bends the odds of every token
+        "repeat_penalty": 1.0,  # one server's default is higher, which distorts all probabilities
         "stream": True,
         "stream_options": {"include_usage": True},
         "cache_prompt": True,
@@ -128,9 +128,9 @@ class Piece(BaseModel):
 
 @dataclass(slots=True)
 class GrowingReply:
-    """The part of a reply that has arrived. `prompt_tokens` is our own count, for a server that does not tell.
+    """The received part of a reply. `prompt_tokens` is our own count, for a server that does not report it.
 
-    `copied`: its slot took over the prompt that another reply's slot had computed.
+    `copied`: its slot reused the prompt computed for another reply.
     """
 
     prompt_tokens: int
@@ -159,12 +159,12 @@ class GrowingReply:
 
 
 class GrowingReplies:
-    """The replies to one request, from the pieces of a stream in which they mix."""
+    """The replies to one request, from a stream in which their pieces are interleaved."""
 
     def __init__(self, prompt_tokens: int) -> None:
         self._prompt_tokens = prompt_tokens
         self._replies: dict[int, GrowingReply] = {}
-        self._finished = 0  # index of the reply that finished last: a usage without one is its
+        self._finished = 0  # index of the reply that finished last, to which a usage without index belongs
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Take in an event. Raises pydantic's ValidationError if it is none."""
@@ -179,12 +179,15 @@ class GrowingReplies:
 
     @property
     def finished(self) -> list[GrowingReply]:
-        """Those that came to their end, in the order of their index."""
+        """Return the finished replies, in the order of their index."""
         return [reply for _, reply in sorted(self._replies.items()) if reply.finish_reason]
 
 
 def _token_step(step: _Step) -> TokenStep:
-    """A text that several tokens have (incomplete characters, say) counts as the likeliest of them."""
+    """Return a step.
+
+    If several tokens have the same text (such as incomplete characters), the most probable one counts.
+    """
     alternatives = {step.token: step.logprob}
     for alternative in step.top_logprobs:
         alternatives[alternative.token] = max(alternative.logprob, alternatives.get(alternative.token, float("-inf")))

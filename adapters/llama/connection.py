@@ -1,4 +1,4 @@
-"""HTTP to one llama.cpp server: JSON and event streams in, our errors out."""
+"""HTTP access to a llama.cpp server: JSON, event streams, and translated errors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from yarl import URL
 from adapters.http import may_pass, read_body, retry_after
 from core.model.errors import ModelUnavailable, PromptTooLong
 
-TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5.0)  # seconds; the rest is each request's deadline
-MAX_BODY = 16 * 1024 * 1024  # bytes of one answer, whole or streamed
-MAX_REASON = 200  # characters of a server's own words that go into an error
-TOO_LONG = ("exceed_context_size_error", "context_length_exceeded")  # the native server's word for it, and OpenAI's
+TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5.0)  # seconds; otherwise each request's deadline applies
+MAX_BODY = 16 * 1024 * 1024  # bytes of one response, whole or streamed
+MAX_REASON = 200  # characters of a server's message in an error
+TOO_LONG = ("exceed_context_size_error", "context_length_exceeded")  # error codes of the native server and of OpenAI
 
 
 class Refused(ModelUnavailable):
-    """The server understood and said no, and would say so again. `reason` is what it said: untrusted text."""
+    """The server permanently refused a request. `reason` is its message: untrusted text."""
 
     def __init__(self, message: str, reason: str = "") -> None:  # a copy is made of the message alone
         super().__init__(message)
@@ -28,7 +28,7 @@ class Refused(ModelUnavailable):
 
 
 class TooLong(PromptTooLong):
-    """The server counted more tokens than its context has. `reason` is what it said: untrusted text."""
+    """The prompt exceeds the server's context. `reason` is its message: untrusted text."""
 
     def __init__(self, message: str, reason: str = "") -> None:  # a copy is made of the message alone
         super().__init__(message)
@@ -36,31 +36,32 @@ class TooLong(PromptTooLong):
 
 
 class LlamaConnection:
-    """One server. `host` is what it is called in errors: its address without credentials."""
+    """A server. `host` is its name in errors: its address without credentials."""
 
     def __init__(self, url: str, session: aiohttp.ClientSession, api_key: str = "") -> None:
-        """`url` may end in `/v1`; a name and password in it are sent as they are meant, unless there is an API key."""
+        """Create the connection. `url` may end in `/v1`; credentials in it are sent, unless there is an API key."""
         address = URL(url.rstrip("/").removesuffix("/v1") + "/")
         self._base = address.with_user(None)
         self._session = session
-        # A kept connection may be closed by the server just as it is used again, and no POST is sent twice.
+        # The server may close a kept-alive connection while it is reused, and a POST is not sent twice.
         self._headers = {"Connection": "close"} | _authorization(address, api_key)
         self.host = f"{address.host}:{address.port}"
 
     async def get(self, path: str) -> dict[str, Any]:
-        """The JSON object at `path`. Raises Refused, and ModelUnavailable."""
+        """Return the JSON object at `path`. Raises Refused, and ModelUnavailable."""
         async with self._request("GET", path, None) as response:
             return await self._object(response)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON object that `path` answers `body` with. Raises Refused, PromptTooLong and ModelUnavailable."""
+        """Post `body` to `path` and return the JSON object. Raises Refused, PromptTooLong and ModelUnavailable."""
         async with self._request("POST", path, body) as response:
             return await self._object(response)
 
     async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
-        """The objects of the event stream that `path` answers `body` with, to its mark of the end.
+        """Yield the objects of the event stream at `path`, until its end mark.
 
-        Closing the iterator closes the connection, which stops the server. Raises what `post` does, also midway.
+        Closing the iterator closes the connection, which stops the generation. Raises the errors of `post`, also
+        midway.
         """
         async with self._request("POST", path, body) as response:
             async for line in self._lines(response):
@@ -93,7 +94,7 @@ class LlamaConnection:
                     yield response
                 finally:
                     if not response.content.at_eof():
-                        response.close()  # the connection too: so the server notices, and stops
+                        response.close()  # closes the connection, so that the server stops
         except (aiohttp.ClientError, ConnectionError) as error:
             raise ModelUnavailable(
                 f"The model server at {self.host} cannot be reached: {type(error).__name__}."
@@ -149,7 +150,7 @@ def _authorization(address: URL, api_key: str) -> dict[str, str]:
 
 
 def _reason(body: bytes) -> str:
-    """Return the message of a server's error, under whichever key it stands."""
+    """Return the message of a server's error, under any of its keys."""
     try:
         error = json.loads(body)["error"]
         return f"{error.get('type')} {error.get('code')} {error.get('message')}"[:MAX_REASON]
@@ -158,6 +159,6 @@ def _reason(body: bytes) -> str:
 
 
 def _code(error: object) -> int:
-    """The HTTP status code that an error within a stream names."""
+    """Return the HTTP status code of an error within a stream."""
     code = error.get("code") if isinstance(error, dict) else None
     return code if isinstance(code, int) else 500

@@ -1,4 +1,4 @@
-"""Differences between the two kinds of llama.cpp server, and the abilities of one server, found out once."""
+"""Differences between the two llama.cpp servers, and the abilities of a server, detected once."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ T = TypeVar("T")
 
 _CONTEXT = re.compile(r"context length is (\d+)")
 
-MESSAGE_FRAME = 16  # tokens that a chat template may put around one message, for a server that does not apply it for us
-OVERLONG = " a" * 300_000  # more tokens than any context that is served this way has
+MESSAGE_FRAME = 16  # tokens of a chat template around one message, for a server that does not apply it for us
+OVERLONG = " a" * 300_000  # more tokens than any supported context
 
 
 class Dialect(Protocol):
-    """One server's ways."""
+    """The interface of one kind of server."""
 
     @property
     def model(self) -> str:
-        """The name under which the server knows its model."""
+        """Return the server's name for its model."""
         ...
 
     @property
     def context(self) -> int:
-        """Tokens that a prompt and its reply may have together."""
+        """Return the maximum number of tokens of a prompt and its reply together."""
         ...
 
     @property
     def slots(self) -> int:
-        """Replies to one prompt that can be asked for at once."""
+        """Return the number of replies to one prompt per request."""
         ...
 
     @property
     def has_logprobs(self) -> bool: ...
 
     async def count(self, connection: LlamaConnection, text: str) -> int:
-        """The tokens of `text`."""
+        """Return the number of tokens of `text`."""
         ...
 
     async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
-        """Prepare a request. The prompt is counted a little too long if the server does not tell its chat template."""
+        """Prepare a request. The prompt's length is overestimated if the server does not report its chat template."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NativeDialect:
-    """`llama-server`: parallel slots, several replies from one prompt, cached tokens told.
+    """`llama-server`: parallel slots, several replies per prompt, cached tokens reported.
 
-    It gives a request the idle slot whose prompt has the longest beginning in common. Naming a slot ourselves would
-    only make a request wait for that one while others are idle.
+    It assigns a request to the idle slot with the longest common prefix. Choosing a slot ourselves would only make a
+    request wait while others are idle.
     """
 
     model: str
@@ -78,10 +78,10 @@ class NativeDialect:
         return len(_value(answer, "tokens", list))
 
     async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
-        """A chat, or under a schema a completion of the chat's prompt.
+        """Prepare a chat, or with a schema a completion of the chat's prompt.
 
-        Under a schema a chat also allows a fence around the JSON, which costs tokens and hides log probabilities, and
-        reads the reply with a parser that refuses some of the JSON that its own grammar allows.
+        With a schema, a chat also allows a fence around the JSON, which costs tokens and hides log probabilities, and
+        its parser rejects some JSON that its own grammar allows.
         """
         templated = await connection.post(
             "apply-template",
@@ -97,15 +97,15 @@ class NativeDialect:
 
 @dataclass(frozen=True, slots=True)
 class PythonDialect:
-    """`llama_cpp.server`: one request at a time, one reply to a prompt, the last prompt cached.
+    """`llama_cpp.server`: one request at a time, one reply per prompt, the last prompt cached.
 
-    Start it with `--interrupt_requests false`: by default it breaks a stream off when the next request comes.
+    Start it with `--interrupt_requests false`: by default it aborts a stream when the next request arrives.
     """
 
     model: str
     context: int
     has_logprobs: bool
-    marks: int  # tokens that it counts with every text: the one that begins a prompt
+    marks: int  # tokens counted with every text: the one that begins a prompt
     slots: int = 1
 
     async def count(self, connection: LlamaConnection, text: str) -> int:
@@ -118,9 +118,9 @@ class PythonDialect:
 
 
 async def dialect_of(connection: LlamaConnection, model: str = "") -> Dialect:
-    """Ask the server what it is; `model` is the one meant, where it has several.
+    """Detect the kind of server. `model` selects one if it has several.
 
-    Raises ModelUnavailable if it is neither, or does not answer.
+    Raises ModelUnavailable if it is neither kind, or does not answer.
     """
     try:
         properties = await connection.get("props")
@@ -155,7 +155,7 @@ async def _counted(connection: LlamaConnection, model: str, text: str) -> int:
 
 
 async def _context(connection: LlamaConnection, model: str) -> int:
-    """It tells the size of its context only when it refuses a prompt as too long, before it computes anything."""
+    """Return the context size, which the server reports only when it refuses a prompt as too long, before computing it."""
     try:
         await connection.post(CHAT, _probe(model, OVERLONG))
     except TooLong as error:
@@ -165,7 +165,10 @@ async def _context(connection: LlamaConnection, model: str) -> int:
 
 
 async def _tells_logprobs(connection: LlamaConnection, model: str) -> bool:
-    """A server that was started with `--logits_all false` refuses, and within a stream it would not even say so."""
+    """Return whether it reports log probabilities.
+
+    With `--logits_all false` it refuses, and within a stream silently.
+    """
     try:
         await connection.post(CHAT, _probe(model, "a") | {"logprobs": True, "top_logprobs": 1})
     except Refused:

@@ -1,4 +1,4 @@
-"""A llama.cpp server that was started for embeddings, as an Embedder."""
+"""A llama.cpp embedding server as an Embedder."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from adapters.llama.connection import LlamaConnection
 from core.model.errors import ModelUnavailable
 
-BATCH = 32  # texts in one request
-TIMEOUT = 60.0  # seconds for one request
+BATCH = 32  # texts per request
+TIMEOUT = 60.0  # seconds per request
 
 
 class _Row(BaseModel):
@@ -27,9 +27,9 @@ class _Rows(BaseModel):
 
 
 class LlamaEmbedder:
-    """Either server; open it with `connect`, which learns the length of its vectors.
+    """An Embedder for either server. Create it with `connect`, which detects the length of its vectors.
 
-    Raises ModelUnavailable when the server does not answer or gives no embeddings.
+    Raises ModelUnavailable if the server does not answer or returns no embeddings.
     """
 
     def __init__(self, connection: LlamaConnection, model: str, dimensions: int) -> None:

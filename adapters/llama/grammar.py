@@ -1,7 +1,7 @@
-"""A JSON schema as a server's grammar needs it: what a type of ours leaves open is closed or bounded.
+"""JSON schemas for a server's grammar, with bounds for everything that is open.
 
-Nothing is allowed that the schema does not allow. A small model that cannot end a number, a text or a list would
-otherwise go on to `max_tokens`, and leave JSON that is cut.
+The result allows nothing that the schema forbids. Without bounds, a small model that cannot end a number, a text or a
+list would continue to `max_tokens` and leave truncated JSON.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-LARGEST = 999_999_999  # of a whole number without bounds
-LONGEST = 1_000  # characters of a text without a limit; llama.cpp's own grammars count to 2 000
+LARGEST = 999_999_999  # for integers without bounds
+LONGEST = 1_000  # characters of a text without a limit; llama.cpp's own grammars allow 2 000
 MOST = 32  # items of a list without a limit
 
-# llguidance, which a server may be built with, allows white space without end between the parts of JSON unless told. The
-# separators are those that models write, and that the prompts show: where a model is denied the space after a colon, a
-# list that it would have begun by a token with a space is most likely left empty.
+# llguidance, an optional backend of a server, allows unlimited white space in JSON unless told otherwise. These
+# separators are the ones that models and our prompts use: without the space after a colon, a model that would start a
+# list with a space token would most probably leave it empty.
 OPTIONS = {"x-guidance": {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}}
 
 
 def grammar_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`schema` with its objects closed, and bounds on what has none."""
+    """Return `schema` with closed objects, and with bounds where there are none."""
     return {**_bounded(schema), **OPTIONS}
 
 

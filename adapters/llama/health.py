@@ -1,4 +1,4 @@
-"""The health of a llama.cpp server, also while it works."""
+"""The health check of a llama.cpp server, which also works while it is busy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from adapters.llama.connection import LlamaConnection, Refused
 
 
 async def check_health(connection: LlamaConnection) -> None:
-    """Raises ModelUnavailable if the server does not answer, or is still reading its model."""
+    """Raise ModelUnavailable if the server does not answer, or is still loading its model."""
     try:
         await connection.get("health")
     except Refused:
-        # llama_cpp.server has no such page, and of those that it has all others wait until its one request is done.
+        # llama_cpp.server has no health endpoint, and its others wait for the current request.
         await connection.get("openapi.json")

@@ -1,4 +1,4 @@
-"""One llama.cpp server as a LanguageModel."""
+"""A llama.cpp server as a LanguageModel."""
 
 from __future__ import annotations
 
@@ -35,15 +35,14 @@ OnReply = Callable[[ModelReply], None]
 
 
 def _nothing(_: ModelReply) -> None:
-    """Keep no count."""
+    """Ignore the reply."""
 
 
 class LlamaServer:
-    """`llama-server`, or `llama_cpp.server` of llama-cpp-python; which one, and what it can do, is found out once.
+    """`llama-server`, or `llama_cpp.server` of llama-cpp-python. The kind and its abilities are detected once.
 
-    Every reply is read as a stream, since both servers stop a stream as soon as its connection is closed: that is how
-    a deadline and a cancelled task reach them. `on_reply` is told of each reply that the server finished, also of those
-    that are asked for on the way: prompt, cached and generated tokens for a metric.
+    Every reply is read as a stream, because both servers stop when the connection is closed, which enforces deadlines
+    and cancellation. `on_reply` is called for each finished reply, including auxiliary ones, for token metrics.
     """
 
     def __init__(
@@ -55,7 +54,10 @@ class LlamaServer:
         api_key: str = "",
         on_reply: OnReply = _nothing,
     ) -> None:
-        """`url` is the server's address, with or without `/v1`. `model` is needed where the server has several."""
+        """Create the client.
+
+        `url` is the server's address, with or without `/v1`. `model` is needed if the server has several.
+        """
         self._connection = LlamaConnection(url, session, api_key)
         self._model = model
         self._on_reply = on_reply
@@ -65,7 +67,7 @@ class LlamaServer:
 
     @property
     def name(self) -> str:
-        """The configured name, else the server's own once it has answered, else its address."""
+        """Return the configured name, else the server's own name once known, else its address."""
         return self._model or (self._dialect.model if self._dialect else self._connection.host)
 
     async def context_tokens(self) -> int:
@@ -73,7 +75,7 @@ class LlamaServer:
             return (await self._ways()).context
 
     async def slots(self) -> int:
-        """How many replies the server generates at the same time."""
+        """Return the number of replies that the server generates concurrently."""
         async with self._within(COUNTING):
             return (await self._ways()).slots
 
@@ -86,7 +88,7 @@ class LlamaServer:
             return await with_valid_json(request, await self._one(request), self._one)
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
-        """As the port says. The seeds are the request's and those that follow it."""
+        """Return replies, as the port says. Their seeds are the request's and the following ones."""
         async with self._within(request.deadline):
             replies: list[ModelReply] = []
             slots = (await self._ways()).slots
@@ -97,11 +99,12 @@ class LlamaServer:
             return [await with_valid_json(request, reply, self._one) for reply in replies]
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        """As the port says; the method is that of `core/model_calls/label_odds.py`, at temperature 1 whatever the request's.
+        """Return label probabilities, as the port says, by the method of `core/model_calls/label_odds.py`, at
+        temperature 1.
 
-        It takes one reply of a few tokens, and one more for labels that begin alike where the first reply did not go.
-        Prompts that begin alike are asked one after the other: side by side, all but one would go to slots that have
-        to compute the beginning anew, which takes longer than to wait for so few tokens.
+        It takes one reply of a few tokens, and another one for labels with a common prefix off the generated path.
+        Requests with a common prefix are sent one after the other: sent concurrently, all but one would use slots that
+        must compute the prefix again, which takes longer.
         """
         alike = self._alike.setdefault(request.messages[:BEGINNING], asyncio.Lock())
         async with self._within(request.deadline), alike:
@@ -180,7 +183,7 @@ class LlamaServer:
     def _asked(self, asking: asyncio.Task[Dialect]) -> None:
         self._asking = None
         if not asking.cancelled():
-            asking.exception()  # has been seen, also if nobody waits for it any more
+            asking.exception()  # mark the exception as retrieved, even if nobody waits
 
     @asynccontextmanager
     async def _within(self, seconds: float) -> AsyncIterator[None]:
@@ -189,7 +192,7 @@ class LlamaServer:
 
     @asynccontextmanager
     async def _until(self, deadline: float) -> AsyncIterator[None]:
-        """A call to be over at `deadline`, by the event loop's clock. After a failure the server may be another one."""
+        """Limit a call to `deadline`, by the event loop's clock. After a failure, the server is detected again."""
         try:
             async with asyncio.timeout_at(deadline):
                 yield

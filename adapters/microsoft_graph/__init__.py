@@ -1,1 +1,1 @@
-"""Microsoft Graph, as far as the knowledge sources and the chat share it."""
+"""Microsoft Graph, shared by the knowledge sources and the chat."""

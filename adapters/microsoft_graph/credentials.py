@@ -23,7 +23,7 @@ class CredentialsRefused(SourceUnavailable):
 
 
 class GraphCredentials:
-    """An application's own rights in a tenant. A token is kept until Graph refuses it (after about an hour)."""
+    """An application's own credentials in a tenant. A token is cached until Graph refuses it, after about an hour."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class GraphCredentials:
             return f"Bearer {self._token}"
 
     def refused(self, header: str) -> bool:
-        """There may be a better one: a new one, which another request may have fetched meanwhile."""
+        """Discard the refused token. Returns True, because a new one may be accepted."""
         if header == f"Bearer {self._token}":
             self._token = ""
         return True

@@ -1,4 +1,4 @@
-"""A message of Microsoft Teams, from Graph and from an export alike, and what it says.
+"""Messages of Microsoft Teams, from Graph and from exports.
 
 https://learn.microsoft.com/graph/api/resources/chatmessage; the fields are those of the Ericsson chatbot, appendices A
 and B.
@@ -35,7 +35,7 @@ class _Body(_Model):
 
 
 class Attachment(_Model):
-    """A file by its name, or a card: its `content` is JSON as text."""
+    """A file by its name, or a card, whose `content` is JSON text."""
 
     name: str | None = None
     contentType: str | None = None
@@ -49,7 +49,7 @@ class _Mention(_Model):
 
 
 class ChatMessage(_Model):
-    """A message or a reply. `id` is unique within its channel; `replyToId` is the id of the message it answers."""
+    """A message or a reply. `id` is unique within its channel; `replyToId` is the id of the message that it answers."""
 
     id: str
     replyToId: str | None = None
@@ -68,7 +68,9 @@ class ChatMessage(_Model):
 
     @property
     def is_said(self) -> bool:
-        """Return whether it holds what somebody said: it is no event, not deleted, and not withheld by a policy."""
+        """Return whether a person or application said something: not an event, not deleted, and not withheld by a
+        policy.
+        """
         return (
             self.messageType == "message"
             and self.deletedDateTime is None
@@ -78,11 +80,11 @@ class ChatMessage(_Model):
 
     @property
     def application_id(self) -> str | None:
-        """The id of the bot or connector that sent it; None if a person did."""
+        """Return the id of the bot or connector that sent it; None for a person."""
         return self.sender.application.id if self.sender and self.sender.application else None
 
     def mentions_of(self, application_id: str) -> frozenset[str]:
-        """The ids, within this message, of the mentions of a bot."""
+        """Return the ids, within this message, of the mentions of a bot."""
         return frozenset(
             str(mention.id)
             for mention in self.mentions or ()
@@ -100,9 +102,10 @@ class ChatMessage(_Model):
 
 
 def text_of(message: ChatMessage, addressed: str = "") -> str:
-    """Return the message as Markdown: its subject, its text with the names of those mentioned, its attachments by name.
+    """Return the message as Markdown: its subject, its text with the names of mentioned people, and attachments by
+    name.
 
-    The application of the id `addressed` is left out of those mentioned.
+    Mentions of the application with the id `addressed` are left out.
     """
     content = cut_message(message.body.content or "")
     is_html = message.body.contentType.lower() == "html"

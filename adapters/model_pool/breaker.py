@@ -1,4 +1,4 @@
-"""Leaving a server alone that fails."""
+"""A circuit breaker for failing servers."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from enum import StrEnum
 
 from core.ports import Clock
 
-FAILURES = 3  # in a row, before a server is left alone
-PAUSE = timedelta(seconds=30)  # that a server is left alone before one request tries it
-MEMORY = timedelta(minutes=5)  # without a failure, after which an earlier one says nothing about the next
+FAILURES = 3  # consecutive failures that open the breaker
+PAUSE = timedelta(seconds=30)  # time before one trial request
+MEMORY = timedelta(minutes=5)  # time without a failure after which earlier failures are forgotten
 
 
 class BreakerState(StrEnum):
     CLOSED = "closed"  # requests pass
-    OPEN = "open"  # none does
-    HALF_OPEN = "half-open"  # one does, to try
+    OPEN = "open"  # no request passes
+    HALF_OPEN = "half-open"  # one trial request passes
 
 
 class CircuitBreaker:
-    """Opens after `FAILURES` in a row, none longer than `MEMORY` after the one before, half-opens for one trial after `PAUSE` or a good health check."""
+    """A circuit breaker.
+
+    It opens after `FAILURES` consecutive failures, each within `MEMORY` of the previous one, and half-opens for one
+    trial after `PAUSE` or a successful health check.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -56,10 +60,10 @@ class CircuitBreaker:
             self._open_until = now + PAUSE
 
     def abandoned(self) -> None:
-        """The request ended and said nothing about the server: it was cancelled, or its time was up."""
+        """Record a request without information about the server: it was cancelled, or its time was up."""
         self._trying = False
 
     def recovered(self) -> None:
-        """The server says that it is well: one request may try it at once."""
+        """Record a successful health check: one trial request may start at once."""
         if self._open_until is not None:
             self._open_until = self._clock.now()

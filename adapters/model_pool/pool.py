@@ -1,4 +1,4 @@
-"""One language model out of one or several servers: queued, fair, and alive while one of them is."""
+"""A pool of servers with the same language model: queued, fair, and available while one server is."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from core.model.language_model import ModelReply, ModelRequest, Urgency
 from core.ports import Clock, LanguageModel
 
 CAPACITY = 64  # requests that may wait
-HEALTH_PERIOD = 10.0  # seconds between two health checks of a server
-HEALTH_TIMEOUT = 5.0  # seconds that a health check may take
-COUNT_TIMEOUT = 30.0  # seconds; a server with one slot counts only when it is free
+HEALTH_PERIOD = 10.0  # seconds between health checks of a server
+HEALTH_TIMEOUT = 5.0  # seconds per health check
+COUNT_TIMEOUT = 30.0  # seconds; a server with one slot counts only when it is idle
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class PoolStatus:
-    """How a pool is: the requests that wait, by their urgency, and its servers."""
+    """The state of a pool: waiting requests by urgency, and its servers."""
 
     waiting: dict[Urgency, int]
     servers: tuple[ServerStatus, ...]
 
 
 class ModelPool:
-    """The LanguageModel port over servers of one and the same model.
+    """The LanguageModel port over servers with the same model.
 
-    A request waits in a bounded queue for a free slot: a person before an incident before background work, one of each
-    requester in turn, none starved (see RequestQueue). Background work never has all slots of the pool, if it has
-    several. A request for several replies counts as that many, and begins when one slot is free. Among the free servers
-    the one is taken that has computed most of the prompt before, else the idlest. A request whose server fails goes to
-    another one from its old place in the queue. A deadline covers all of that. Cancelling the task that awaits a reply
-    takes the request out of the queue or frees its slot.
+    A request waits in a bounded queue for a free slot: people before incidents before background work, requesters in
+    turn, none starved (see RequestQueue). Background work never uses all slots of a pool with several. A request for
+    several replies counts as that many, and begins when one slot is free. Of the free servers, the one with the most of
+    the prompt cached is chosen, else the least busy one. A request whose server fails keeps its place in the queue and
+    goes to another server. The deadline covers all of that. Cancelling the task that awaits a reply removes the request
+    from the queue or frees its slot.
     """
 
     def __init__(self, servers: Sequence[ModelServer], clock: Clock, capacity: int = CAPACITY) -> None:
@@ -54,7 +54,7 @@ class ModelPool:
         return self._servers[0].server.model.name
 
     async def context_tokens(self) -> int:
-        """The smallest context of the servers that answer, so that a prompt fits whichever gets it."""
+        """Return the smallest context of the available servers, so that a prompt fits any of them."""
         return min([tokens async for tokens in self._answers(lambda model: model.context_tokens())])
 
     async def count_tokens(self, text: str) -> int:
@@ -90,7 +90,7 @@ class ModelPool:
     # --- for people and operators ------------------------------------------------------------------------------------
 
     def position(self, requester: str) -> int:
-        """The place in the queue of this requester's next request, from 1; 0 if none waits."""
+        """Return the place in the queue of this requester's next request, from 1; 0 if none waits."""
         order = [ticket.requester for ticket in self._queue.order()]
         return order.index(requester) + 1 if requester in order else 0
 
@@ -103,7 +103,7 @@ class ModelPool:
 
     @asynccontextmanager
     async def watched(self) -> AsyncGenerator[None]:
-        """Check the health of every server again and again until the block ends."""
+        """Check the health of every server repeatedly, until the block ends."""
         watch = asyncio.create_task(self._watch())
         try:
             yield
@@ -117,7 +117,7 @@ class ModelPool:
             await asyncio.sleep(HEALTH_PERIOD)
 
     async def check_health(self) -> None:
-        """Ask every server how it is, and learn how many slots it has."""
+        """Check the health of every server, and update its number of slots."""
         await asyncio.gather(*(self._check(load) for load in self._servers))
         self._dispatch()
 
@@ -136,7 +136,7 @@ class ModelPool:
     async def _run(
         self, request: ModelRequest, call: Callable[[LanguageModel, ModelRequest], Awaitable[T]], width: int = 1
     ) -> T:
-        """The result of a call on whatever server is free, on another one if that fails."""
+        """Return the result of a call on a free server, or on another one if that fails."""
         ticket = _ticket(request, width)
         while True:
             load = await self._start(ticket)
@@ -156,7 +156,7 @@ class ModelPool:
 
     @contextmanager
     def _held(self, ticket: Ticket, load: ServerLoad) -> Generator[None]:
-        """Free the slot afterwards, and note how it went."""
+        """Free the slot afterwards, and record the outcome."""
         outcome = RequestOutcome.ABANDONED
         try:
             yield
@@ -165,12 +165,12 @@ class ModelPool:
             outcome = RequestOutcome.ANSWERED
             raise
         except Refused:
-            # The server is well and says no to this very request; others must not suffer for it.
+            # The server is healthy and refuses this request; others are not affected.
             outcome = RequestOutcome.ANSWERED
             ticket.tried.add(self._servers.index(load))
             raise
         except ModelUnavailable:
-            # Being out of time may be the fault of a long queue or prompt; a dead server is found by its health check.
+            # A timeout may be due to a long queue or prompt; a dead server is found by its health check.
             if not _is_over(ticket):
                 outcome = RequestOutcome.FAILED
                 ticket.tried.add(self._servers.index(load))
@@ -180,7 +180,7 @@ class ModelPool:
             self._dispatch()
 
     async def _start(self, ticket: Ticket) -> ServerLoad:
-        """Wait for a slot. Raises ModelUnavailable when the queue is full, no server is left, or the time is up."""
+        """Wait for a slot. Raises ModelUnavailable if the queue is full, no server is available, or the time is up."""
         self._queue.add(ticket)
         self._dispatch()
         try:
@@ -188,13 +188,13 @@ class ModelPool:
         except (asyncio.CancelledError, ModelUnavailable):
             self._queue.discard(ticket)
             if not ticket.granted.cancelled() and ticket.granted.exception() is None:
-                # Granted in the very moment in which the waiting ended.
+                # The slot was granted at the moment the waiting ended.
                 self._servers[ticket.granted.result()].abandon(ticket)
                 self._dispatch()
             raise
 
     def _dispatch(self) -> None:
-        """Start whatever can start now, and refuse what no server is left for."""
+        """Start every request that can start now, and refuse those without an available server."""
         for ticket in self._queue.order():
             if not self._has_server(ticket):
                 self._queue.refuse(ticket, self._down())
@@ -238,7 +238,7 @@ class ModelPool:
         return not _is_over(ticket) and self._has_server(ticket)
 
     def _has_server(self, ticket: Ticket) -> bool:
-        """Return whether a server is left for it, free or not."""
+        """Return whether a server is available for it, free or not."""
         return any(
             index not in ticket.tried and load.breaker.state is not BreakerState.OPEN
             for index, load in enumerate(self._servers)

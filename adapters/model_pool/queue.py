@@ -1,4 +1,4 @@
-"""The queue of requests that wait for a language model, in the order in which they will be served."""
+"""The queue of requests for a language model."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PATIENCE = 8  # starts of more urgent requests after which a waiting class gets 
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One request's place in the queue. `granted` is the server that it may use, as an index; `tried` those that failed.
+    """A request's place in the queue. `granted` is the index of its server; `tried` contains the failed ones.
 
-    `ends_at` is its deadline in the time of the event loop. `prompt` is what its server will have computed. `width` is
-    how many replies it asks for at once.
+    `ends_at` is its deadline by the event loop's clock. `prompt` is the text that its server will cache. `width` is the
+    number of requested replies.
     """
 
     urgency: Urgency
@@ -27,16 +27,16 @@ class Ticket:
     prompt: str
     width: int = 1
     tried: set[int] = field(default_factory=set[int])
-    granted: asyncio.Future[int] = field(init=False)  # made anew whenever it waits
-    number: int = -1  # in the order of arrival; below 0: not seen yet
+    granted: asyncio.Future[int] = field(init=False)  # recreated whenever it waits
+    number: int = -1  # order of arrival; negative before it is queued
     round: int = 0
 
 
 class RequestQueue:
-    """A bounded queue: urgent requests first, within an urgency one of each requester in turn.
+    """A bounded queue: by urgency, and within an urgency the requesters in turn.
 
-    Nobody starves: a class of urgency that `PATIENCE` starts have passed over gets the next one, so that each has at
-    least a ninth of the starts; and within a class nobody is served twice while another requester waits.
+    No class starves: one that `PATIENCE` starts have passed over gets the next one, so that each has at least a ninth
+    of the starts. Within a class, no requester is served twice while another one waits.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -44,18 +44,18 @@ class RequestQueue:
         self._tickets: list[Ticket] = []
         self._numbers = count()
         self._passed_over: Counter[Urgency] = Counter()
-        self._round: Counter[Urgency] = Counter()  # the round-robin round that each class is in
+        self._round: Counter[Urgency] = Counter()  # the current round-robin round of each class
         self._served: dict[Urgency, set[str]] = {urgency: set() for urgency in Urgency}  # in that round
 
     @property
     def _waiting(self) -> list[Ticket]:
-        """Without those whose task was cancelled and has not come round to take them out."""
+        """Return the waiting tickets, without those whose task was cancelled and has not removed them yet."""
         return [ticket for ticket in self._tickets if not ticket.granted.done()]
 
     def add(self, ticket: Ticket) -> None:
-        """Let a ticket wait. One that comes back after its server failed goes on from its old place.
+        """Queue a ticket. One that returns after its server failed keeps its place.
 
-        A full queue gives up its newest ticket of the lowest urgency, whose `granted` then raises ModelUnavailable.
+        A full queue drops its newest ticket of the lowest urgency, whose `granted` then raises ModelUnavailable.
         """
         if ticket.number < 0:
             ticket.number = next(self._numbers)
@@ -79,7 +79,7 @@ class RequestQueue:
         return max(current, last + 1)
 
     def order(self) -> list[Ticket]:
-        """Everything that waits, the next first."""
+        """Return all waiting tickets, the next one first."""
         overdue = {urgency for urgency, passed in self._passed_over.items() if passed >= PATIENCE}
         return sorted(
             self._waiting,
@@ -87,7 +87,7 @@ class RequestQueue:
         )
 
     def start(self, ticket: Ticket, server: int) -> None:
-        """Take a ticket out and grant it a server."""
+        """Remove a ticket and grant it a server."""
         self.discard(ticket)
         urgency = ticket.urgency
         for other in Urgency:
@@ -101,15 +101,15 @@ class RequestQueue:
         ticket.granted.set_result(server)
 
     def refuse(self, ticket: Ticket, error: ModelUnavailable) -> None:
-        """Take a ticket out; whoever waits for it gets the error."""
+        """Remove a ticket and pass the error to its waiter."""
         self.discard(ticket)
         ticket.granted.set_exception(error)
 
     def discard(self, ticket: Ticket) -> None:
-        """Take a ticket out, if it is there."""
+        """Remove a ticket, if it is queued."""
         if ticket in self._tickets:
             self._tickets.remove(ticket)
 
     def waiting(self, urgency: Urgency) -> int:
-        """How many tickets of this urgency wait."""
+        """Return the number of waiting tickets of this urgency."""
         return sum(ticket.urgency is urgency for ticket in self._waiting)

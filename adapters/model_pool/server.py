@@ -1,4 +1,4 @@
-"""One server of a pool: what it is, and how busy."""
+"""A server of a pool, and its load."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from adapters.model_pool.queue import Ticket
 from core.model.language_model import Urgency
 from core.ports import Clock, LanguageModel
 
-SHARED_ENOUGH = 0.5  # share of a prompt that a server must have computed to be worth going back to
+SHARED_ENOUGH = 0.5  # share of a prompt that must be cached for a server to be preferred
 
 
 @dataclass(frozen=True, slots=True)
 class ModelServer:
-    """A language model at one address. `slots` requests are worked on at once.
+    """A language model at one address, with a number of concurrent `slots`.
 
-    `check` is the health check: it returns the number of slots, and raises ModelUnavailable if the server is not well.
+    `check` is the health check: it returns the number of slots, and raises ModelUnavailable if the server is unhealthy.
     """
 
     address: str
@@ -32,14 +32,14 @@ class ModelServer:
 class RequestOutcome(StrEnum):
     """The outcome of a request to a server."""
 
-    ANSWERED = "answered"  # also with a refusal of this very request
+    ANSWERED = "answered"  # also with a refusal of this request
     FAILED = "failed"
-    ABANDONED = "abandoned"  # out of time, or whoever asked gave it up: many of them say that the server hangs
+    ABANDONED = "abandoned"  # timed out or cancelled; many of these suggest that the server hangs
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How a server is. `outcomes` counts its requests that ended, since the bot started."""
+    """The state of a server. `outcomes` counts its finished requests since the bot started."""
 
     address: str
     breaker: BreakerState
@@ -49,7 +49,7 @@ class ServerStatus:
 
 
 class ServerLoad:
-    """The requests that a server works on, and the prompts that it may still have in its cache."""
+    """The running requests of a server, and the prompts that it may have cached."""
 
     def __init__(self, server: ModelServer, clock: Clock) -> None:
         self.server = server
@@ -60,7 +60,7 @@ class ServerLoad:
         self._outcomes = Counter(dict.fromkeys(RequestOutcome, 0))
 
     def resize(self, slots: int) -> None:
-        """The server was started anew with another number of slots."""
+        """Set the number of slots, after the server was restarted."""
         if slots != self.slots:
             self.slots = slots
             self._prompts = deque(self._prompts, maxlen=slots)
@@ -78,7 +78,7 @@ class ServerLoad:
 
     @property
     def free(self) -> int:
-        """Slots that are free; fewer than 0 when a request for several replies began with one slot."""
+        """Return the number of free slots; negative if a request for several replies began with one slot."""
         return self.slots - self.busy
 
     @property
@@ -103,12 +103,12 @@ class ServerLoad:
                 self.breaker.abandoned()
 
     def abandon(self, ticket: Ticket) -> None:
-        """Nothing was sent after all."""
+        """Undo a start for which nothing was sent."""
         self._running.remove(ticket)
         self.breaker.abandoned()
 
     def cached_share(self, prompt: str) -> float:
-        """Which share of a prompt it has computed before, 0 if that is too little to matter."""
+        """Return the cached share of a prompt; 0 if it is too small to matter."""
         shared = max((_common_prefix(prompt, known) for known in self._prompts), default=0)
         share = shared / len(prompt) if prompt else 0.0
         return share if share >= SHARED_ENOUGH else 0.0

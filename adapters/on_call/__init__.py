@@ -1,1 +1,1 @@
-"""Readers of on-call schedules, one for each system that holds them."""
+"""On-call schedules, one module per system."""

@@ -24,7 +24,7 @@ _ANY = TypeAdapter(dict[str, object])
 
 
 class Opsgenie:
-    """Implements `core.ports.OnCall`. A team's schedules are asked by their names, in order."""
+    """Implements `core.ports.OnCall`. A team's schedules are read by name, in order."""
 
     def __init__(self, name: str, http: Http, teams: Mapping[str, tuple[str, ...]]) -> None:
         self._name = name
@@ -54,5 +54,5 @@ class Opsgenie:
         return tuple(dict.fromkeys(person for each in found for person in each.onCallRecipients if person))
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when the key, its rights or the way there is wrong."""
+        """Raise ToolUnavailable if the key, its permissions or the connection are wrong."""
         await self._http.parsed("v2/schedules", _ANY)

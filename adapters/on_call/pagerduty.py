@@ -1,4 +1,4 @@
-"""PagerDuty's schedules, over its REST API v2: https://developer.pagerduty.com/api-reference/ (list all of the on-calls)."""
+"""PagerDuty's schedules, REST API v2: https://developer.pagerduty.com/api-reference/ (list all of the on-calls)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pydantic import AwareDatetime, BaseModel, TypeAdapter
 from adapters.http import Http
 from core.model.errors import ToolUnavailable
 
-PAGE = 100  # entries asked for at once, the most that PagerDuty gives
-MAX_PAGES = 5  # of one team's schedules; more is a mistake in the configuration
-MOMENT = timedelta(minutes=1)  # of the range that is asked for: an empty one is none
+PAGE = 100  # entries per request; the maximum of PagerDuty
+MAX_PAGES = 5  # of one team's schedules; more is a configuration error
+MOMENT = timedelta(minutes=1)  # length of the requested range, which must not be empty
 
 
 class _User(BaseModel):
@@ -24,7 +24,7 @@ class _User(BaseModel):
 class _Entry(BaseModel):
     user: _User
     escalation_level: int = 1
-    start: AwareDatetime | None = None  # both are null for somebody who is always on call
+    start: AwareDatetime | None = None  # both are null for a person who is always on call
     end: AwareDatetime | None = None
 
 
@@ -38,7 +38,7 @@ _PAGE = TypeAdapter(_Page)
 
 @dataclass(frozen=True, slots=True)
 class PagerDutyIds:
-    """Ids of schedules and of escalation policies that together say who is on call for a team; at least one."""
+    """Ids of the schedules and escalation policies (at least one) of a team."""
 
     schedules: tuple[str, ...] = ()
     escalation_policies: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class PagerDuty:
         return tuple(dict.fromkeys(entry.user.summary for entry in ranked if entry.user.summary))
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when the token, its rights or the way there is wrong."""
+        """Raise ToolUnavailable if the token, its permissions or the connection are wrong."""
         await self._http.parsed("oncalls?limit=1", _PAGE)
 
     async def _entries(self, ids: PagerDutyIds, at: datetime) -> list[_Entry]:

@@ -1,1 +1,1 @@
-"""Slack: events in, messages out."""
+"""Slack: inbound events and outbound messages."""

@@ -1,4 +1,4 @@
-"""An answer in Slack: cited excerpts or sentences, or an honest “I don’t know”."""
+"""Rendering of answers in Slack."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Furth
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
-MAX_MARKERS = 5  # citation markers after one sentence
+MAX_MARKERS = 5  # per sentence
 
 SENTENCE = 900  # characters
-SENTENCES = 5_000  # characters of all sentences: what is left of a message by sources, conflicts and the rest
-WHOLE = 100_000  # characters of the file that holds an answer which is too long for a message
-MARKER = 300  # characters, the address in it included
-SOURCE = 500  # characters, the address in it included
+SENTENCES = 5_000  # characters of all sentences, which leaves room for sources, conflicts and the rest
+WHOLE = 100_000  # characters of the file with an answer that is too long for a message
+MARKER = 300  # characters, including its address
+SOURCE = 500  # characters, including its address
 QUOTE = 300  # characters
-FURTHER = 400  # characters of a further excerpt, its escapes included
-CONFLICTS = 2_500  # characters of all that contradicts an answer
+FURTHER = 400  # characters, including escapes
+CONFLICTS = 2_500  # characters of all contradictions
 
 
 def answer_message(answer: Answer) -> Rendered:
@@ -45,7 +45,7 @@ def answer_message(answer: Answer) -> Rendered:
 
 
 def whole_answer(answer: Answer) -> str:
-    """All sentences and sources as plain text; empty if the message shows every sentence."""
+    """Return all sentences and sources as plain text; empty if the message shows every sentence."""
     view = answer_view(answer)
     lines = _sentences(view)
     if blocks.fitting(lines, "sentences", SENTENCES) == lines:

@@ -1,4 +1,4 @@
-"""The conversation that a person has with the app alone: suggested prompts, and titles of assistant threads.
+"""Suggested prompts in a direct conversation with the bot, and titles of assistant threads.
 
 An app has one of two experiences. In the agent messaging experience (`agent_view` in its manifest, for every new app) the
 conversation is the app's Messages tab; `app_home_opened` says that it was opened, and prompts belong to no thread. In the
@@ -25,8 +25,8 @@ from core.model.errors import PlumblineError
 
 MAX_PROMPTS = 4
 MAX_TITLE = 75  # characters of a prompt's or a thread's title
-MAX_UNTITLED = 1_000  # threads whose first question is waited for
-PATIENCE = 1.5  # seconds; Slack's event waits for its acknowledgement meanwhile
+MAX_UNTITLED = 1_000  # threads without a title that wait for their first question
+PATIENCE = 1.5  # seconds; Slack waits for the acknowledgement of its event
 
 PROMPTS_TITLE = "For example"
 WHAT_IS_OPEN = {"title": "What is open, and what do you know?", "message": "status"}
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class AssistantThreads:
-    """Offers prompts where a conversation begins, and names an assistant thread after its first question.
+    """Offers prompts at the start of a conversation, and names an assistant thread after its first question.
 
     A conversation works without prompts and titles, so a failure to set them is only logged.
     """
@@ -61,7 +61,7 @@ class AssistantThreads:
             await self._set_prompts(channel)
 
     async def _on_thread(self, event: dict[str, Any]) -> None:
-        """Offer prompts, also when the context changes: the start of the thread may have been missed."""
+        """Offer prompts when a thread starts, or when its context changes and the start was missed."""
         self._has_assistant_view = True
         thread = parse(AssistantThread, event).assistant_thread
         if event["type"] == "assistant_thread_started":
@@ -79,7 +79,7 @@ class AssistantThreads:
         await self._try(method, setting)
 
     def name(self, message: MessageEvent, bot_user_id: str) -> None:
-        """Name the thread after this message if it is the first one in it. Does not wait for Slack."""
+        """Name the thread after this message if it is the first one. Does not wait for Slack."""
         thread = (message.channel, message.thread_ts or "")
         if thread not in self._untitled:
             return

@@ -1,7 +1,6 @@
-"""Block Kit within its limits: https://docs.slack.dev/reference/block-kit
+"""Block Kit elements within Slack's limits: https://docs.slack.dev/reference/block-kit
 
-Every text is already escaped where it is `mrkdwn` (see `adapters.slack.mrkdwn`) and is taken literally where it is
-plain.
+Texts in `mrkdwn` must already be escaped (see `adapters.slack.mrkdwn`); plain texts are taken literally.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ MAX_MESSAGE = 12_000  # characters of all texts of a message; undocumented: gith
 MAX_BUTTON_TEXT = 75  # characters
 MAX_OPTION_TEXT = 75  # characters
 MAX_OPTION_VALUE = 150  # characters
-MAX_OPTIONS = 100  # of one picker, or of one group of it
-MAX_OVERFLOW = 5  # options of the menu behind three dots
+MAX_OPTIONS = 100  # per picker, or per group of it
+MAX_OVERFLOW = 5  # options of the overflow menu
 MAX_OPTION_URL = 3_000  # characters
 MAX_BUTTON_VALUE = 2_000  # characters
-MAX_FALLBACK = 500  # characters of the line that a notification shows; Slack takes 4 000
+MAX_FALLBACK = 500  # characters of the notification line; Slack accepts 4 000
 
 Block = dict[str, Any]
 
@@ -37,7 +36,7 @@ def section(mrkdwn: str) -> Block:
 
 
 def context(mrkdwn: str) -> Block:
-    """Small grey text."""
+    """Return small grey text."""
     return {"type": "context", "elements": [_mrkdwn(mrkdwn)]}
 
 
@@ -52,17 +51,17 @@ def button(label: str, action_id: str, value: str, *, primary: bool = False) -> 
 
 
 def text_field(identifier: str, label: str, max_length: int) -> Block:
-    """A field to type into; what stands in it comes with every button of the message, under `identifier`."""
+    """Return a text field. Its content is sent with every button of the message, under `identifier`."""
     element = {"type": "plain_text_input", "action_id": identifier, "multiline": True, "max_length": max_length}
     text = {"type": "plain_text", "text": cut(label, MAX_BUTTON_TEXT), "emoji": False}
     return {"type": "input", "block_id": identifier, "label": text, "element": element}
 
 
 def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], groups: int = 1) -> list[Block]:
-    """A list to pick from, of values and names; what was picked comes with every button, under `identifier`.
+    """Return a picker of values and names. The choice is sent with every button, under `identifier`.
 
-    Values that are too long for Slack cannot be picked; no list without any. At most MAX_OPTIONS are shown, or so
-    many in each of the `groups`, which are named after their first and last.
+    Values that are too long for Slack are dropped; without options, no picker is returned. At most MAX_OPTIONS are
+    shown, or that many in each of the `groups`, which are named after their first and last option.
     """
     offered = [
         {"text": _plain(name if name.strip() else value, MAX_OPTION_TEXT), "value": value}
@@ -77,13 +76,13 @@ def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], grou
 
 
 def option(label: str, value: str, url: str = "") -> Block:
-    """An entry of a menu, which opens a page where `url` is not empty."""
+    """Return an entry of a menu, which opens a page if `url` is not empty."""
     entry: Block = {"text": _plain(label, MAX_OPTION_TEXT), "value": value}
     return entry | ({"url": url} if 0 < len(url) <= MAX_OPTION_URL else {})
 
 
 def menu(label: str, action_id: str, groups: Sequence[tuple[str, Sequence[Block]]]) -> list[Block]:
-    """A list in a message to pick from, with titled groups of options; none without options that Slack takes."""
+    """Return a menu with titled groups of options; empty if there are no valid options."""
     offered = [(title, _taken(options)) for title, options in groups]
     shown = [{"label": _plain(title, MAX_OPTION_TEXT), "options": options} for title, options in offered if options]
     if not shown:
@@ -99,7 +98,7 @@ def menu(label: str, action_id: str, groups: Sequence[tuple[str, Sequence[Block]
 
 
 def overflow(action_id: str, options: Sequence[Block]) -> list[Block]:
-    """The menu behind three dots with the first MAX_OVERFLOW options; none without options that Slack takes."""
+    """Return an overflow menu with the first MAX_OVERFLOW options; empty if there are no valid options."""
     taken = _taken(options)[:MAX_OVERFLOW]
     return [{"type": "overflow", "action_id": action_id, "options": taken}] if taken else []
 
@@ -125,15 +124,15 @@ def _plain(text: str, limit: int) -> Block:
 
 
 def listing(lines: Sequence[str], noun: str, limit: int = MAX_TEXT) -> str:
-    """The first lines that fit into `limit` characters; the others are counted: “and 7 more sources”.
+    """Return the first lines that fit into `limit` characters, and a count of the rest: “and 7 more sources”.
 
-    Each line must be shorter than `limit` by the few characters of that count.
+    Each line must be shorter than `limit` by the length of that count.
     """
     return "\n".join(fitting(lines, noun, limit))
 
 
 def sections(lines: Sequence[str], noun: str, limit: int) -> list[Block]:
-    """The same as one section after another, with every line whole in one of them."""
+    """Return a listing as several sections, without splitting lines."""
     texts: list[str] = []
     for line in fitting(lines, noun, limit):
         if texts and len(texts[-1]) + 1 + len(line) <= MAX_TEXT:
@@ -144,7 +143,7 @@ def sections(lines: Sequence[str], noun: str, limit: int) -> list[Block]:
 
 
 def fitting(lines: Sequence[str], noun: str, limit: int) -> list[str]:
-    """The lines of a listing."""
+    """Return the lines of a listing."""
     room = limit - len(_more(len(lines), noun))
     shown: list[str] = []
     for line in lines:
@@ -161,5 +160,5 @@ def _more(count: int, noun: str) -> str:
 
 
 def _mrkdwn(text: str) -> Block:
-    # Verbatim: Slack links no bare address, channel name or mention by itself.
+    # Verbatim, so that Slack links no bare addresses, channel names or mentions.
     return {"type": "mrkdwn", "text": text if text.strip() else ELLIPSIS, "verbatim": True}

@@ -1,4 +1,4 @@
-"""The kinds of Slack conversations, by channel id, and the audience of each."""
+"""The kinds of Slack conversations by channel id, and their audiences."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from core.model.conversation import Audience, Channel, Person, Place
 from core.model.errors import PlumblineError
 from core.ports import Clock
 
-KEPT = timedelta(minutes=1)  # how long what Slack said about a channel is believed
-PATIENCE = 1.5  # seconds; Slack's event waits for its acknowledgement meanwhile
+KEPT = timedelta(minutes=1)  # for so long, the kind of a channel is cached
+PATIENCE = 1.5  # seconds; Slack waits for the acknowledgement of its event
 
 logger = logging.getLogger(__name__)
 
 
 class ChannelKind(StrEnum):
     CHANNEL = "channel"  # public: its members belong to the workspace
-    PRIVATE = "private"  # likewise, or a group's direct messages: what is said in it is for its members
+    PRIVATE = "private"  # a private channel or group message: disclosed to its members only
     DIRECT = "direct"  # one person and the bot
-    EXTERNAL = "external"  # people of another organisation read along
+    EXTERNAL = "external"  # people of another organisation can read
     ABSENT = "absent"  # the bot is not in it
-    UNKNOWN = "unknown"  # Slack did not say
+    UNKNOWN = "unknown"  # Slack did not answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Remembered:
 
 
 class ChannelDirectory:
-    """Asks Slack what a channel is, and remembers the answer for a while."""
+    """Looks up the kinds of channels in Slack, and caches them."""
 
     def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
         self._client = client
@@ -48,7 +48,7 @@ class ChannelDirectory:
         self._known: dict[str, _Remembered] = {}
 
     async def kind(self, channel_id: str) -> ChannelKind:
-        """The kind of a channel; UNKNOWN if Slack does not answer within PATIENCE. Does not raise."""
+        """Return the kind of a channel; UNKNOWN if Slack does not answer within PATIENCE. Does not raise."""
         now = self._clock.now()
         if (known := self._known.get(channel_id)) is not None and now < known.until:
             return known.kind
@@ -68,7 +68,7 @@ class ChannelDirectory:
 def audience_of(kind: ChannelKind, place: Place, person: Person, channels: Sequence[Channel]) -> Audience:
     """Return the audience of an answer in a channel of this kind.
 
-    Where people of another organisation may read along, only what is shared with exactly this channel may be shown.
+    If people of another organisation may read, only what is shared with exactly this channel may be shown.
     """
     if kind is ChannelKind.DIRECT:
         return person_audience(person)

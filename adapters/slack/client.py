@@ -1,4 +1,4 @@
-"""Slack's Web API: the client, and its errors in our terms."""
+"""A client of Slack's Web API, and the translation of its errors."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def slack_client(
 ) -> AsyncWebClient:
     """Return a client that waits out short rate limits and repeats nothing else.
 
-    A lost connection is not repeated here: Slack may have posted the message all the same, and only the caller knows
-    how to look for it. With `session`, connections are kept open between calls; the caller closes it.
+    A lost connection is not retried here: Slack may have posted the message, and only the caller can look for it. With
+    `session`, connections are kept open between calls; the caller closes it.
     """
     handlers: list[AsyncRetryHandler] = [_RetryHandler(retries or SHORT, only_reads=False)]
     return AsyncWebClient(bot_token, base_url=api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers)
@@ -123,7 +123,7 @@ def slack_reader(
 async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:
     """Return the body of Slack's answer.
 
-    Raises ChatUnavailable when Slack does not answer, refuses, or asks to wait; MessageNotFound when the message or
+    Raises ChatUnavailable if Slack does not answer, refuses, or asks to wait, and MessageNotFound if the message or
     thread is gone.
     """
     try:
@@ -148,7 +148,7 @@ async def _answer(method: str, response: Awaitable[AsyncSlackResponse]) -> Async
     try:
         return await response
     except (aiohttp.ClientError, TimeoutError, UnicodeDecodeError, AttributeError) as error:
-        # AttributeError: the SDK trips over an answer that is plain text, as a proxy's may be.
+        # AttributeError: the SDK fails on plain text, such as a proxy's error page.
         reason = str(error) or type(error).__name__
         raise ChatUnavailable(f"Slack did not answer {method} ({reason}): it is tried again.") from error
 

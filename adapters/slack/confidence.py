@@ -1,4 +1,4 @@
-"""Confidence in Slack: what a badge rests on, and the alarm when badges no longer hold."""
+"""Rendering of badge explanations and drift alarms in Slack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapters.slack.parts import LINE, Rendered, badge, context, dotted, fallbac
 from core.confidence.badge_explanation import BadgeExplanation
 from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
-REFERENCE = 400  # characters, the address in it included
+REFERENCE = 400  # characters, including its address
 
 
 def badge_explanation(explanation: BadgeExplanation) -> Rendered:

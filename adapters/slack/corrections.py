@@ -1,4 +1,4 @@
-"""Corrections of wrong answers in Slack: asked for, proposed, confirmed."""
+"""Rendering of correction requests and proposals in Slack."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from adapters.slack.parts import LINE, Rendered, context, fallback, feedback_but
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.messages import ASK_WHAT_IS_RIGHT, PROPOSED, CorrectionRequest, Verdict
 
-INPUT = "correction"  # the block with the field, and the field in it
+INPUT = "correction"  # id of the block and of its field
 LABEL = "The right answer"
 
 

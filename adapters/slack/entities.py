@@ -1,4 +1,4 @@
-"""Slack's message markup as plain text: https://docs.slack.dev/messaging/formatting-message-text"""
+"""Conversion of Slack's message markup to plain text: https://docs.slack.dev/messaging/formatting-message-text"""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _SPECIAL = re.compile(r"!(?:subteam|date)\^\S*")
 
 
 def plain_text(text: str, bot_user_id: str) -> str:
-    """Return the text that a person reads in the message, without mentions of the bot itself."""
+    """Return the text that a person reads in the message, without mentions of the bot."""
     without_bot = re.sub(rf"<@{re.escape(bot_user_id)}(\|[^<>]*)?>", " ", text)
     readable = _ENTITY.sub(lambda match: _readable(match[1]), without_bot)
-    # &amp; last: it may hide what only looks like another escape.
+    # &amp; last, because it may precede what only looks like another escape.
     for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         readable = readable.replace(entity, character)
     return "\n".join(" ".join(line.split()) for line in readable.splitlines()).strip()
@@ -23,7 +23,9 @@ def mentions(text: str, user_id: str) -> bool:
 
 
 def _readable(entity: str) -> str:
-    """One entity, without its angle brackets: a person, a channel, a group, a broadcast, a date or a link."""
+    """Return the readable form of an entity (without angle brackets): a person, channel, group, broadcast, date or
+    link.
+    """
     target, _, label = entity.partition("|")
     if target.startswith("@"):
         return f"@{label or target[1:]}"

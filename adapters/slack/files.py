@@ -1,6 +1,6 @@
-"""Files in the thread of a message: the diagram of an alarm, and the whole of an answer that is too long to be shown.
+"""Files in a message's thread: the diagram of an alarm, and the full text of an answer that is too long.
 
-Comfort: a message whose file Slack does not take stands all the same.
+Files are optional: if Slack refuses one, the message stays.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from adapters.slack.client import call, error_code
 from core.model.conversation import MessageReference
 from core.model.errors import ChatUnavailable, MessageNotFound
 
-NOT_OURS = frozenset({"cant_delete_file", "file_deleted", "file_not_found"})  # or gone: nothing is left to do
-PAGE = 200  # messages of a thread among which a file is looked for
+NOT_OURS = frozenset({"cant_delete_file", "file_deleted", "file_not_found"})  # nothing is left to delete
+PAGE = 200  # messages of a thread searched for a file
 
 log = structlog.get_logger()
 
@@ -24,7 +24,7 @@ class ThreadFiles:
         self._client = client
 
     async def attach(self, reference: MessageReference, name: str, content: bytes, title: str, alt_text: str) -> None:
-        """Put a file into the message's thread."""
+        """Add a file to the message's thread."""
         try:
             await call(
                 "files.upload",
@@ -41,7 +41,7 @@ class ThreadFiles:
             log.warning("message without its file", file=name, reason=str(error))
 
     async def detach(self, reference: MessageReference, name: str) -> None:
-        """Take a file of this name out of the message's thread again. Raises ChatUnavailable."""
+        """Delete the file with this name from the message's thread. Raises ChatUnavailable."""
         thread = reference.place.thread or reference.message_id
         try:
             page = await call(

@@ -1,4 +1,4 @@
-"""Forms in Slack (modals): what is right, whose it is, what the cause was, and what to ask about a message.
+"""Forms in Slack (modals): corrections, reassignments, causes, and questions about a message.
 
 https://docs.slack.dev/surfaces/modals
 """
@@ -29,13 +29,13 @@ from core.model.messages import (
     IncidentDetails,
 )
 
-FORM_PREFIX = "form:"  # of a form's callback id; what is asked follows
+FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its kind
 CORRECTION, HANDOVER, CAUSE, ASK = "correction", "handover", "cause", "ask"
-DETAILS = "details"  # of a window that only shows something
+DETAILS = "details"  # kind of a window without input
 
-MAX_TITLE = 24  # characters of a form's title and of its buttons
+MAX_TITLE = 24  # characters of a form's title and buttons
 MAX_METADATA = 3_000  # characters
-TEAM_GROUPS = 5  # of blocks.MAX_OPTIONS teams: a form holds 250 kB in all
+TEAM_GROUPS = 5  # groups of blocks.MAX_OPTIONS teams; a form is limited to 250 kB
 
 RIGHT_NOW = "Once somebody else confirms it, I answer with it."
 TEAM_OR_NOT = "Leave it empty if you don’t know, and I’ll ask the other teams."
@@ -44,19 +44,19 @@ AS_IT_STANDS = "Leave it empty to ask the question that the message contains."
 
 
 class Origin(BaseModel):
-    """The subject of a form, which travels in the form and comes back with the entries."""
+    """The subject of a form, stored in the form and returned with its input."""
 
     model_config = ConfigDict(frozen=True)
 
     channel: Annotated[str, Field(pattern=r"^[A-Z0-9]{1,255}$")]
-    ts: Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,9})?$")]  # of the root of the thread that an answer belongs to
-    subject: Annotated[str, Field(max_length=1_000)] = ""  # the prediction or incident that was pressed on
-    quoted: Annotated[str, Field(max_length=1_500)] = ""  # what was said in the message that is asked about
-    in_person: bool = False  # the bot is not in the conversation: it answers whoever asks, alone
+    ts: Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,9})?$")]  # of the root of the thread in which to reply
+    subject: Annotated[str, Field(max_length=1_000)] = ""  # the prediction or incident of the button
+    quoted: Annotated[str, Field(max_length=1_500)] = ""  # text of the message that is asked about
+    in_person: bool = False  # the bot is not in the conversation, so it replies to the person privately
 
 
 def origin(metadata: str) -> Origin:
-    """Raises MalformedInput."""
+    """Return the origin. Raises MalformedInput."""
     try:
         return Origin.model_validate_json(metadata)
     except ValidationError:
@@ -64,7 +64,7 @@ def origin(metadata: str) -> Origin:
 
 
 def feedback_form(form: Form, about: Origin) -> Block:
-    """The form that a press of a button opens."""
+    """Return the form that a button opens."""
     match form:
         case CorrectionRequest():
             about = about.model_copy(update={"subject": form.prediction_id})
@@ -85,7 +85,7 @@ def feedback_form(form: Form, about: Origin) -> Block:
 
 
 def question_form(about: Origin) -> Block:
-    """Return the form that asks for a question about a message that somebody chose."""
+    """Return the form for a question about a selected message."""
     field = blocks.text_field(INPUT, YOUR_QUESTION, MAX_TEXT) | {"optional": True, "hint": _plain(AS_IT_STANDS)}
     return _view(ASK, "Ask about this", [*context(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
 

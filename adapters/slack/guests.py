@@ -1,7 +1,7 @@
-"""The guests of a Slack workspace: people from outside, who see only the channels to which they were invited.
+"""The guests of a Slack workspace: outsiders who see only the channels to which they were invited.
 
-What every member of the workspace may read, a guest may not. A person of another organisation, who is there because a
-channel is shared with it, has none of Slack's marks of a guest, but another team: https://docs.slack.dev/reference/objects/user-object
+Guests may not read what is for every member of the workspace. A person of another organisation in a shared channel is
+not marked as a guest, but has another team id: https://docs.slack.dev/reference/objects/user-object
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from adapters.slack.identity import BotIdentity
 from core.model.errors import PlumblineError
 from core.ports import Clock
 
-RENEWED_AFTER = timedelta(minutes=10)  # age at which the list of guests is read anew
-BELIEVED_FOR = timedelta(hours=1)  # age up to which an older list is used while Slack does not give a new one
-CHANNEL_KEPT = timedelta(minutes=1)  # how long it is believed whether a channel has guests
-PATIENCE = 0.75  # seconds for each of two questions; Slack's event waits for its acknowledgement meanwhile, 3 s at most
-PAGE = 1_000  # people asked for at once
-MAX_CHANNELS = 1_000  # whose answer is remembered
+RENEWED_AFTER = timedelta(minutes=10)  # age at which the list of guests is refreshed
+BELIEVED_FOR = timedelta(hours=1)  # maximum age of the list while Slack does not answer
+CHANNEL_KEPT = timedelta(minutes=1)  # for so long, it is cached whether a channel has guests
+PATIENCE = 0.75  # seconds for each of two requests; Slack waits 3 s for the acknowledgement of its event
+PAGE = 1_000  # people per request
+MAX_CHANNELS = 1_000  # channels cached
 
 GUEST = ("is_restricted", "is_ultra_restricted", "is_stranger")
 
@@ -40,7 +40,7 @@ class _People:
 
 
 class GuestDirectory:
-    """Asks Slack who is a guest and whether one reads along. Whatever Slack does not tell in time counts as yes."""
+    """Looks up guests in Slack. If Slack does not answer in time, a person counts as a guest."""
 
     def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
         self._client = client
@@ -51,14 +51,12 @@ class GuestDirectory:
         self._channels: dict[str, tuple[bool, datetime]] = {}
 
     async def is_guest(self, user_id: str) -> bool:
-        """Return whether this person is a guest, or may be one, as is everybody whom Slack does not name.
-        Does not raise.
-        """
+        """Return whether this person is or may be a guest, like everybody unknown to Slack. Does not raise."""
         people = await self._known()
         return people is None or user_id not in people.members
 
     async def read_along(self, channel_id: str) -> bool:
-        """Return whether a member of the channel is a guest, or may be one. Does not raise."""
+        """Return whether a member of the channel is or may be a guest. Does not raise."""
         people = await self._known()
         if people is None or not people.guests:
             return people is None
@@ -81,7 +79,10 @@ class GuestDirectory:
             self._reading.cancel()
 
     async def _known(self) -> _People | None:
-        """None while Slack has not told. A large workspace takes its time, so that reading goes on."""
+        """Return the known people; None before the first answer.
+
+        Reading goes on in the background for large workspaces.
+        """
         age = self._clock.now() - self._people.read_at if self._people else BELIEVED_FOR
         if age >= RENEWED_AFTER:
             if self._reading is None or self._reading.done():

@@ -1,4 +1,4 @@
-"""Whose an incident is instead, and which one it belongs to, in Slack: a picker, and a field for the reason."""
+"""Rendering of reassignment and merge requests in Slack: a picker, and a field for the reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.model.messages import (
     Verdict,
 )
 
-PICKER = "team"  # the block with the picker, and the picker in it
+PICKER = "team"  # id of the block and of its picker
 
 
 def join_request(request: JoinRequest) -> Rendered:

@@ -1,4 +1,4 @@
-"""A person's page in Slack (App Home): made when it is opened, for this person alone.
+"""A person's page in Slack (App Home), rendered when it is opened.
 
 https://docs.slack.dev/surfaces/app-home
 """
@@ -29,11 +29,11 @@ from core.model.errors import PlumblineError
 from core.model.home import Home, KnownSource
 from core.model.incident import Incident
 
-MAX_SHOWN = 10  # incidents of each kind
+MAX_SHOWN = 10  # incidents per list
 MAX_SOURCES = 40
 MAX_SETTINGS = 20
 SECTION = 2_900  # characters
-PATIENCE = 2.0  # seconds for all of it; Slack's event waits for its acknowledgement meanwhile
+PATIENCE = 2.0  # seconds in total; Slack waits for the acknowledgement of its event
 
 MINE = "Your open incidents"
 NONE_OF_MINE = "You and your team have no open incidents."
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class HomeTab:
-    """Shows the page. If it cannot be made or shown now, the one that stood there before stays."""
+    """Shows the page. If it cannot be rendered or shown in time, the previous one stays."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class HomeTab:
         await call("views.publish", self._client.views_publish(user_id=person.id, view=view))
 
     async def _url(self, message: MessageReference | None) -> str:
-        """Return the address of the message; empty if it is not in Slack, or Slack does not give one."""
+        """Return the address of the message; empty if it is not in Slack, or Slack does not return one."""
         if message is None or message.place.platform is not Platform.SLACK:
             return ""
         where = {"channel": message.place.channel, "message_ts": message.message_id}
@@ -99,7 +99,7 @@ class HomeTab:
 
 
 def home_view(home: Home, urls: dict[str, str]) -> Block:
-    """The page; `urls` lead from an incident's id to its message."""
+    """Return the page. `urls` maps an incident's id to the address of its message."""
     mine = [_incident(each, urls.get(each.id, "")) for each in home.mine[:MAX_SHOWN]]
     others = [_incident(each, urls.get(each.id, "")) for each in home.others[:MAX_SHOWN]]
     return {

@@ -12,7 +12,10 @@ from adapters.slack.client import call
 
 
 class BotIdentity(AsyncAuthorize):
-    """Asks Slack once. Bolt's own way drops the events that arrive while Slack does not answer; this one raises."""
+    """Looks up the bot's identity once.
+
+    Unlike Bolt's default, it raises if Slack does not answer, so no event is dropped.
+    """
 
     def __init__(self, client: AsyncWebClient) -> None:
         super().__init__()
@@ -20,7 +23,7 @@ class BotIdentity(AsyncAuthorize):
         self._known: AuthorizeResult | None = None
 
     async def __call__(self, **_: Any) -> AuthorizeResult:
-        """Raises ChatUnavailable."""
+        """Return the authorization. Raises ChatUnavailable."""
         if self._known is None:
             answer = await call("auth.test", self._client.auth_test())
             self._known = AuthorizeResult(
@@ -33,12 +36,12 @@ class BotIdentity(AsyncAuthorize):
         return self._known
 
     async def user_id(self) -> str:
-        """Raises ChatUnavailable."""
+        """Return the bot's user id. Raises ChatUnavailable."""
         return (await self()).bot_user_id or ""
 
 
 async def names_of(client: AsyncWebClient, user: str) -> tuple[str, ...]:
-    """Return what somebody is called in Slack: the name that others see first. Raises what `call` raises."""
+    """Return a person's names in Slack, with the displayed name first. Raises the errors of `call`."""
     found = (await call("users.info", client.users_info(user=user))).get("user", {})
     profile = found.get("profile") or {}
     names = (profile.get("display_name"), found.get("real_name"), found.get("name"))

@@ -1,7 +1,7 @@
-"""The events of Slack, handed to the inbox: one place that listens, and a module for each kind of event.
+"""Inbound events of Slack, passed to the inbox by one listener per kind of event.
 
-HTTP and Socket Mode take the same path. An event is acknowledged once the inbox has recorded it; if that fails, Slack
-gets an error and sends the event again.
+HTTP and Socket Mode share one path. An event is acknowledged once the inbox has recorded it; if that fails, Slack gets
+an error and sends the event again.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from core.model.conversation import Channel
 from core.model.errors import Unauthorized
 from core.ports import Clock, Forms, Inbox
 
-# Bolt's warnings tell a developer what to type; whatever an operator has to know is raised.
+# Bolt's warnings are hints for developers; what operators need to know is raised.
 bolt_logger = logging.getLogger("adapters.slack.bolt")
 bolt_logger.setLevel(logging.ERROR)
 
 
 class SlackInbound:
-    """Listens to one Slack workspace."""
+    """Receives the events of one Slack workspace."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class SlackInbound:
         examples: Sequence[str],
         clock: Clock,
     ) -> None:
-        """`app_token` turns Socket Mode on, `signing_secret` HTTP; without the one or the other it stays off."""
+        """Create the listener. `app_token` enables Socket Mode, `signing_secret` enables HTTP."""
         self._app_token = app_token
         self._signed = SignedRequests(signing_secret, clock) if signing_secret else None
         client = slack_client(bot_token, api_url)
@@ -67,8 +67,8 @@ class SlackInbound:
                 logger=bolt_logger,
                 client=client,
                 authorize=identity,
-                request_verification_enabled=False,  # ours answers a broken signature with 401, and knows our clock
-                process_before_response=True,  # acknowledged only when the inbox has it
+                request_verification_enabled=False,  # our own verification answers an invalid signature with 401 and uses our clock
+                process_before_response=True,  # acknowledged only after the inbox has recorded it
                 raise_error_for_unhandled_request=True,
             ),
             Questions(inbox, self._readers, identity, client, clock, self._assistant),
@@ -81,9 +81,9 @@ class SlackInbound:
         self._connecting: asyncio.Task[None] | None = None
 
     async def handle(self, request: web.Request) -> web.Response:
-        """`POST /slack/events`: events, slash commands and interactivity.
+        """Handle `POST /slack/events`: events, slash commands and interactivity.
 
-        Raises Unauthorized, InputTooLarge, MalformedInput, ChatUnavailable, and what the inbox raises.
+        Raises Unauthorized, InputTooLarge, MalformedInput, ChatUnavailable, and the errors of the inbox.
         """
         if self._signed is None:
             raise Unauthorized("Slack requests over HTTP are off: set SLACK_SIGNING_SECRET.")
@@ -91,10 +91,13 @@ class SlackInbound:
         return await to_aiohttp_response(await self._dispatch(payload))
 
     async def start(self) -> None:
-        """Begin to connect to Socket Mode if it is on. It is tried until it works, and again when it is lost."""
+        """Start connecting to Socket Mode, if enabled.
+
+        The connection is retried until it works, and when it is lost.
+        """
         if self._app_token:
             self._socket = AsyncSocketModeHandler(self._app, self._app_token)
-            # Not waited for: a bot whose Slack is down still takes webhooks.
+            # Not awaited, so that the bot accepts webhooks while Slack is down.
             self._connecting = asyncio.create_task(self._socket.connect_async())
 
     async def close(self) -> None:
@@ -107,7 +110,7 @@ class SlackInbound:
 
     async def _dispatch(self, payload: dict[str, Any]) -> BoltResponse:
         parse(Envelope, payload)
-        # This mode is the one that takes a payload which is parsed already.
+        # Only this mode accepts a parsed payload.
         return await self._app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
 
 
@@ -121,7 +124,7 @@ def _listening_app(
 
 
 async def _on_error(error: Exception) -> BoltResponse:
-    """Nothing of ours in it: fine. Anything else goes to the caller, who answers with an error."""
+    """Ignore events without a listener. Other errors go to the caller, who answers with an error."""
     if isinstance(error, BoltUnhandledRequestError):
         return BoltResponse(status=200)
     raise error

@@ -1,4 +1,4 @@
-"""An incident in Slack: the one message that is edited as work goes on, and the details in its thread."""
+"""Rendering of incidents in Slack: the message, and the details in its thread."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from core.model.messages import IncidentMessage
 
 ICONS = {Mood.CRITICAL: "🔴", Mood.WARNING: "🟡", Mood.INFO: "🔵", Mood.RESOLVED: "✅"}
 
-# Characters, escapes included; those of the details together stay below blocks.MAX_MESSAGE.
-TEXT = 700  # of a line of the message
-LINES = 7_000  # of all of them
-PAGE = 300  # of a link, its address included
+# Characters, including escapes. Details in total stay below blocks.MAX_MESSAGE.
+TEXT = 700  # per line of the message
+LINES = 7_000  # for all lines
+PAGE = 300  # per link, including its address
 ENTRY = 250
 QUOTE = 160
 DETAILS = 11_000
@@ -43,7 +43,7 @@ def incident_message(message: IncidentMessage) -> Rendered:
 
 
 def details_blocks(incident: Incident) -> list[Block]:
-    """The details, for the thread or for a window."""
+    """Return the details, for the thread or for a window."""
     shown: list[Block] = []
     room = DETAILS
     for section in incident_details(incident):

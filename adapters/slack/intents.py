@@ -1,4 +1,4 @@
-"""The intent of a message, kept in its metadata, by which a post is found again after a crash.
+"""The intent of a message in its metadata, by which a post is found after a crash.
 
 https://docs.slack.dev/messaging/message-metadata
 """

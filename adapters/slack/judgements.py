@@ -1,4 +1,4 @@
-"""Judgements of people in Slack: buttons, the forms that they open, and reactions."""
+"""Inbound feedback in Slack: buttons, forms and reactions."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from core.model.feedback import Feedback, Reaction
 from core.model.messages import Verdict
 from core.ports import Clock, Forms, Inbox
 
-TRIGGER_LIFETIME = 1.5  # seconds in which a form must be opened; Slack's trigger lives for three, as does its event
+TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after three, like its event
 
 APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
 DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
-SAYS_NOTHING = frozenset({Verdict.HAND_OVER, Verdict.DETAILS})  # by itself: it opens a window
-SKIN_TONE = "::skin-tone-"  # follows the name of a reaction that has one
+SAYS_NOTHING = frozenset({Verdict.HAND_OVER, Verdict.DETAILS})  # buttons that only open a window
+SKIN_TONE = "::skin-tone-"  # suffix of a reaction with a skin tone
 
 logger = logging.getLogger(__name__)
 
 
 class Judgements:
-    """Hands them to the inbox. A press that leaves a question open opens a form, if Slack opens it in time."""
+    """Passes feedback to the inbox. A button that needs details opens a form, if Slack opens it in time."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Judgements:
         await ack()
 
     async def _open_form(self, verdict: Verdict, subject: str, press: ButtonPress, audience: Audience) -> bool:
-        """Open a form, and return whether it is open. If not, the same is asked in the thread."""
+        """Open a form. Returns whether it is open; if not, the thread asks for the details."""
         if press.trigger_id is None:
             return False
         try:
@@ -152,7 +152,7 @@ class Judgements:
 
 
 def _pressed(press: ButtonPress) -> tuple[Verdict, str]:
-    """Return the verdict and its subject: a button names both in its ids, a menu in the value that was picked."""
+    """Return the button and its subject. A button has both in its ids, a menu in the selected value."""
     action = press.action
     verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
     if action.selected_option is not None:

@@ -1,4 +1,4 @@
-"""Slack as a Messenger."""
+"""The Messenger of Slack."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.model.messages import AnswerMessage, DriftAlarm, Message, Notice
 
-PAGE = 200  # messages asked for at once
-PERSON = ("U", "W")  # how the id of a person begins
-MAX_PAGES = 5  # looked through for a post that may have been made before a crash
-MAX_LINKS = 1_000  # addresses of messages that are remembered
-WORKING = "is at work …"  # follows the bot's name
+PAGE = 200  # messages per request
+PERSON = ("U", "W")  # prefixes of people's ids
+MAX_PAGES = 5  # searched for a post that may have been made before a crash
+MAX_LINKS = 1_000  # message addresses cached
+WORKING = "is at work …"  # shown after the bot's name
 
 # What Slack answers where it has no such method, or the app no right to it: it is not asked again.
 NEVER = frozenset(
@@ -39,10 +39,10 @@ class SlackMessenger:
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
         self._files = ThreadFiles(client)
-        self._has_status = True  # until Slack says otherwise
+        self._has_status = True  # until Slack refuses it
         self._waited_for: set[Place] = set()  # threads that show a status
         self._links: dict[tuple[str, str], str] = {}
-        self._without_file: dict[tuple[str, str], None] = {}  # messages whose thread need not be looked through for one
+        self._without_file: dict[tuple[str, str], None] = {}  # messages known to have no file in their thread
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
         rendered = render(message)
@@ -60,8 +60,8 @@ class SlackMessenger:
                 parse="none",
             ),
         )
-        self._waited_for.discard(place)  # Slack takes the status away itself
-        # A person's id as channel opens a direct message: Slack's answer says which one.
+        self._waited_for.discard(place)  # Slack removes the status itself
+        # A person's id opens a direct message, whose id is in Slack's response.
         reference = MessageReference(replace(place, channel=posted["channel"]), posted["ts"])
         self._remember(reference, has_file=False)
         await self._complete(reference, message)
@@ -83,7 +83,10 @@ class SlackMessenger:
         await self._files.detach(reference, _file_name(reference))
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
-        """None for a person: Slack lists direct messages by their own id alone, which the answer to a post tells."""
+        """Return the message, or None.
+
+        Posts to a person are not found, because only the post's response has the channel id.
+        """
         if place.channel.startswith(PERSON):
             return None
         method = "conversations.history" if place.thread is None else "conversations.replies"
@@ -96,7 +99,7 @@ class SlackMessenger:
         return None
 
     async def link(self, reference: MessageReference) -> str:
-        """Asked once for each message, as far as they are remembered."""
+        """Return the address of a message, cached."""
         key = _key(reference)
         if key not in self._links:
             asking = self._client.chat_getPermalink(channel=key[0], message_ts=key[1])
@@ -109,7 +112,7 @@ class SlackMessenger:
         return self._links[key]
 
     async def signal(self, place: Place, text: str) -> bool:
-        """A status in the thread. It goes with the next message there, or after two minutes."""
+        """Show a status in the thread until its next message, or for two minutes."""
         if not self._has_status or place.thread is None:
             return False
         if not await self._set_status(place, WORKING, [text]):
@@ -131,7 +134,7 @@ class SlackMessenger:
         return True
 
     async def _clear_status(self, place: Place) -> None:
-        """An edit does not take it away."""
+        """Clear the status, because an edit does not."""
         if place in self._waited_for:
             self._waited_for.discard(place)
             await self._set_status(place, "", [])
@@ -151,7 +154,7 @@ class SlackMessenger:
         )
 
     async def _complete(self, reference: MessageReference, message: Message) -> None:
-        """Put into the thread what does not fit into the message."""
+        """Add the parts that do not fit into the message to the thread."""
         if isinstance(message, DriftAlarm):
             picture = await asyncio.to_thread(alarm_diagram, message)
             await self._files.attach(reference, "reliability.png", picture, message.title, message.text)
@@ -161,7 +164,7 @@ class SlackMessenger:
             await self._files.attach(reference, _file_name(reference), text.encode(), title, title)
 
     def _remember(self, reference: MessageReference, *, has_file: bool) -> None:
-        """Remember whether a later edit must remove a file from the message; an unknown message may have one."""
+        """Remember whether a later edit must remove a file from the thread; unknown messages may have one."""
         self._without_file.pop(_key(reference), None)
         if not has_file:
             self._without_file[_key(reference)] = None
@@ -174,5 +177,5 @@ def _key(reference: MessageReference) -> tuple[str, str]:
 
 
 def _file_name(reference: MessageReference) -> str:
-    """Of the file that holds the whole of an answer."""
+    """Return the name of the file with the full answer."""
     return f"answer-{reference.message_id}.md"

@@ -1,8 +1,8 @@
-"""Untrusted text in Slack's markup: shown as it is, never interpreted.
+"""Untrusted text in Slack's markup, shown literally and never interpreted.
 
-Slack knows three escapes (https://docs.slack.dev/messaging/formatting-message-text): `&amp;`, `&lt;` and `&gt;`. With
-them no text can mention anybody or make a link. It knows none for `*`, `_`, `~` and the backtick: where one of these
-could begin or end a format it is replaced by a look-alike.
+Slack has three escapes (https://docs.slack.dev/messaging/formatting-message-text): `&amp;`, `&lt;` and `&gt;`. They
+prevent mentions and links. For `*`, `_`, `~` and the backtick there is none: where they could begin or end a format,
+they are replaced with look-alikes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from urllib.parse import quote, urlsplit
 
 ELLIPSIS = "…"
-READ_AHEAD = 4  # times as many characters are read as can be shown, as white space folds
-SHORTEST_LABEL = 20  # characters below which a link tells a reader nothing
+READ_AHEAD = 4  # multiple of the shown characters that is read, because white space is collapsed
+SHORTEST_LABEL = 20  # characters below which a link's label is useless
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _LOOK_ALIKES = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}
@@ -21,14 +21,14 @@ _CODE_SPAN = re.compile(r"(`[^`]+`)")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)([^*_]+)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_\n]{1,200})(?<!\s)\1(?![\w*])")
 _MARKDOWN_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
-_JOINERS = "\u200c\u200d"  # they shape scripts and emoji; all other invisible characters are dropped
+_JOINERS = "\u200c\u200d"  # needed by scripts and emoji; all other invisible characters are removed
 _SAFE_IN_ADDRESS = "%/:=?&#,;@+!$()~-._[]"
 
 
 def one_line(text: str, limit: int) -> str:
-    """The text with every run of white space as one space, and without control and bidirectional characters.
+    """Return the text on one line, with white space collapsed, and without control and bidirectional characters.
 
-    At most some multiple of `limit` characters of it, so that a huge text costs no more than a long one.
+    Only a multiple of `limit` characters is read, so that huge texts cost little.
     """
     begin = text[: READ_AHEAD * limit]
     visible = "".join(c for c in begin if c.isprintable() or c.isspace() or c in _JOINERS)
@@ -36,36 +36,38 @@ def one_line(text: str, limit: int) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """At most `limit` characters of the text, with an ellipsis where some are missing."""
+    """Return at most `limit` characters of the text, with an ellipsis if it was cut."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + ELLIPSIS
 
 
 def escape(text: str, limit: int) -> str:
-    """One line of plain text. `limit` bounds the characters that are sent, escapes included."""
+    """Return one line of escaped text. `limit` applies to the escaped form."""
     return _within(_neutral(one_line(text, limit)), limit)
 
 
 def code(text: str, limit: int) -> str:
-    """One line as code, in which Slack interprets nothing; empty for an empty text."""
+    """Return one line as code, in which Slack interprets nothing; empty for empty text."""
     plain = one_line(text, limit).replace("`", _LOOK_ALIKES["`"])
     return f"`{_within(plain, limit - 2)}`" if plain else ""
 
 
 def code_block(text: str, limit: int) -> str:
-    """Lines of code as a block, in which Slack interprets nothing; what does not fit is cut at its end."""
+    """Return lines as a code block, in which Slack interprets nothing, cut to the limit."""
     lines = [(line, one_line(line, limit).replace("`", _LOOK_ALIKES["`"])) for line in text[:limit].splitlines()]
     plain = "\n".join(f"{' ' * (len(line) - len(line.lstrip(' ')))}{shown}" for line, shown in lines if shown)
     return f"```{_within(plain, limit - 6)}```" if plain else ""
 
 
 def bold(text: str, limit: int) -> str:
-    """One line in bold; empty for an empty text."""
+    """Return one line in bold; empty for empty text."""
     plain = escape(text, limit - 2).replace("*", _LOOK_ALIKES["*"])
     return f"*{plain}*" if plain else ""
 
 
 def prose(text: str, limit: int) -> str:
-    """One line of Markdown: its code spans stay code, as commands are meant to be copied; the rest is plain text."""
+    """Return one line of Markdown with its code spans kept as code, so that commands can be copied; the rest is plain
+    text.
+    """
     pieces = _CODE_SPAN.split(one_line(text, limit))
     rendered = "".join(
         f"`{_escaped(piece[1:-1])}`" if index % 2 else _escaped(_neutral(_words(piece)))
@@ -75,7 +77,7 @@ def prose(text: str, limit: int) -> str:
 
 
 def link(url: str, label: str, limit: int) -> str:
-    """A link to a web address; the label alone if the address is none, or too long to be sent."""
+    """Return a link to a web address; only the label if the address is invalid or too long."""
     address = _escaped(web_address(url))
     room = limit - len(address) - len("<|>")
     if not address or room < SHORTEST_LABEL:
@@ -84,7 +86,7 @@ def link(url: str, label: str, limit: int) -> str:
 
 
 def web_address(url: str) -> str:
-    """Return the address as a link may carry it; empty for anything but http and https."""
+    """Return the address for use in a link; empty for anything but http and https."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -95,7 +97,7 @@ def web_address(url: str) -> str:
 
 
 def _words(markdown: str) -> str:
-    """Without emphasis, and with links as their words."""
+    """Return the text without emphasis, and with links replaced by their labels."""
     return _MARKDOWN_LINK.sub(r"\1", _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", markdown)))
 
 
@@ -108,7 +110,7 @@ def _escaped(text: str) -> str:
 
 
 def _within(text: str, limit: int) -> str:
-    """The text escaped, cut so that the escaped form fits and no escape is cut in two."""
+    """Return the escaped text within the limit, without cutting an escape."""
     if len(escaped := _escaped(cut(text, limit))) <= limit:
         return escaped
     room = limit - len(ELLIPSIS)

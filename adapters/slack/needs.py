@@ -1,11 +1,11 @@
-"""The scopes and events that the app needs in a Slack workspace; `deploy/slack/manifest.yaml` asks for exactly these."""
+"""The scopes and events that the Slack app needs, as in `deploy/slack/manifest.yaml`."""
 
 from __future__ import annotations
 
 from adapters.slack.questions import COMMAND
 from adapters.slack.shortcut import SHORTCUT
 
-# Scope → what it is for.
+# Scope → its purpose.
 SCOPES = {
     "app_mentions:read": "mentions",
     "assistant:write": "suggested prompts in the conversation with the app",

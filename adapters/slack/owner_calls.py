@@ -1,4 +1,4 @@
-"""Calls for teams in Slack: the one that very probably owns an incident, or those of which one may."""
+"""Rendering of owner pings in Slack: for the probable owner, or for the candidate teams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.incidents.incident_view import on_call_told
 from core.model.incident import AskedTeam
 from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
 
-USER_GROUP = re.compile(r"^S[A-Z0-9]{2,20}$")  # an id of anything else, as of a whole channel, mentions nobody
+USER_GROUP = re.compile(r"^S[A-Z0-9]{2,20}$")  # other ids, such as those of channels, mention nobody
 
 
 def owner_call(message: OwnerPing | OwnerQuestion) -> Rendered:
@@ -21,7 +21,7 @@ def owner_call(message: OwnerPing | OwnerQuestion) -> Rendered:
 
 
 def is_it_theirs(teams: Iterable[tuple[AskedTeam, str]]) -> str:
-    """The question to teams, each with its mention, or empty to name it alone."""
+    """Return the question to teams, each with its mention, or without one by name only."""
     return IS_IT_YOURS.format(team=OR.join(_asked(team, mention) for team, mention in teams))
 
 

@@ -1,4 +1,4 @@
-"""Parts that the messages share: their shape, their buttons and the small parts in them."""
+"""Shared parts of messages: their shape, buttons and small elements."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
 from core.model.badge import Badge
 from core.model.messages import VERDICT_LABELS, Verdict
 
-ACTION_PREFIX = "feedback:"  # of a button's action id; the verdict follows, and the value is its subject
-JUDGE_MENU, MORE_MENU = "judge", "more"  # in place of the verdict: the value of what was picked holds it
-SEPARATOR = "|"  # between the verdict and its subject in a picked value
-OPENED = "opened"  # the value of an entry that opens a page and says nothing
+ACTION_PREFIX = "feedback:"  # prefix of a button's action id, followed by the action; the button's value is its subject
+JUDGE_MENU, MORE_MENU = "judge", "more"  # action ids of menus, whose selected value contains the action
+SEPARATOR = "|"  # between the action and its subject in a selected value
+OPENED = "opened"  # the value of an entry that only opens a page
 
 LINE = 250  # characters of one line of text
 NAME = 80  # characters of a name or a badge
@@ -24,7 +24,7 @@ NAME = 80  # characters of a name or a badge
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Blocks, and the line that stands in for them in a notification or a screen reader."""
+    """Blocks, and the text for notifications and screen readers."""
 
     text: str
     blocks: list[Block]
@@ -35,23 +35,23 @@ def fallback(parts: Iterable[str]) -> str:
 
 
 def section(mrkdwn: str) -> list[Block]:
-    """A section, none for an empty text."""
+    """Return a section; empty for empty text."""
     return [blocks.section(mrkdwn)] if mrkdwn else []
 
 
 def context(mrkdwn: str) -> list[Block]:
-    """Small grey text, none for an empty text."""
+    """Return small grey text; empty for empty text."""
     return [blocks.context(mrkdwn)] if mrkdwn else []
 
 
 def feedback_buttons(offered: Iterable[tuple[Verdict, str]]) -> list[Block]:
-    """A button for each verdict and the prediction or incident that it is about."""
+    """Return a button for each action and the prediction or incident that it is about."""
     buttons = [_button(VERDICT_LABELS[verdict], verdict, subject) for verdict, subject in offered]
     return [blocks.actions(buttons)] if buttons else []
 
 
 def control_elements(buttons: Sequence[Control], judging: Sequence[Judged], more: Sequence[Control]) -> list[Block]:
-    """The controls of a message: buttons, one menu with all that can be judged, and Slack's own menu for the rest."""
+    """Return the controls of a message: buttons, one menu for judgements, and an overflow menu for the rest."""
     elements = [_button(each.label, each.verdict, each.subject) for each in buttons if each.verdict is not None]
     groups = [(each.claim, [_option(control) for control in each.controls]) for each in judging]
     return [
@@ -84,5 +84,5 @@ def second(at: datetime) -> str:
 
 
 def dotted(*parts: str) -> str:
-    """The parts that are not empty, with dots between them."""
+    """Join the non-empty parts with dots."""
     return " · ".join(filter(None, parts))

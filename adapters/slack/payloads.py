@@ -1,4 +1,4 @@
-"""The parts of Slack's payloads that we read. Unknown fields are ignored; a missing one is MalformedInput."""
+"""Models of the parts of Slack's payloads that we read. Unknown fields are ignored; missing ones are MalformedInput."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from core.model.conversation import cut_message
 from core.model.errors import MalformedInput
 
-MAX_FIELDS_NAMED = 5  # in a refusal
+MAX_FIELDS_NAMED = 5  # in an error
 MAX_FIELD = 60  # characters of the name of one
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,255}$")]
-# Slack leaves a text out, or sends null.
+# Slack omits a text, or sends null.
 Text = Annotated[str, BeforeValidator(lambda text: text or ""), AfterValidator(cut_message)]
 _Reference = str | dict[str, Any] | None
 Timestamp = Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,9})?$")]  # seconds since 1970
@@ -35,7 +35,7 @@ class _AnyEvent(_Payload):
 
 
 class Envelope(_Payload):
-    """The shape that every payload has as far as Bolt looks into it: Bolt does not expect another one."""
+    """The common shape of payloads that Bolt relies on."""
 
     type: str = ""
     event: _AnyEvent | None = None
@@ -103,7 +103,7 @@ class _Version(_Payload):
 
 
 class ChangeEvent(_Payload):
-    """A `message` event of the subtype `message_changed`: an edit, a link that was unfurled, a new reply, a deletion."""
+    """A `message` event of the subtype `message_changed`: an edit, an unfurled link, a new reply, or a deletion."""
 
     channel: Id
     channel_type: str = ""
@@ -112,12 +112,12 @@ class ChangeEvent(_Payload):
 
     @property
     def is_deletion(self) -> bool:
-        """Return whether the message was deleted: one with replies leaves a stone where it stood."""
+        """Return whether the message was deleted. A deleted message with replies leaves a tombstone."""
         return self.message.subtype == "tombstone"
 
     @property
     def is_edit(self) -> bool:
-        """Return whether a person changed the words of the message."""
+        """Return whether a person changed the text of the message."""
         before = self.previous_message
         by_person = self.message.user is not None and self.message.bot_id is None
         return by_person and self.message.edited is not None and (before is None or before.text != self.message.text)
@@ -146,7 +146,7 @@ class _Option(_Payload):
 
 
 class _Action(_Payload):
-    """A pressed button, or what was picked from a menu of a message."""
+    """A pressed button, or a selection in a message's menu."""
 
     action_id: str
     value: str = ""
@@ -166,7 +166,7 @@ class _Field(_Payload):
 
 
 class _State(_Payload):
-    """The entries in the fields of a message or a form; a field and its block have the same name."""
+    """The input in the fields of a message or form. A field and its block have the same name."""
 
     values: dict[str, dict[str, _Field]] = {}
 
@@ -193,11 +193,11 @@ class ButtonPress(_Payload):
         return self.actions[0]
 
     def typed(self, field: str) -> str:
-        """Return the entry in a field of the message; empty if there is no such field."""
+        """Return the input in a field of the message; empty if there is no such field."""
         return self.state.typed(field)
 
     def picked(self, field: str) -> str:
-        """The value that was picked in a field of the message, empty if none was."""
+        """Return the selected value in a field of the message; empty if nothing was selected."""
         return self.state.picked(field)
 
 
@@ -219,7 +219,7 @@ class ReactionEvent(_Payload):
 
 
 class MessageShortcut(_Payload):
-    """A `message_action` payload: somebody chose our entry in a message's menu."""
+    """A `message_action` payload: our entry in a message's menu was selected."""
 
     user: _User
     channel: _Channel
@@ -255,17 +255,17 @@ class _View(_Payload):
 
 
 class Submission(_Payload):
-    """A `view_submission` payload: a form that was filled in."""
+    """A `view_submission` payload: a submitted form."""
 
     user: _User
     view: _View
 
     def typed(self, field: str) -> str:
-        """Return the entry in a field; empty if there is no such field."""
+        """Return the input in a field; empty if there is no such field."""
         return self.view.state.typed(field)
 
     def picked(self, field: str) -> str:
-        """The value that was picked in a field, empty if none was."""
+        """Return the selected value in a field; empty if nothing was selected."""
         return self.view.state.picked(field)
 
 
@@ -273,7 +273,7 @@ P = TypeVar("P", bound=_Payload)
 
 
 def parse(payload: type[P], body: Mapping[str, Any]) -> P:
-    """Raises MalformedInput."""
+    """Return the parsed payload. Raises MalformedInput."""
     try:
         return payload.model_validate(body)
     except ValidationError as error:

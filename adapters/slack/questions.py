@@ -1,4 +1,4 @@
-"""Questions of people in Slack: mentions, direct messages and slash commands, and their later edits and deletions."""
+"""Inbound questions in Slack: mentions, direct messages and slash commands, with their edits and deletions."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock, Inbox
 
-PATIENCE = 1.0  # seconds for a name; Slack's event waits for its acknowledgement meanwhile
+PATIENCE = 1.0  # seconds for a name; Slack waits for the acknowledgement of its event
 COMMAND = "/plumbline"
-SPOKEN_SUBTYPES = frozenset({None, "file_share", "thread_broadcast"})  # of messages that a person has just written
+SPOKEN_SUBTYPES = frozenset({None, "file_share", "thread_broadcast"})  # of messages written by a person
 
 NOT_HERE = "I’m not in this conversation. Add me with /invite, or send me a direct message."
 
 
 class Questions:
-    """Hands what is said to the bot to the inbox, and what people say to each other in threads to be overheard."""
+    """Passes messages to the bot to the inbox, and messages in threads to be checked for remarks about an incident."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Questions:
         )
 
     async def _overhear(self, message: MessageEvent, speaker: Person) -> None:
-        """Hand in what people say to each other in a thread: the inbox keeps what bears on an incident, and no more."""
+        """Pass on a message in a thread. The inbox keeps only remarks about an incident's cause."""
         remark = Question(
             id=question_id(message.channel, message.ts),
             text=plain_text(message.text, await self._identity.user_id()),
@@ -100,7 +100,7 @@ class Questions:
         await self._inbox.overhear(remark, lambda: self._name(speaker))
 
     async def _name(self, person: Person) -> str:
-        """Return what others call somebody; empty if Slack does not say in time."""
+        """Return a person's displayed name; empty if Slack does not answer in time."""
         with suppress(ChatUnavailable, MessageNotFound, TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 return next(iter(await names_of(self._client, person.id)), "")
@@ -155,12 +155,15 @@ class Questions:
                 asked_at=self._clock.now(),
             )
         )
-        # Shows the command to everybody in the channel, so that the answer does not stand there alone.
+        # Shows the command to everybody in the channel, as context for the answer.
         await ack({"response_type": "in_channel"})
 
 
 def _type(channel: str, channel_type: str) -> str:
-    """Not every event says that it is of a direct message; those that we get are all with the bot."""
+    """Return the channel's type.
+
+    Events without a type are direct messages, because those we receive are with the bot.
+    """
     return channel_type or ("im" if channel.startswith("D") else "")
 
 

@@ -1,4 +1,4 @@
-"""The readers of a Slack conversation: everybody who sees what is said there, including guests and outsiders."""
+"""The audience of a Slack conversation, including guests and outsiders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.ports import Clock
 
 
 class Readers:
-    """Asks Slack about channels and guests; what Slack does not tell in time counts as the smaller audience."""
+    """Looks up channels and guests in Slack. Without an answer in time, the smaller audience is assumed."""
 
     def __init__(self, client: AsyncWebClient, channels: Sequence[Channel], clock: Clock) -> None:
         self._channels = channels
@@ -22,7 +22,7 @@ class Readers:
         self._guests = GuestDirectory(client, clock)
 
     async def kind(self, channel: str, channel_type: str = "", *, shared: bool = False) -> ChannelKind:
-        """The kind of channel; what Slack said in the event itself needs no question. Does not raise."""
+        """Return the kind of a channel, from the event itself if possible. Does not raise."""
         if shared:
             return ChannelKind.EXTERNAL
         return ChannelKind.DIRECT if channel_type == "im" else await self._directory.kind(channel)
@@ -37,7 +37,7 @@ class Readers:
         return with_outsiders(audience) if await guests else audience
 
     async def audience_alone(self, person: Person) -> Audience:
-        """Return the audience of this person where nobody else reads along."""
+        """Return the audience of this person in private."""
         return await self.audience(ChannelKind.DIRECT, Place(Platform.SLACK, person.id), person)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Messages as Block Kit: one function for each message of `core.model.messages`."""
+"""Rendering of messages with Block Kit: one function for each message of `core.model.messages`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a request from Slack, and can it be read?
+"""Verification and parsing of requests from Slack.
 
 https://docs.slack.dev/authentication/verifying-requests-from-slack
 """
@@ -19,26 +19,26 @@ from core.ports import Clock
 
 MAX_BODY = 1024 * 1024  # bytes; Slack's own payloads stay far below
 MAX_TIMESTAMP_DIGITS = 12
-MAX_FIELDS = 100  # of a form
+MAX_FIELDS = 100  # per form
 
 
 class SignedRequests:
-    """Reads the bodies of requests that Slack has signed."""
+    """Reads the bodies of requests signed by Slack."""
 
     def __init__(self, signing_secret: str, clock: Clock) -> None:
         self._verifier = SignatureVerifier(signing_secret, _SlackClock(clock))
 
     async def body(self, request: web.Request) -> str:
-        """The body as text.
+        """Return the body as text.
 
-        Raises InputTooLarge, MalformedInput when it is no UTF-8, and Unauthorized when the signature is missing, wrong
-        or more than five minutes old.
+        Raises InputTooLarge, MalformedInput if it is not UTF-8, and Unauthorized if the signature is missing, wrong or
+        more than five minutes old.
         """
         too_large = InputTooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MiB.")
         raw = await read_body(request.content, MAX_BODY, too_large)
         timestamp = request.headers.get("X-Slack-Request-Timestamp", "")
         signature = request.headers.get("X-Slack-Signature", "")
-        # The SDK's verifier raises on these instead of refusing them.
+        # The SDK's verifier raises other errors for these.
         readable = timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= MAX_TIMESTAMP_DIGITS
         if not readable or not signature.isascii():
             raise Unauthorized(
@@ -54,9 +54,10 @@ class SignedRequests:
 
 
 def parse_body(body: str, content_type: str) -> dict[str, Any]:
-    """The payload: a JSON object, a form's fields, or the JSON object in a form's `payload`. Raises MalformedInput.
+    """Return the payload: a JSON object, a form's fields, or the JSON object in a form's `payload`. Raises
+    MalformedInput.
 
-    Bolt's own parser loses every slash command in whose text the word "payload" stands.
+    Bolt's own parser loses every slash command whose text contains the word "payload".
     """
     if content_type != "application/x-www-form-urlencoded":
         return _object(body)
@@ -80,7 +81,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 class _SlackClock(SlackClock):
-    """Our clock as the SDK wants it."""
+    """Adapts our clock to the SDK."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""“Ask Plumbline about this”, from the menu of any message in Slack."""
+"""The “Ask Plumbline about this” entry in the menu of Slack messages."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from core.model.errors import PlumblineError
 from core.ports import Clock, Inbox
 
 SHORTCUT = "ask_about_message"
-MAX_QUOTED = 600  # characters of the message: six bytes each at worst, and Slack takes 3 000 with a form
+MAX_QUOTED = 600  # characters of the message; at six bytes each, they fit into Slack's 3 000 for a form
 
 logger = logging.getLogger(__name__)
 
 
 class MessageShortcuts:
-    """Opens a form for the question; a form that Slack opens too late is a question that the message itself asks.
+    """Opens a form for the question. If Slack opens it too late, the message itself is the question.
 
-    The answer stands in the message's thread, or where the bot is not in the conversation, in a direct message.
+    The answer is posted in the message's thread, or as a direct message if the bot is not in the conversation.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class MessageShortcuts:
         about = Origin(channel=chosen.channel.id, ts=message.thread_ts or message.ts, quoted=quoted[:MAX_QUOTED])
         try:
             async with asyncio.timeout(TRIGGER_LIFETIME):
-                # Asked beforehand, while the person still types nothing.
+                # Looked up in advance, while the person is typing.
                 absent = await self._readers.kind(about.channel) is ChannelKind.ABSENT
                 about = about.model_copy(update={"in_person": absent})
                 view = question_form(about)
@@ -81,11 +81,13 @@ class MessageShortcuts:
         kind = ChannelKind.ABSENT if about.in_person else await self._readers.kind(about.channel)
         place = Place(Platform.SLACK, about.channel, about.ts)
         if kind is ChannelKind.ABSENT:
-            # Opens the direct messages with this person.
+            # Opens the direct message with this person.
             kind, place = ChannelKind.DIRECT, Place(Platform.SLACK, person.id)
         question = Question(
             id=question_id(about.channel, event),
-            text=f"{CommandName.ASK} {asked}" if asked else "",  # whatever it says, it is no command
+            text=f"{CommandName.ASK} {asked}"
+            if asked
+            else "",  # prefixed, so that the text is never taken for another command
             asker=person,
             place=place,
             audience=await self._readers.audience(kind, place, person),

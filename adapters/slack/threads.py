@@ -1,4 +1,4 @@
-"""Readers of a Slack thread."""
+"""The ThreadReader of Slack."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from adapters.slack.identity import BotIdentity
 from core.model.conversation import Place, Speaker, Turn, cut_message
 from core.model.errors import MessageNotFound
 
-PAGE = 200  # messages asked for at once
-MAX_PAGES = 5  # of a thread that are read; of a longer one, what was said last is missing
+PAGE = 200  # messages per request
+MAX_PAGES = 5  # read per thread; the last messages of a longer one are missing
 
 
 class SlackThreads:

@@ -1,1 +1,1 @@
-"""Knowledge sources: one module for each kind of place that documents come from."""
+"""Knowledge sources: one module per kind of source."""

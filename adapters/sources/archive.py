@@ -1,4 +1,4 @@
-"""A zip file or a folder of JSON files, read the same way and never unpacked."""
+"""Access to JSON files in a zip file or a folder, without unpacking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import structlog
 
 from core.model.errors import SourceUnavailable
 
-MAX_FILE = 256 * 1024 * 1024  # bytes of one file in an archive; a larger one is left out
+MAX_FILE = 256 * 1024 * 1024  # bytes of one file in an archive; larger ones are left out
 
 log = structlog.get_logger()
 
@@ -33,17 +33,17 @@ class Archive:
     def __init__(self, files: _Files) -> None:
         self._files = files
         names = files.names()
-        # Some tools put everything into one folder.
+        # Some tools put everything into one top-level folder.
         tops = {name.partition("/")[0] for name in names}
         self._root = f"{tops.pop()}/" if len(tops) == 1 and all("/" in name for name in names) else ""
         self._names = sorted(name.removeprefix(self._root) for name in names)
 
     def files(self, folder: str) -> list[str]:
-        """The JSON files in a folder and below it, by name."""
+        """Return the JSON files in a folder and its subfolders, sorted by name."""
         return [name for name in self._names if name.startswith(f"{folder}/") and name.endswith(".json")]
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """The objects of a file that holds a list of them; none if it is not there or holds something else."""
+        """Return the objects of a file with a list of objects; empty if the file is missing or contains something else."""
         if name not in self._names:
             return []
         if self._files.size(self._root + name) > MAX_FILE:
@@ -51,7 +51,12 @@ class Archive:
             return []
         try:
             value = json.loads(self._files.read(self._root + name))
-        except (ValueError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:  # the last: encrypted, or too deep
+        except (
+            ValueError,
+            zipfile.BadZipFile,
+            zlib.error,
+            RuntimeError,
+        ) as error:  # RuntimeError: encrypted, or nested too deeply
             log.warning("file_left_out", file=name, error=str(error))
             return []
         return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
@@ -59,7 +64,7 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Raises SourceUnavailable if there is no such archive or it cannot be read."""
+    """Open an archive. Raises SourceUnavailable if it does not exist or cannot be read."""
     try:
         if path.is_dir():
             yield Archive(_Folder(path))

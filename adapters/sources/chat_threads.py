@@ -16,7 +16,7 @@ from core.model.errors import MalformedInput
 from core.model.layout import thread_text
 
 FAMILY = "chat"
-MAX_TITLE = 90  # characters of the message that name its thread
+MAX_TITLE = 90  # characters of the message in the title of its thread
 
 _CUT_OFF = re.compile(r"(?: |(?<=[/?&#]))[^ /?&#]*$|^[^ /?&#]*$")
 
@@ -47,7 +47,7 @@ class _Thread(BaseModel):
 
 
 class ChatThreadSource:
-    """A JSON-lines file of threads. A line that cannot be understood is logged and left out."""
+    """A JSON lines file of threads. Invalid lines are logged and left out."""
 
     def __init__(self, name: str, path: Path) -> None:
         self._name = name
@@ -59,7 +59,7 @@ class ChatThreadSource:
 
     async def documents(self) -> AsyncIterator[Document]:
         threads = list(self._threads())
-        # Who wrote anywhere in the file may be named anywhere in it.
+        # Every author in the file may be mentioned anywhere in it.
         people = tuple((name,) for name in sorted({name for thread in threads for name in thread.authors}))
         for thread in threads:
             yield self._document(thread, people)
@@ -98,9 +98,9 @@ def _thread(value: dict[str, Any]) -> _Thread:
 
 
 def thread_title(channel: str, message: str) -> str:
-    """The channel and the beginning of the message, cut between words, or between the parts of a long address.
+    """Return the channel and the beginning of the message, cut between words or between the parts of a long address.
 
-    Within a word it may be a password that is cut, and what is left of one is not known for one.
+    A cut within a word could split a password, whose rest would not be recognised as one.
     """
     line = " ".join(message.split())
     shortened = line if len(line) <= MAX_TITLE else f"{_CUT_OFF.sub('', line[: MAX_TITLE - 1])}…"

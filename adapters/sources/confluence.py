@@ -1,11 +1,11 @@
-"""Pages of Confluence, Cloud or Data Center, over its REST API (version 1, which both speak).
+"""Pages of Confluence (Cloud or Data Center) through the REST API, version 1, which both support.
 
 https://developer.atlassian.com/cloud/confluence/rest/v1/api-group-content/ ·
 https://developer.atlassian.com/server/confluence/confluence-rest-api-examples/
 
-Each run lists every page of the spaces without its body: version, ancestors and who may read it. Only so is it seen
-that a page was deleted, or that its restrictions changed, which leaves its date of change alone. Then the bodies of
-those pages are read that are new, changed, or readable by others than before.
+Each run lists every page of the spaces without its body: version, ancestors and restrictions. Only this shows deleted
+pages and changed restrictions, which do not change the modification date. Then the bodies of new or changed pages are
+read, and of pages whose readers changed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from core.ports import Changes, LeftOut
 SEARCH = "rest/api/content/search"
 RESTRICTIONS = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
 LISTED = f"version,ancestors,{RESTRICTIONS}"
-LIST_LIMIT = 100  # pages listed by one request; a server may give fewer
-BODIES = 25  # pages read by one request: what Cloud allows with bodies
+LIST_LIMIT = 100  # pages per list request; a server may return fewer
+BODIES = 25  # pages with bodies per request; the limit of Cloud
 
 _SPACE = re.compile(r"^~?[\w.-]+$")
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Position:
-    """How far the spaces have been read: up to `since`, and `marks` are the readers of pages that not all may read."""
+    """The position of reading: up to `since`. `marks` are digests of the readers of restricted pages."""
 
     setting: str
     since: str = ""
@@ -63,7 +63,7 @@ class _Position:
 
 
 class ConfluenceSource:
-    """The pages of some spaces. A page is readable by whom it, and every page above it, is not restricted for."""
+    """The pages of some spaces. A page is readable by those who may read it and all its ancestors."""
 
     def __init__(self, name: str, server: Http, url: str, spaces: Sequence[str], access: Access) -> None:
         """`url` is the site's, with its context path (`https://acme.atlassian.net/wiki`)."""
@@ -121,7 +121,7 @@ class ConfluenceSource:
     def _due(
         self, pages: Iterable[Page], position: _Position, marks: Mapping[str, str], known_ids: frozenset[str]
     ) -> list[Page]:
-        """The pages whose bodies have to be read, the oldest change first: a run that is killed goes on from there."""
+        """Return the pages whose bodies must be read, oldest change first, so that a killed run can be continued."""
         due = [
             page
             for page in pages
@@ -140,7 +140,7 @@ class ConfluenceSource:
                 yield self._understood_in_part(result, error)
 
     def _understood_in_part(self, result: dict[str, Any], error: ValidationError) -> Page:
-        """A page whose restrictions make no sense counts as one whose restrictions were not told."""
+        """Return a page with invalid restrictions as one with unknown restrictions."""
         try:
             return Page.model_validate(result | {"restrictions": None, "ancestors": None})
         except ValidationError:
@@ -162,7 +162,7 @@ class ConfluenceSource:
             answer = await self._server.get(self._absolute(followed(str(following), before, self._name)))
 
     def _absolute(self, link: str) -> str:
-        """Links come with or without the context path, and without the host."""
+        """Return an absolute address. Links may lack the context path and the host."""
         context = urlsplit(self._url).path
         if link.startswith("/") and context and not link.startswith(f"{context}/"):
             return f"{self._url}{link}"
@@ -176,7 +176,7 @@ class ConfluenceSource:
         return {page.id: self._effective(page, own) for page in listed.values()}
 
     def _effective(self, page: Page, own: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
-        """Return the readers of a page, who may also read every page above it: restrictions are inherited."""
+        """Return the readers of a page, who may also read every page above it, because restrictions are inherited."""
         if page.ancestors is None:
             return frozenset({NOBODY})
         chain = [own[page_id] for page_id in (page.id, *(above.id for above in page.ancestors))]
@@ -186,7 +186,7 @@ class ConfluenceSource:
         return frozenset.intersection(*restricted) or frozenset({NOBODY})
 
     async def _restrictions_of(self, page_id: str) -> frozenset[str] | None:
-        """Of a page above, that is not listed itself; nobody reads what is below one that we may not see."""
+        """Return the readers of an ancestor that is not listed; nobody if it is hidden from us."""
         try:
             answer = await self._server.get(f"rest/api/content/{page_id}", {"expand": RESTRICTIONS})
             return self._access.of(Restrictions.model_validate(answer.get("restrictions")))
@@ -196,7 +196,7 @@ class ConfluenceSource:
     async def _documents(
         self, batch: Sequence[Page], readers: Mapping[str, frozenset[str]], people: tuple[tuple[str, ...], ...]
     ) -> tuple[tuple[Document, ...], tuple[LeftOut, ...]]:
-        """Return the pages of a batch, and those that cannot be read; one that was deleted in between is missing."""
+        """Return the pages of a batch, and those that cannot be read. Pages deleted meanwhile are missing."""
         cql = f"type=page and id in ({','.join(page.id for page in batch)})"
         documents, left_out = list[Document](), list[LeftOut]()
         for item in [item async for item in self._search(cql, "body.storage,version,space", BODIES)]:
@@ -231,9 +231,10 @@ class ConfluenceSource:
         )
 
     async def _gone(self, known_ids: frozenset[str], listed: Mapping[str, Page]) -> frozenset[str]:
-        """Pages that are indexed but not listed, and are not there either when asked for by id.
+        """Return the indexed pages that are neither listed nor found by id.
 
-        A page that is deleted while pages are listed by offset moves those after it up, over the edge of a result page.
+        A page deleted during a listing by offset shifts others across the edge of a result page, so a missing page is
+        checked by id.
         """
         missing = {known.removeprefix(f"{self._name}/") for known in known_ids} - listed.keys()
         ours = {page_id for page_id in missing if page_id.isdigit()}

@@ -1,4 +1,4 @@
-"""A page of Confluence as the REST API lists it, and who may read it."""
+"""Confluence pages as listed by the REST API, and their readers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-NOBODY = "confluence:nobody"  # a reader that nobody is
+NOBODY = "confluence:nobody"  # a reader name that nobody has
 
 
 class _Model(BaseModel):
@@ -60,7 +60,7 @@ class Restrictions(_Model):
 
 
 class Page(_Model):
-    """A page as it is listed. What is None was not said."""
+    """A listed page. None means unknown."""
 
     id: str
     title: str
@@ -70,29 +70,32 @@ class Page(_Model):
 
     @property
     def changed_at(self) -> str:
-        """In UTC, so that two of them compare as texts."""
+        """Return the time of the change in UTC, so that times compare as text."""
         return self.version.when.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rights to read. `readers` may read what is not restricted.
+    """Reading rights. `readers` may read unrestricted pages.
 
     `identities` maps a Confluence group or user, as `group:NAME` or `user:ID` (account id, user name or user key), to
-    the readers that it stands for here. One that is not mapped stands for a reader that nobody is.
+    reader names. Unmapped ones map to a reader that nobody is.
     """
 
     readers: frozenset[str]
     identities: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
     def of(self, restrictions: Restrictions | None) -> frozenset[str] | None:
-        """The readers that restrictions leave; None if there are none. Restrictions that were not told leave nobody."""
+        """Return the readers that restrictions allow; None if there are no restrictions.
+
+        Unknown restrictions allow nobody.
+        """
         if restrictions is None:
             return frozenset({NOBODY})
         kinds = restrictions.read.restrictions
         groups = [f"group:{group.name}" for group in kinds.group.results]
         users = [_identities(user) for user in kinds.user.results]
-        # A page may be restricted to somebody whom we are not shown.
+        # A page may be restricted to people who are hidden from us.
         if not (groups or users or kinds.user.size or kinds.group.size):
             return None
         named = [self.identities.get(group, frozenset()) for group in groups]
@@ -105,7 +108,7 @@ def _identities(author: Author) -> Iterator[str]:
 
 
 def names_of(author: Author) -> tuple[str, ...]:
-    """The name that people see, and by what else the author is known; empty for somebody without a name."""
+    """Return the displayed name and other identifiers of an author; empty for somebody without a name."""
     if not author.displayName:
         return ()
     others = (author.accountId, author.username, author.userKey, author.email)

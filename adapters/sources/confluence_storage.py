@@ -1,4 +1,4 @@
-"""Confluence's storage format → Markdown.
+"""Conversion of Confluence's storage format to Markdown.
 
 The format is XHTML with macros (`ac:…`) and references (`ri:…`):
 https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
@@ -29,13 +29,13 @@ PageLink = Callable[[str, str], str]
 
 
 def to_markdown(storage: str, page_link: PageLink, name_of: Callable[[str], str]) -> str:
-    """The text of a page: tables, lists, code with its language, panels and expands with their titles, links.
+    """Return the text of a page with tables, lists, code, links, and the titles of panels and expands.
 
-    Attachments and pictures are there by name. `name_of` tells the name of a user by id. Never raises: what is no
-    storage format comes out as the text that is in it.
+    Attachments and images appear by name. `name_of` returns the name of a user by id. Never raises: invalid input is
+    returned as its text.
     """
     soup = parsed(_CDATA.sub(lambda match: escape(match[1]), storage))
-    # Inner elements come later in the document than those around them: backwards, they are done first.
+    # Inner elements come later in the document than outer ones, so they are processed first.
     for macro in reversed(soup("ac:structured-macro")):
         _expand_macro(soup, macro)
     for macro in reversed(soup("ac:macro")):  # the format before Confluence 4

@@ -1,4 +1,4 @@
-"""Confirmed answers as a source of their own."""
+"""Confirmed corrections as a knowledge source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.ports import Clock, Store
 
 
 class CuratedSource:
-    """The answers that people confirmed and that have not expired. Raises StoreUnavailable."""
+    """The confirmed answers that have not expired. Raises StoreUnavailable."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store

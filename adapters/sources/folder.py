@@ -1,4 +1,4 @@
-"""A folder of Markdown, HTML, PDF and plain-text files as a knowledge source."""
+"""A folder of Markdown, HTML, PDF and text files as a knowledge source."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from core.ports import LeftOut
 
 
 class FolderSource:
-    """Every document in a folder and the folders in it, as it is now. Each page of a PDF file is a document.
+    """Every document in a folder and its subfolders. Each page of a PDF file is a document.
 
-    The family is the first folder on a document's path, or the source's name for a file at the top. Links that lead
-    out of the folder are not followed. A file that cannot be understood is left out.
+    The family is the first folder of a document's path, or the source's name for a file at the top. Links out of the
+    folder are not followed. Files that cannot be parsed are left out.
     """
 
     def __init__(self, name: str, folder: Path, url: str = "", readers: frozenset[str] = frozenset({PUBLIC})) -> None:
-        """`url` is where the folder is published: a document's path is appended to it; empty: nowhere.
+        """Create the source. `url` is the public address of the folder, to which a document's path is appended; may be
+        empty.
 
-        `readers` read the documents that do not say by whom they may be read.
+        `readers` applies to documents that do not name their readers.
         """
         self._name = name
         self._folder = folder
@@ -69,5 +70,5 @@ class FolderSource:
             raise MalformedInput("The file is gone.") from error
         except PermissionError as error:
             raise MalformedInput("The file may not be read: check its permissions.") from error
-        except OSError as error:  # of a disk or a server that may be back tomorrow: what was read before stays
+        except OSError as error:  # the disk or server may recover, so the indexed documents are kept
             raise SourceUnavailable(f"The file {path} cannot be read: {error.strerror}.") from error

@@ -1,4 +1,4 @@
-"""Files of every format → the documents in them."""
+"""Parsing of files into documents, for every format."""
 
 from __future__ import annotations
 
@@ -23,26 +23,28 @@ from core.knowledge.clean_text import clean, columns_as_tables
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
 
-MAX_BYTES = 2_000_000  # of one file of text; a larger one is data, not a document
-MAX_PDF_BYTES = 30_000_000  # of one PDF file, most of which are pictures
-LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # what stands in place of a file that Git LFS keeps
+MAX_BYTES = 2_000_000  # of a text file; larger ones are data, not documents
+MAX_PDF_BYTES = 30_000_000  # of a PDF file, which consists mainly of images
+LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # the placeholder of a file in Git LFS
 PAGES = frozenset({".html", ".htm"})
 OTHER_META = frozenset(
     {"audience", "access", "visibility"}
-)  # what other systems say in pages, and restricts nothing here
+)  # properties that other systems use in pages, which restrict nothing here
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
-_RAW_TABLE = re.compile(r"^<table\b.*?^</table>", re.DOTALL | re.MULTILINE)  # a table that Markdown's own cannot say
+_RAW_TABLE = re.compile(
+    r"^<table\b.*?^</table>", re.DOTALL | re.MULTILINE
+)  # a table that Markdown syntax cannot express
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A document in a file, as far as the file alone tells. `page` is its number in a file of pages, counted from 1."""
+    """A document in a file. `page` is its number in a file of pages, from 1."""
 
     title: str
     text: str
     owner: str = ""
     updated_at: datetime | None = None
-    readers: frozenset[str] | None = None  # None: the file does not say
+    readers: frozenset[str] | None = None  # None if the file does not name readers
     page: int | None = None
 
 
@@ -56,15 +58,15 @@ def max_bytes(path: PurePosixPath) -> int:
 
 
 def published(url: str, path: PurePosixPath) -> str:
-    """Return the address of a file of what is published at `url`; empty if it is published nowhere."""
+    """Return the address of a file below `url`; empty if that is empty."""
     return f"{url.rstrip('/')}/{quote(str(path))}" if url else ""
 
 
 def parse(suffix: str, content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
-    """Return the documents in a file with this suffix, and the pages that cannot be read, each with the reason.
+    """Return the documents in a file with this suffix, and the unreadable pages with their reasons.
 
-    A PDF has one document for each page that has text, any other file has one. Raises MalformedInput, and whatever a
-    library raises for content that nobody thought of: call it where that ends nothing else (`parsing_process`).
+    A PDF has one document for each page with text, any other file has one. Raises MalformedInput, and arbitrary errors
+    of libraries for unusual content: call it in an isolated process (`parsing_process`).
     """
     if suffix == ".pdf":
         return _pdf(content)
@@ -78,7 +80,7 @@ def parse(suffix: str, content: bytes) -> tuple[list[Part], list[tuple[int, str]
 
 
 def _decoded(content: bytes, suffix: str) -> str:
-    """UTF-8, or what the file says of itself: by its first two bytes or, if it is a page of HTML, in its head."""
+    """Decode UTF-8, or the encoding declared by a byte-order mark or in the head of an HTML page."""
     encoding = "utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
     try:
         return content.decode(encoding)
@@ -89,14 +91,14 @@ def _decoded(content: bytes, suffix: str) -> str:
 
 
 def parse_markdown(content: str) -> tuple[Properties, str]:
-    """Front matter, or else the heading of the whole as the title, and the text below. Raises MalformedInput."""
+    """Return the front matter, or else the main heading as the title, and the text below. Raises MalformedInput."""
     properties, text = split_front_matter(content)
     text = clean(_RAW_TABLE.sub(lambda table: f"\n\n{markdown_of(parsed(table[0]))}\n\n", text))
     return replace(properties, title=properties.title or _heading_of_all(text)), text
 
 
 def _heading_of_all(text: str) -> str:
-    """Empty where the first heading is that of a section: one of several, or one that comes after other text."""
+    """Return the main heading; empty if the first heading is one of several, or follows other text."""
     read = blocks(text)
     headings = [block for block in read if block.kind is BlockKind.HEADING]
     if not headings:
@@ -107,14 +109,14 @@ def _heading_of_all(text: str) -> str:
 
 
 def title_from(path: PurePosixPath) -> str:
-    """The name of the file, or that of its folder where the file stands for it."""
+    """Return the name of the file, or of its folder if the file stands for it."""
     return path.parent.name if path.stem.lower() in FOLDER_PAGES and path.parent.name else path.stem
 
 
 def _html(content: str) -> tuple[Properties, str]:
     stated, content = split_front_matter(content)
     soup = parsed(content)
-    for picture in soup("svg"):  # has a title of its own
+    for picture in soup("svg"):  # it may have its own title element
         picture.decompose()
     named = [(str(tag.get("name")), str(tag.get("content") or "")) for tag in soup.find_all("meta") if tag.get("name")]
     if sum(name.strip().lower() == "readers" for name, _ in named) + (stated.readers is not None) > 1:
@@ -137,7 +139,7 @@ def _html(content: str) -> tuple[Properties, str]:
 
 
 def _plain(content: str) -> tuple[Properties, str]:
-    """The first line is the title."""
+    """Return plain text, with its first line as the title."""
     properties, text = split_front_matter(content)
     title, _, rest = text.strip().partition("\n")
     body = columns_as_tables(rest.strip("\n")).strip() or title.strip()
@@ -174,5 +176,5 @@ def _part(properties: Properties, text: str, page: int | None = None) -> Part:
 
 
 def storable(text: str) -> str:
-    """Return a text without half characters and NUL, which no database and no chat takes."""
+    """Return a text without lone surrogates and NUL, which databases and chats reject."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

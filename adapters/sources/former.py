@@ -1,4 +1,4 @@
-"""A source that plumbline.yaml named once, and names no longer."""
+"""A source that plumbline.yaml no longer names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.model.document import Document
 
 
 class FormerSource:
-    """Holds nothing any more, so that whatever was read from it goes."""
+    """An empty source, so that everything read from it earlier is deleted."""
 
     def __init__(self, name: str) -> None:
         self._name = name

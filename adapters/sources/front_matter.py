@@ -1,7 +1,7 @@
-"""The properties that a document states about itself, whatever its format.
+"""The properties that a document states about itself, in any format.
 
-A document is open to the readers of its source unless it names readers of its own. Readers that were written down but
-not understood must therefore never count as none: such a document is refused, so that nobody reads it.
+A document is open to the readers of its source unless it names its own readers. Readers that are written down but
+cannot be parsed must never count as none: such a document is refused, so that nobody reads it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import yaml
 
 from core.model.errors import MalformedInput
 
-HEAD_LINES = 200  # lines with text at the top of a document in which readers are looked for that were not understood
+HEAD_LINES = 200  # lines with text at the top of a document that are searched for unparsed readers
 
 _READERS = "readers"
 _MISNAMED = frozenset(
     "access acl audience audiences confidential permission permissions private restricted restrict viewer viewers visibility".split()
 )
 """Names of properties that seem to restrict a document, and are not ours."""
-_OPEN = frozenset({"", "public", "false", "no"})  # values of those that restrict nothing
-_SIMILAR = 0.8  # as similar as this to `readers`, a name is a misspelling of it
+_OPEN = frozenset({"", "public", "false", "no"})  # values that restrict nothing
+_SIMILAR = 0.8  # names this similar to `readers` are misspellings of it
 
 _FRONT_MATTER = re.compile(r"\A\s*^---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_FENCES = ("---", "+++", ";;;", "```", "~~~", "<!--", "{", "%YAML")  # with these, a front matter may begin
+_FENCES = ("---", "+++", ";;;", "```", "~~~", "<!--", "{", "%YAML")  # possible beginnings of front matter
 _LINE_END = re.compile("\r\n?|[\x85\u2028\u2029]")
 _RESTRICTION = re.compile(r"readers?\b(?:[^\w\n:=]{0,4}[:=]|[^\n]{0,40}\b(?:channel|person):)", re.IGNORECASE)
 _META = re.compile(
@@ -43,7 +43,7 @@ HOW = "list `public`, `channel:NAME` or `person:PLATFORM:ID`"
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """The properties in the head of a document; an empty title, and readers that are None, were not stated."""
+    """The properties of a document. An empty title, and readers that are None, were not stated."""
 
     title: str = ""
     owner: str = ""
@@ -54,8 +54,8 @@ class Properties:
 def split_front_matter(text: str) -> tuple[Properties, str]:
     """Return the properties in YAML front matter, and the text after it.
 
-    Raises MalformedInput for front matter that is not YAML, and for anything that seems to name readers elsewhere near
-    the top of the text: in front matter of another format, one that does not end, or none at all.
+    Raises MalformedInput for invalid front matter, and for anything near the top that seems to name readers but is in
+    front matter of another format, in one that does not end, or in none.
     """
     text = _LINE_END.sub("\n", text)
     text = text[_leading_invisible(text) :]
@@ -69,18 +69,18 @@ def split_front_matter(text: str) -> tuple[Properties, str]:
 
 
 def _leading_invisible(text: str) -> int:
-    """Return how many characters at the start have no width: marks of the byte order, joiners, directions."""
+    """Return the number of leading characters without width: byte-order marks, joiners, direction marks."""
     return next((at for at, sign in enumerate(text) if unicodedata.category(sign) != "Cf"), len(text))
 
 
 def _properties_in(front_matter: str) -> Properties:
     try:
-        # BaseLoader yields nothing but strings, lists and mappings: nothing in a document is interpreted.
+        # BaseLoader yields only strings, lists and mappings, so nothing is interpreted.
         loader = yaml.BaseLoader(front_matter)
         node = loader.get_single_node()
         values: Any = loader.construct_document(node) if node is not None else {}
     except (yaml.YAMLError, RecursionError) as error:
-        # The error's own text quotes the document, which may hold anything.
+        # The error's own text quotes the document.
         line = (
             f", line {error.problem_mark.line + 2}"
             if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark
@@ -96,10 +96,10 @@ def _properties_in(front_matter: str) -> Properties:
 
 
 def properties_from(values: Mapping[str, Any]) -> Properties:
-    """Return the properties in a mapping of texts, by names in any case.
+    """Return the properties in a mapping of strings, ignoring the case of names.
 
-    Raises MalformedInput for a date or readers that make no sense, and for a property that seems to restrict a document
-    under another name than `readers`: the document might be shown to everybody otherwise.
+    Raises MalformedInput for an invalid date or invalid readers, and for a property that seems to restrict a document
+    under another name than `readers`, because the document might be shown to everybody otherwise.
     """
     values = {_plain(str(name)): value for name, value in values.items()}
     if _READERS not in values:
@@ -117,8 +117,8 @@ def properties_from(values: Mapping[str, Any]) -> Properties:
 def refuse_misunderstood_readers(text: str, lines: int = HEAD_LINES) -> None:
     """Raise MalformedInput if a line near the top begins with something like `readers:`.
 
-    Only punctuation may stand before it, or else the line begins with a brace; in a sentence, the word means nothing.
-    Where the text begins like a front matter, which then was not understood, all of it is looked through.
+    Only punctuation or a brace may precede it, because the word means nothing within a sentence. If the text begins
+    like unparsed front matter, all of it is searched.
     """
     rows = [row for row in text.split("\n") if row.strip()]
     opening = rows[0].lstrip("\ufeff\u200b \t") if rows else ""
@@ -135,7 +135,7 @@ def refuse_misunderstood_readers(text: str, lines: int = HEAD_LINES) -> None:
 
 
 def refuse_misunderstood_meta(page: str) -> None:
-    """Raise MalformedInput if an element of a page seems to name readers. For pages whose readers were not understood."""
+    """Raise MalformedInput if an element of a page seems to name readers that were not parsed."""
     if _META.search(page):
         raise MalformedInput(f"Its `meta` element of readers is not understood: nobody may read it; {HOW}.")
 
@@ -151,7 +151,7 @@ def _seems_to_restrict(name: str) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Empty for anything but a text: a few lines of lists that hold each other may be more than fits in memory."""
+    """Return a string; empty for other values, because nested aliases can expand beyond memory."""
     return value.strip() if isinstance(value, str) else ""
 
 

@@ -1,6 +1,6 @@
-"""The documents in a git repository: a clone on this machine, or a repository that is fetched.
+"""Documents in a Git repository: a local clone, or a repository that is fetched.
 
-Files are read from git's objects and never checked out: so there are no hooks, no filters, no links and no submodules.
+Files are read from Git's objects without a checkout, so there are no hooks, filters, links and submodules.
 """
 
 from __future__ import annotations
@@ -28,23 +28,24 @@ SCHEMES = frozenset({"https", "ssh", "file"})
 FETCH_TIMEOUT = 300.0  # seconds
 READ_TIMEOUT = 60.0  # seconds
 MAX_OUTPUT = 64 * 1024 * 1024  # bytes of a listing or a file
-FILES = 100  # read before what was read is handed on
-NEWEST = "refs/plumbline/newest"  # what was fetched last; git forgets its own note of it when a fetch fails
+FILES = 100  # files read before they are passed on
+NEWEST = "refs/plumbline/newest"  # the last fetched commit; Git loses its own reference when a fetch fails
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
-_DEFAULT_LINKS = "{url}/blob/{commit}/{path}"  # GitHub, GitLab and Gitea understand it
+_DEFAULT_LINKS = "{url}/blob/{commit}/{path}"  # supported by GitHub, GitLab and Gitea
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The place of a repository, and the addresses at which people read its files.
+    """A repository, and the web addresses of its files.
 
-    `url` (https, ssh or file) is fetched into the bare repository at `clone`, with `token` for https; empty: `clone` is
-    a clone that somebody else keeps up to date. `branch`: empty for the one that HEAD names. `links` is the address of
-    a file on the web, with `{commit}` and `{path}` in it; empty: derived from an https URL. `readers` read the documents
-    that do not say by whom they may be read.
+    - `url` (https, ssh or file): fetched into the bare repository at `clone`, with `token` for https. If empty, `clone`
+      is a clone that is kept up to date externally.
+    - `branch`: empty for the branch of HEAD.
+    - `links`: a web address with `{commit}` and `{path}`; if empty, it is derived from an https URL.
+    - `readers`: applies to documents that do not name their readers.
     """
 
     clone: Path
@@ -73,15 +74,18 @@ class _File:
 
 
 class GitRepositorySource:
-    """Every Markdown, HTML, PDF and text file of a branch. A document's link is to its file at a commit.
+    """Every Markdown, HTML, PDF and text file of a branch. A document links to its file at a commit.
 
-    That commit is the first in which Plumbline saw the file as it is: a commit that leaves a file alone leaves its
-    document alone. Where the history is at hand, a document's date is that of the commit that changed it last; where
-    only the newest commit was fetched, documents have the date of the commit that was seen to change them, or none.
+    That commit is the first one in which the bot saw this version of the file, so commits that do not touch a file do
+    not change its document. A document's date is that of the last commit that changed it, if the history is available;
+    if only the newest commit was fetched, it is the date of the commit in which a change was seen, or none.
     """
 
     def __init__(self, name: str, repository: Repository) -> None:
-        """Raises ConfigurationError for a URL that is not https, ssh or file, or that holds a password."""
+        """Create the source.
+
+        Raises ConfigurationError for a URL that is not https, ssh or file, or contains a password.
+        """
         parts = urlsplit(repository.url)
         if repository.url and parts.scheme not in SCHEMES:
             raise ConfigurationError(f"Source {name}: a git URL begins with https://, ssh:// or file://.")
@@ -108,7 +112,7 @@ class GitRepositorySource:
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         commit = await self._newest()
         now, before = await self._files(commit), await self._before(cursor)
-        # A file of which nothing is indexed was left out, or is empty: it is read again, so that it is named again.
+        # A file without indexed documents was left out or is empty. It is read again, so that it is reported again.
         indexed = {self._path(known) for known in known_ids}
         due = [file for path, file in now.items() if before.get(path) != file or path not in indexed]
         dates = await self._dates(commit, since_known=bool(before)) if due else {}
@@ -133,9 +137,9 @@ class GitRepositorySource:
     async def read_files(
         self, wanted: Callable[[PurePosixPath], bool], max_files: int, max_bytes: int
     ) -> dict[PurePosixPath, bytes]:
-        """The wanted files of the newest commit, of what was fetched before where it cannot be fetched now.
+        """Return the wanted files of the newest commit, or of the last fetched one if fetching fails.
 
-        Without those of more than `max_bytes`. Raises SourceUnavailable, also for more than `max_files`.
+        Files of more than `max_bytes` are left out. Raises SourceUnavailable, also for more than `max_files`.
         """
         try:
             commit = await self._newest()
@@ -150,13 +154,13 @@ class GitRepositorySource:
         return PurePosixPath(document_id.removeprefix(f"{self._name}/").partition("#page=")[0])
 
     async def _newest(self) -> str:
-        """The commit to read."""
+        """Fetch, and return the commit to read."""
         if self._repository.url:
             await self._fetch()
         return await self._fetched()
 
     async def _fetched(self) -> str:
-        """The same without fetching it."""
+        """Return the commit to read without fetching."""
         repository = self._repository
         local = f"refs/heads/{repository.branch}" if repository.branch else "HEAD"
         revision = NEWEST if repository.url else local
@@ -175,7 +179,7 @@ class GitRepositorySource:
         )
 
     async def _before(self, cursor: str) -> Mapping[PurePosixPath, _File]:
-        """The files of the commit that was read last; none if git no longer has it."""
+        """Return the files of the commit that was read last; empty if Git no longer has it."""
         if not _COMMIT.fullmatch(cursor):
             return {}
         try:
@@ -185,7 +189,7 @@ class GitRepositorySource:
             return {}
 
     async def _files(self, commit: str) -> dict[PurePosixPath, _File]:
-        """The files that documents are read from."""
+        """Return the files that contain documents."""
         files = dict[PurePosixPath, _File]()
         for file in await self._listed(commit):
             if not has_format(file.path):
@@ -194,7 +198,7 @@ class GitRepositorySource:
         return files
 
     async def _listed(self, commit: str) -> list[_File]:
-        """Links and submodules are no files here."""
+        """Return all regular files, without links and submodules."""
         listing = await self._git("ls-tree", "-r", "-z", "--long", "--full-tree", commit)
         files: list[_File] = []
         for entry in listing.decode("utf-8", "surrogateescape").split("\x00"):
@@ -203,7 +207,7 @@ class GitRepositorySource:
             if kind == "blob" and mode != "120000" and name.isprintable():
                 files.append(
                     _File(PurePosixPath(name), blob, int(size) if size.isdecimal() else 0)
-                )  # BAD: it is missing
+                )  # BAD: the object is missing
         return files
 
     async def _documents(self, file: _File, commit: str) -> list[Document | LeftOut]:
@@ -211,13 +215,15 @@ class GitRepositorySource:
             return [LeftOut(str(file.path), f"The file is larger than {max_bytes(file.path)} bytes.")]
         try:
             content = await self._git("cat-file", "blob", file.blob)
-        except SourceUnavailable as error:  # the repository is there, as its list of files was; this one is not
+        except SourceUnavailable as error:  # the repository is available, but this file is not
             return [LeftOut(str(file.path), str(error))]
         link = self._repository.link(commit, file.path)
         return await documents_of(Origin(self._name, file.path, link, self._repository.readers), content)
 
     async def _dates(self, commit: str, *, since_known: bool) -> dict[str, datetime]:
-        """When each path was changed last, where the history tells; under "" what holds for all others that changed."""
+        """Return when each path was last changed, if the history is available; under "" the date for all other changed
+        paths.
+        """
         shallow = (await self._git("rev-parse", "--is-shallow-repository")).strip() == b"true"
         if shallow:
             seconds = int(await self._git("show", "--no-patch", "--format=%ct", *PLAIN_COMMITS, commit))

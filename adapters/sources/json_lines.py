@@ -1,4 +1,4 @@
-"""Files with one JSON object on each line."""
+"""Reading of JSON lines files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 
 def objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line's number and object. A malformed line is logged and left out. Raises SourceUnavailable."""
+    """Yield each line's number and object. Malformed lines are logged and left out. Raises SourceUnavailable."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):

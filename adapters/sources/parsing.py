@@ -1,8 +1,8 @@
-"""Documents are parsed in a process of their own, which a document may bring down and nothing else with it.
+"""Parsing of documents in an isolated process, which a document may crash without further effect.
 
-One such process reads one file after the other and is kept between them; it is killed for a file that takes too long,
-and the next file gets a new one. It sees no environment of ours, so that no secret is there to be found. What it
-replies is JSON: a process that a document has taken over can say what stands in that document, and no more.
+One process parses one file after the other and is kept between files; it is killed for a file that takes too long, and
+the next file gets a new one. It has no access to our environment and its secrets. Its replies are JSON, so a process
+that a document has taken over can only return false content of that document.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
 from core.ports import LeftOut
 
-PROCESSOR_SECONDS = 60.0  # of processor time for one file; a manual of 2,000 pages takes about half of it
-WAITING_SECONDS = 180.0  # until the reply, on however busy a machine
+PROCESSOR_SECONDS = 60.0  # of processor time per file; a manual of 2,000 pages takes about half of it
+WAITING_SECONDS = 180.0  # until the reply, on a busy machine
 MEMORY = 1 << 30  # bytes of the process
-ENDING_SECONDS = 1.0  # that a process which says no more has to end by itself, and to tell why
+ENDING_SECONDS = 1.0  # for an unresponsive process to exit on its own, with a reason
 MAX_REPLY = 64 << 20  # bytes
 
 T = TypeVar("T")
@@ -44,9 +44,9 @@ _COMMAND = (sys.executable, "-P", "-X", "utf8", "-m", "adapters.sources.parsing_
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Facts about a file apart from its content. `path` is relative to the source, `url` is its public address.
+    """The facts about a file apart from its content. `path` is relative to the source, `url` is its public address.
 
-    `readers` may read it unless it states its own readers.
+    `readers` apply unless the file names its own readers.
     """
 
     source: str
@@ -70,11 +70,10 @@ _FILE, _PAGE = TypeAdapter(_FileReply), TypeAdapter(_PageReply)
 
 
 async def documents_of(origin: Origin, content: bytes) -> list[Document | LeftOut]:
-    """Return the documents in a file, one for each page of a PDF, and those of its pages that cannot be read.
+    """Return the documents in a file, one for each page of a PDF, and the pages that cannot be read.
 
-    The family is the first folder on the path, or the source's name for a file at the top. A file that cannot be read,
-    or not within the limits of time and memory, is left out itself. Raises SourceUnavailable if no process can be
-    started.
+    The family is the first folder of the path, or the source's name for a file at the top. A file that cannot be parsed
+    within the limits of time and memory is left out as a whole. Raises SourceUnavailable if no process can be started.
     """
     path = str(origin.path)
     if len(content) > max_bytes(origin.path):
@@ -92,8 +91,8 @@ async def documents_of(origin: Origin, content: bytes) -> list[Document | LeftOu
 async def confluence_text(storage: str, site: str, space: str, names: Mapping[str, str]) -> str:
     """Return the text of a page in Confluence's storage format, as Markdown.
 
-    `site` is the address that links begin with, `space` the key of the page's own space; `names` are users', by id.
-    Raises MalformedInput if it cannot be read within the limits, SourceUnavailable if no process can be started.
+    `site` is the prefix of links, `space` the key of the page's space; `names` are user names by id. Raises
+    MalformedInput if it cannot be parsed within the limits, SourceUnavailable if no process can be started.
     """
     content = storage.encode("utf-8", "replace")
     request = {"storage_of": {"site": site, "space": space, "names": dict(names)}}
@@ -132,7 +131,7 @@ def _understood(kind: TypeAdapter[T], reply: bytes) -> T:
 
 
 async def _asked(request: Mapping[str, Any], content: bytes) -> bytes:
-    """Return the reply of a process that waits for work, or of a new one. Raises MalformedInput and SourceUnavailable."""
+    """Return the reply of an idle process, or of a new one. Raises MalformedInput and SourceUnavailable."""
     limits = {"size": len(content), "seconds": PROCESSOR_SECONDS, "memory": MEMORY}
     process = _waiting_or_new()
     try:
@@ -141,7 +140,7 @@ async def _asked(request: Mapping[str, Any], content: bytes) -> bytes:
     except TimeoutError as error:
         process.kill()
         raise MalformedInput(f"The file cannot be read within {WAITING_SECONDS:.0f} seconds.") from error
-    except BaseException:  # above all a cancellation, after which the thread would wait for the process
+    except BaseException:  # mainly cancellation: without a kill, the thread would wait for the process
         process.kill()
         raise
     refusal = json.loads(reply) if reply.startswith(b'{"error"') else {}
@@ -167,7 +166,7 @@ class _Process:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={"PYTHONPATH": paths},
-                start_new_session=True,  # so that what ends the bot at a terminal leaves the ending to the bot
+                start_new_session=True,  # so that Ctrl+C in a terminal is handled by the bot only
             )
         except OSError as error:
             raise SourceUnavailable(f"The process that parses documents cannot be started: {error}.") from error
@@ -175,11 +174,14 @@ class _Process:
 
     @property
     def still_waits(self) -> bool:
-        """Return whether it will still be there when it is asked, rather than end for want of work meanwhile."""
+        """Return whether the process is idle and will not exit before it can be used."""
         return self._process.poll() is None and time.monotonic() - self.waits_since < IDLE_SECONDS / 2
 
     def reply(self, request: bytes, content: bytes) -> bytes:
-        """Return its reply, a line of JSON. Blocks until then, or until it is killed. Raises MalformedInput."""
+        """Return the reply, a line of JSON.
+
+        Blocks until then, or until the process is killed. Raises MalformedInput.
+        """
         requests, replies = self._process.stdin, self._process.stdout
         assert requests is not None and replies is not None  # noqa: PT018 — both are pipes
         with contextlib.suppress(BrokenPipeError):
@@ -196,7 +198,7 @@ class _Process:
         raise MalformedInput(too_long if reply else _reason(self._process.returncode))
 
     def kill(self) -> None:
-        """End it at once, whatever it does."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -225,6 +227,6 @@ def _waiting_or_new() -> _Process:
 
 @atexit.register
 def end_waiting_processes() -> None:
-    """End the processes that wait for work; without it, they end by themselves after a while."""
+    """Kill idle processes, which otherwise exit after a while."""
     while _waiting:
         _waiting.pop().kill()

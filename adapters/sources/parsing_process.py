@@ -1,8 +1,8 @@
-"""The process in which documents are parsed: `python -m adapters.sources.parsing_process`.
+"""The process that parses documents: `python -m adapters.sources.parsing_process`.
 
-It reads requests from its standard input and writes replies to its standard output, as `adapters.sources.parsing` asks
-for them. A frame is a line of JSON; that of a request states the `size` of the content which follows it. Whatever a
-document does to a library, it does it here: in a process without secrets, with a limit of memory and of processor time.
+It reads requests from standard input and writes replies to standard output, as expected by `adapters.sources.parsing`.
+A frame is one line of JSON; a request states the `size` of the content that follows it. Harmful documents affect only
+this process, which has no secrets and is limited in memory and processor time.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from urllib.parse import quote_plus
 
 try:
     import resource
-except ImportError:  # a platform without such limits: the time that the other side waits is the only one
+except ImportError:  # a platform without such limits; only the other side's timeout applies
     resource = None
 
 from core.model.errors import MalformedInput
 
-IDLE_SECONDS = 60.0  # without a request, after which the process ends
+IDLE_SECONDS = 60.0  # without a request, after which the process exits
 
 
 def serve(requests: BinaryIO, replies: BinaryIO) -> None:
-    """Answer each request, until there are no more or none comes for a while."""
+    """Answer requests until there are no more, or none arrives for a while."""
     while select.select([requests], [], [], IDLE_SECONDS)[0]:
         line = requests.readline()
         if not line:
@@ -42,7 +42,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
         try:
             reply = json.dumps(_reply(request, content), default=_plain)
         except MemoryError:
-            reply = ""  # and no more here, where what took the memory still stands
+            reply = ""  # the memory is still in use here, so nothing else is done
         replies.write((reply or too_large).encode() + b"\n")
         replies.flush()
         if not reply:
@@ -50,7 +50,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
 
 
 def _reply(request: dict[str, Any], content: bytes) -> dict[str, Any]:
-    """Return what stands in a document, or why it cannot be read. Raises MemoryError."""
+    """Return the content of a document, or why it cannot be read. Raises MemoryError."""
     try:
         return _parsed(request, content)
     except MalformedInput as error:
@@ -62,7 +62,7 @@ def _reply(request: dict[str, Any], content: bytes) -> dict[str, Any]:
 
 
 def _parsed(request: dict[str, Any], content: bytes) -> dict[str, Any]:
-    # Loaded with the first document of their kind: whoever waits for the process waits less.
+    # Imported with the first document of each kind, so that the process starts sooner.
     from adapters.sources.formats import parse, storable
     from core.knowledge.markdown import blocks
 
@@ -70,7 +70,7 @@ def _parsed(request: dict[str, Any], content: bytes) -> dict[str, Any]:
         return {"text": storable(_confluence_text(content.decode(), **request["storage_of"]))}
     parts, unread = parse(request["suffix"], content)
     for part in parts:
-        blocks(part.text)  # is done again by whoever splits it into passages: it has to end within the limits
+        blocks(part.text)  # the caller does this again; here it is done within the limits
     return {"parts": [asdict(part) for part in parts], "unread": unread}
 
 
@@ -88,7 +88,7 @@ def _plain(value: object) -> object:
 
 
 def _limit(memory: int, seconds: float) -> None:
-    """Let the next document take so many bytes in all, and so many seconds of processor time more than were taken yet."""
+    """Allow the next document this much memory in total, and this much additional processor time."""
     if resource is None:
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -100,13 +100,13 @@ def _limit(memory: int, seconds: float) -> None:
     for kind, limit in limits.items():
         try:
             resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
-        except (ValueError, OSError):  # a platform that does not know this limit, or has a lower one
+        except (ValueError, OSError):  # the platform does not support this limit, or has a lower one
             continue
 
 
 def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # so that nothing that a library prints stands among the replies
+    os.dup2(2, 1)  # so that output of libraries does not mix with replies
     serve(sys.stdin.buffer, replies)
 
 

@@ -1,4 +1,4 @@
-"""Past incidents from a file: as documents to answer from, and as history to triage by."""
+"""Past incidents from a file, both as documents and as history for triage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAMILY = "incidents"
 
 
 class _Record(BaseModel):
-    """One line of the file, as an incident tracker exports it."""
+    """One line of the file, as exported by an incident tracker."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -41,9 +41,9 @@ class _Record(BaseModel):
 
 
 class PastIncidentSource:
-    """A JSON-lines file of closed incidents. A line that cannot be understood is logged and left out.
+    """A JSON lines file of closed incidents. Invalid lines are logged and left out.
 
-    `readers` read the incidents that do not say by whom they may be read.
+    `readers` applies to incidents that do not name their readers.
     """
 
     def __init__(self, name: str, path: Path, readers: frozenset[str] = frozenset({PUBLIC})) -> None:
@@ -72,7 +72,7 @@ class PastIncidentSource:
 
 
 def load_past_incidents(path: Path, readers: frozenset[str] = frozenset({PUBLIC})) -> list[PastIncident]:
-    """Every incident of the file. Raises SourceUnavailable if it cannot be read."""
+    """Return every incident of the file. Raises SourceUnavailable if it cannot be read."""
     return list(_incidents(path, readers))
 
 

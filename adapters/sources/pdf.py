@@ -1,4 +1,4 @@
-"""The text of a PDF file, page by page."""
+"""Text extraction from PDF files, page by page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.model.errors import MalformedInput
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
-MAX_PAGES = 2_000  # of one file
+MAX_PAGES = 2_000  # per file
 
 _WORD = re.compile(r"[^\W\d_]+")
 _DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]++)-[ \t]*+\n[ \t]*+([^\W\d_]++)")
@@ -22,10 +22,11 @@ _SOFT_HYPHEN = re.compile(r"\u00ad[ \t]*\n?")
 
 
 def pdf_pages(content: bytes) -> tuple[Properties, list[tuple[int, str]], list[tuple[int, str]]]:
-    """Return the file's properties, the number and text of each page that has text, and each page that cannot be read.
+    """Return the file's properties, the number and text of each page with text, and each unreadable page with the
+    reason.
 
-    Pages are counted from 1; beside one that cannot be read stands the reason. Raises MalformedInput for a file that is
-    damaged, encrypted or longer than MAX_PAGES, or of which no page can be read.
+    Pages are counted from 1. Raises MalformedInput for a file that is damaged, encrypted or longer than MAX_PAGES, or
+    of which no page can be read.
     """
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
@@ -55,9 +56,9 @@ def pdf_pages(content: bytes) -> tuple[Properties, list[tuple[int, str]], list[t
 
 
 def whole_words(text: str, words: Collection[str]) -> str:
-    """Return the text with the words whole that were divided at the end of a line.
+    """Return the text with words joined that were hyphenated at the end of a line.
 
-    The hyphen stays unless the whole word stands elsewhere in the file: it may be that of `--dry-run`.
+    The hyphen is kept unless the joined word occurs elsewhere in the file: it may be that of `--dry-run`.
     """
 
     def whole(match: re.Match[str]) -> str:
@@ -67,7 +68,7 @@ def whole_words(text: str, words: Collection[str]) -> str:
     return _DIVIDED.sub(whole, _SOFT_HYPHEN.sub("", text))
 
 
-# What the library raises, beside its own errors, for objects that are not what the file says they are.
+# The library's errors for invalid objects, beside its own ones.
 _DAMAGED = (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, RecursionError, OverflowError)
 
 
@@ -77,7 +78,7 @@ def _properties(reader: PdfReader) -> Properties:
         return Properties()
     try:
         changed = metadata.modification_date or metadata.creation_date
-    except _DAMAGED:  # a date of no format that there is
+    except _DAMAGED:  # a date in an unknown format
         changed = None
     return Properties(
         title=str(metadata.title or "").strip(),

@@ -1,4 +1,4 @@
-"""How far each channel of a chat has been read, as the text of a cursor."""
+"""Serialization of the positions in each channel of a chat as a cursor."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ P = TypeVar("P")
 
 
 def mark(name: str, readers: Iterable[str]) -> str:
-    """Changes exactly when the channel's name or its readers do."""
+    """Return a digest that changes exactly when the channel's name or readers do."""
     return hashlib.blake2b("\x00".join((name, *sorted(readers))).encode(), digest_size=8).hexdigest()
 
 
 def positions_of(cursor: str, position: Callable[..., P]) -> dict[str, P]:
-    """Channel → position; empty for a cursor that is empty or cannot be understood."""
+    """Return the position of each channel; empty for an empty or invalid cursor."""
     try:
         return {str(channel): position(**value) for channel, value in json.loads(cursor).items()}
     except (ValueError, TypeError, AttributeError):
@@ -28,5 +28,5 @@ def positions_of(cursor: str, position: Callable[..., P]) -> dict[str, P]:
 
 
 def cursor_of(positions: Mapping[str, DataclassInstance]) -> str:
-    """The cursor that `positions_of` reads."""
+    """Return the cursor for `positions_of`."""
     return json.dumps({channel: asdict(position) for channel, position in positions.items()}, sort_keys=True)

@@ -1,11 +1,11 @@
-"""Slack channels over the Web API.
+"""Slack channels through the Web API.
 
 https://docs.slack.dev/reference/methods/conversations.history ·
 https://docs.slack.dev/reference/methods/conversations.replies
 
-Slack tells no deltas. Each run lists a channel's own messages, which is cheap, and reads the replies of those threads
-in which something happened since. An edit or a deletion of a reply shows nowhere in that list: once a week every
-thread is read again.
+Slack reports no changes. Each run lists a channel's top-level messages, which is cheap, and reads the replies of
+threads with new activity. Edits and deletions of replies are invisible in that list, so every thread is read again once
+a week.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from core.model.document import Document
 from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable
 from core.ports import Changes, Clock
 
-PAGE = 200  # messages or users of one answer; Slack may give fewer
+PAGE = 200  # messages or users per response; Slack may return fewer
 FULL_READ_EVERY = timedelta(days=7)
-CLOCK_SKEW = timedelta(minutes=10)  # how far our clock may be ahead of Slack's
+CLOCK_SKEW = timedelta(minutes=10)  # maximum lead of our clock over Slack's
 GONE = "channel_not_found"
 
 log = structlog.get_logger()
 
 
 class _SlackRefusal(SourceUnavailable):
-    """Slack answered, and said no. `code` is Slack's own."""
+    """Slack refused a request. `code` is Slack's error code."""
 
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
@@ -45,11 +45,11 @@ class _SlackRefusal(SourceUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class _Position:
-    """How far a channel has been read.
+    """The position in a channel.
 
-    Everything up to `since` (seconds) was, and every thread at `full_at`. `mark` stands for who could read it then.
-    While a reading is under way, `before` is the message up to which it has come, from the newest down, and `began`
-    and `full` say when and how it was begun.
+    Everything up to `since` (seconds) was read, and every thread at `full_at`. `mark` is a digest of the readers at
+    that time. During a reading, which goes from the newest message down, `before` is the last message read, and `began`
+    and `full` are its start and kind.
     """
 
     mark: str = ""
@@ -69,7 +69,7 @@ class _Workspace:
 
 
 class SlackChannelsSource:
-    """The threads of some channels, each a document. What the bot itself said is none."""
+    """The threads of some channels, each a document. The bot's own messages are left out."""
 
     def __init__(self, name: str, client: AsyncWebClient, channels: Sequence[str], clock: Clock) -> None:
         """`channels` are ids; the bot is a member of each."""
@@ -101,10 +101,10 @@ class SlackChannelsSource:
                     positions[channel_id] = position
                     yield Changes(tuple(documents), removed, cursor_of(positions))
             except _SlackRefusal as error:
-                # Of one channel: the others are read all the same.
+                # Only this channel fails; the others are read.
                 refusals.append(f"{channel_id}: {error}")
                 if error.code == GONE and (known := self._known(channel_id, known_ids)):
-                    # Deleted, or private now and without us: who still may read it is not known any more.
+                    # Deleted, or private without the bot: its current readers are unknown.
                     positions.pop(channel_id, None)
                     yield Changes((), known, cursor_of(positions))
         wanted = tuple(f"{self._name}/{channel_id}/" for channel_id in self._channels)
@@ -119,7 +119,7 @@ class SlackChannelsSource:
     async def _read(
         self, channel_id: str, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
     ) -> AsyncIterator[tuple[list[Document], frozenset[str], _Position]]:
-        """A channel page by page. A reading that a dead process began is ended, then what happened since is read."""
+        """Read a channel page by page: first complete an interrupted reading, then read what happened since."""
         channel = await self._channel(channel_id, workspace)
         resumed = bool(position.before) and position.mark == mark(channel.name, channel.readers)
         for _ in range(2 if resumed else 1):
@@ -133,7 +133,7 @@ class SlackChannelsSource:
     async def _read_page(
         self, channel: SlackChannel, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
     ) -> tuple[list[Document], frozenset[str], _Position]:
-        """From the newest message down: each page is all that there is between two times."""
+        """Read one page, from the newest message down. It contains everything between two times."""
         prefix = f"{self._name}/{channel.id}/"
         known = {known.removeprefix(prefix) for known in self._known(channel.id, known_ids)}
         messages, finished = await self._page(channel.id, position.before)
@@ -150,7 +150,7 @@ class SlackChannelsSource:
         return found, gone, self._ended(position) if finished else replace(position, before=oldest)
 
     def _next(self, position: _Position, mark: str) -> _Position:
-        """The reading that was under way, or a new one: of everything if others may read the channel than before."""
+        """Return the interrupted reading, or a new one: of everything if the readers changed."""
         now = self._clock.now()
         began = (now - CLOCK_SKEW).timestamp()
         if position.mark != mark:
@@ -248,7 +248,7 @@ def _in_our_terms() -> Generator[None]:
 
 
 def names_of(user: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of a Slack user, first the one that others see."""
+    """Return the names of a Slack user, with the displayed one first."""
     profile: Mapping[str, Any] = user.get("profile") or {}
     named = (
         profile.get("display_name"),

@@ -1,8 +1,8 @@
-"""A Slack export: the archive that an administrator downloads, or the folder that it was unpacked to.
+"""A Slack export: the archive from an administrator, or its unpacked folder.
 
-`channels.json` (public), `groups.json` (private) and `users.json`, and for every channel a folder with a file of
-messages for each day: https://slack.com/help/articles/220556107. Direct messages (`dms.json`, `mpims.json`) are left
-alone, and so is a folder that no list names.
+It contains `channels.json` (public), `groups.json` (private) and `users.json`, and a folder per channel with one file
+of messages per day: https://slack.com/help/articles/220556107. Direct messages (`dms.json`, `mpims.json`) and unlisted
+folders are ignored.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ log = structlog.get_logger()
 
 
 class SlackExportSource:
-    """The threads of every channel in an export. A message that cannot be understood is logged and left out."""
+    """The threads of every channel in an export. Invalid messages are logged and left out."""
 
     def __init__(self, name: str, path: Path, url: str = "") -> None:
-        """`url` is the workspace's (`https://acme.slack.com`), which the export does not tell; empty: no links."""
+        """Create the source.
+
+        `url` is the workspace's address (`https://acme.slack.com`), which the export lacks; empty: no links.
+        """
         self._name = name
         self._path = path
         self._url = url.rstrip("/")
@@ -80,7 +83,7 @@ class SlackExportSource:
 
 
 def _counted(root: str, messages: list[Message]) -> list[Message]:
-    """A thread whose root is there; an export of some days may hold replies without it. Older exports count none."""
+    """Return a thread with its root and number of replies. Partial exports may lack the root, older ones the number."""
     if all(message.ts != root for message in messages):
         return []
     replies = len(messages) - 1

@@ -1,4 +1,4 @@
-"""A Slack message with its replies → a document, from the Web API and from an export alike.
+"""Conversion of Slack threads to documents, for the Web API and exports.
 
 https://docs.slack.dev/messaging/formatting-message-text/ · https://docs.slack.dev/reference/events/message/
 """
@@ -19,7 +19,7 @@ from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text, thread_urls
 
-MAX_MEMBERS = 200  # of a private channel that are readers by name; in a larger one only the channel itself is a reader
+MAX_MEMBERS = 200  # of a private channel listed as readers; in a larger one, only the channel is a reader
 
 _SAID = frozenset({None, "thread_broadcast", "file_share", "me_message", "bot_message"})
 """The subtypes that hold something that was said; the others tell of joins, topics, deletions and the like."""
@@ -52,7 +52,7 @@ class _Attachment(_Model):
 
 
 class Message(_Model):
-    """One message. `ts` names it within its channel and tells the second that it was posted in."""
+    """A message. `ts` is its id within the channel, and its time in seconds."""
 
     ts: Timestamp
     user: str | None = None
@@ -73,7 +73,7 @@ class Message(_Model):
 
     @property
     def active_at(self) -> float:
-        """The last time that it was posted, edited or answered, in seconds; edits of replies are not seen here."""
+        """Return when it was last posted, edited or replied to, in seconds. Edits of replies are not included."""
         edited = self.edited.ts if self.edited else "0"
         return max(map(float, (self.ts, self.latest_reply or "0", edited)))
 
@@ -87,13 +87,13 @@ class Message(_Model):
 
     @property
     def is_thread(self) -> bool:
-        """Return whether it can be the beginning of a document: a bot's message is one only if somebody answered it."""
+        """Return whether it can begin a document. A bot's message can only if somebody replied."""
         return self.is_said and self.is_root and (not self.is_by_bot or self.reply_count > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """`people` maps a user's id to what the user is known by, the name that others see first; `channels` to names."""
+    """The names of `people` by user id (displayed name first), and of `channels`."""
 
     people: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     channels: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -101,7 +101,7 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class SlackChannel:
-    """A channel. `members` are user ids; `archive` is the address that a message's own is appended to."""
+    """A channel. `members` are user ids; `archive` is the address to which a message's path is appended."""
 
     id: str
     name: str
@@ -110,7 +110,7 @@ class SlackChannel:
     archive: str = ""
 
     def url_of(self, message: Message, root: Message) -> str:
-        """The permalink of a message of the thread that `root` began; empty if the workspace's address is not known.
+        """Return the permalink of a message in the thread of `root`; empty if the workspace's address is unknown.
 
         https://docs.slack.dev/reference/methods/chat.getPermalink
         """
@@ -121,7 +121,7 @@ class SlackChannel:
 
     @property
     def readers(self) -> frozenset[str]:
-        """Everybody in the workspace, or the channel and its members."""
+        """Return everybody in the workspace, or the channel and its members."""
         here = f"channel:slack:{self.id}"
         if not self.private:
             return frozenset({PUBLIC, here})
@@ -130,7 +130,7 @@ class SlackChannel:
 
 
 def text_of(message: Message, directory: Directory) -> str:
-    """Return the text, with names for ids; of a message without text, that of its attachments. Files appear by name."""
+    """Return the text with names for ids, or the attachments' text if it has none. Files appear by name."""
     text = message.text or "\n\n".join(
         "\n".join(filter(None, (each.title, each.text or each.fallback))) for each in message.attachments or ()
     )
@@ -140,14 +140,14 @@ def text_of(message: Message, directory: Directory) -> str:
 
 
 def _with_fences(text: str) -> str:
-    """Code between fences that have lines of their own, as in Markdown; one that is never closed is none."""
+    """Put code fences on lines of their own, as Markdown requires. Unclosed fences are left alone."""
     return _CODE.sub(lambda match: "" if match[1] is None else f"\n```\n{match[1]}\n```\n", text)
 
 
 def thread_document(
     source: str, channel: SlackChannel, messages: Iterable[Message], directory: Directory
 ) -> Document | None:
-    """The document of a thread: its message, and the replies as they were posted. None if nothing was said in it."""
+    """Return the document of a thread: its message and the replies in order; None if it has no text."""
     by_time = {message.ts: message for message in messages}
     root = next((message for message in by_time.values() if message.is_thread), None)
     if root is None:
@@ -179,7 +179,7 @@ def _people(messages: Sequence[Message], channel: SlackChannel, directory: Direc
 
 
 def _named(match: re.Match[str], directory: Directory) -> str:
-    """`<@U1>`, `<#C1|name>`, `<!here>`, `<!subteam^S1|@team>`, `<https://…|text>` as a person reads them."""
+    """Return the readable form of `<@U1>`, `<#C1|name>`, `<!here>`, `<!subteam^S1|@team>` or `<https://…|text>`."""
     target, label = match[1], match[2] or ""
     match target[0]:
         case "@":

@@ -1,11 +1,11 @@
-"""Channels of Microsoft Teams over Microsoft Graph.
+"""Channels of Microsoft Teams through Microsoft Graph.
 
 https://learn.microsoft.com/graph/api/channel-list-messages · https://learn.microsoft.com/graph/api/chatmessage-delta
 
-A channel is first read whole, since the delta query reaches back eight months only. From then on the link that Graph
-gave at the end of the last delta leads to what changed. Such a link lasts some days; after that, and once a month in
-any case, the channel is read whole again. Permissions of the application: ChannelMessage.Read.All (or, by resource-
-specific consent, ChannelMessage.Read.Group), Channel.ReadBasic.All, ChannelMember.Read.All, Team.ReadBasic.All.
+A channel is first read completely, because delta queries reach back only eight months. Then the delta link returned by
+Graph leads to the changes. A link is valid for some days; after that, and once a month, the channel is read completely
+again. Required application permissions: ChannelMessage.Read.All (or ChannelMessage.Read.Group by resource-specific
+consent), Channel.ReadBasic.All, ChannelMember.Read.All, Team.ReadBasic.All.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import Changes, Clock
 
-PAGE = "50"  # messages of one answer: the most that Graph gives
+PAGE = "50"  # messages per response; the maximum of Graph
 FULL_READ_EVERY = timedelta(days=30)
-CLOCK_SKEW = timedelta(minutes=10)  # how far our clock may be ahead of Graph's
-LINK_REFUSED = frozenset({400, 404, 410})  # HTTP status codes for a delta link that Graph no longer knows
+CLOCK_SKEW = timedelta(minutes=10)  # maximum lead of our clock over Graph's
+LINK_REFUSED = frozenset({400, 404, 410})  # HTTP status codes for an expired delta link
 GONE = frozenset({404, 410})
 
 log = structlog.get_logger()
@@ -38,7 +38,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Position:
-    """How far a channel has been read: to `link`. It was read whole at `full_at` (seconds), by those in `mark`."""
+    """The position in a channel: a delta `link`.
+
+    It was read completely at `full_at` (seconds), for the readers in `mark`.
+    """
 
     mark: str = ""
     link: str = ""
@@ -53,12 +56,15 @@ class _Part:
 
 
 class TeamsChannelsSource:
-    """The threads of the channels of some teams, each a document. What the bot itself said is none."""
+    """The threads of some teams' channels, each a document. The bot's own messages are left out."""
 
     def __init__(
         self, name: str, server: Http, teams: Mapping[str, Sequence[str]], clock: Clock, bot_id: str = ""
     ) -> None:
-        """`teams` maps a team's id to those of the channels to read; none: all that the application can see."""
+        """Create the source.
+
+        `teams` maps a team id to the ids of the channels to read; empty means all visible ones.
+        """
         self._name = name
         self._server = server
         self._teams = teams
@@ -82,7 +88,7 @@ class TeamsChannelsSource:
             try:
                 channels = await self._channels(team_id, channel_ids)
             except Refused as error:
-                # Of one team: the others are read all the same.
+                # Only this team fails; the others are read.
                 refusals.append(f"{team_id}: {error}")
                 all_listed &= error.status in GONE
                 continue
@@ -96,7 +102,7 @@ class TeamsChannelsSource:
                         positions[channel.id] = part.position
                         yield Changes(tuple(part.documents), frozenset(part.removed), cursor_of(positions))
                 except Refused as error:
-                    # Of one channel: the others are read all the same.
+                    # Only this channel fails; the others are read.
                     refusals.append(f"#{channel.name}: {error}")
         if all_listed:
             left = frozenset(known for known in known_ids if known.split("/")[1] not in wanted)
@@ -122,7 +128,10 @@ class TeamsChannelsSource:
             yield part
 
     async def _whole(self, team_id: str, channel: TeamsChannel, known: frozenset[str]) -> AsyncIterator[_Part]:
-        """Every thread. Only at the end is it remembered: a reading that is killed begins again, and writes nothing twice."""
+        """Read every thread.
+
+        The position is saved at the end: an interrupted reading starts again, and rewrites nothing.
+        """
         began = self._clock.now() - CLOCK_SKEW
         base, seen = _messages_of(team_id, channel.id), set[str]()
         async for answer in self._pages(base, {"$top": PAGE, "$expand": "replies"}):
@@ -139,7 +148,7 @@ class TeamsChannelsSource:
                 yield _Part(part.documents, part.removed, _Position() if not part.position.link else part.position)
                 position = part.position
         except Refused as error:
-            # Graph refuses deltas of new and of empty channels: such a one is small, and read whole the next time.
+            # Graph refuses deltas of new and empty channels, which are small and are read completely the next time.
             log.info("source_without_delta", source=self._name, channel=channel.id, reason=str(error))
         yield _Part((), known - seen, position)
 
@@ -151,7 +160,10 @@ class TeamsChannelsSource:
     async def _deltas(
         self, base: str, channel: TeamsChannel, position: _Position, answers: AsyncIterator[dict[str, Any]]
     ) -> AsyncIterator[_Part]:
-        """One part for each answer: what it names is read anew, since a delta may hold a thread in part."""
+        """Yield one part per response.
+
+        The named threads are read again, because a delta may contain only a part of a thread.
+        """
         async for answer in answers:
             named = {str(item.get("replyToId") or item.get("id")): item for item in answer.get("value", ())}
             documents, removed = list[Document](), list[str]()
@@ -219,7 +231,9 @@ class TeamsChannelsSource:
         return channels
 
     async def _members(self, team_id: str, channel_id: str) -> dict[str, tuple[str, ...]]:
-        """User id → name and address. None if the application may not see them: then only channels are readers."""
+        """Return the name and address of each member; None if the application lacks the permission: then only channels
+        are readers.
+        """
         address = f"teams/{quote(team_id)}/channels/{_quoted(channel_id)}/members"
         try:
             values = [each async for page in self._pages(address) for each in page.get("value", ())]

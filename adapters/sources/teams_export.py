@@ -1,8 +1,8 @@
-"""An export of Microsoft Teams, as an archive or as the folder that it was unpacked to.
+"""An export of Microsoft Teams: the archive, or its unpacked folder.
 
-`teams/teamsSettings.json`, and for each team a folder with `channels_ID.json`, `teamMembers_ID.json` and
-`messages_ID.json`; `users/usersList.json`. The fields are those of Graph, each with a capital. Chats of persons are
-left alone, and so is a channel that no list names.
+It contains `teams/teamsSettings.json`, a folder per team with `channels_ID.json`, `teamMembers_ID.json` and
+`messages_ID.json`, and `users/usersList.json`. The fields are those of Graph, capitalised. Private chats and unlisted
+channels are ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class TeamsExportSource:
-    """The threads of every channel in an export. A message that cannot be understood is logged and left out."""
+    """The threads of every channel in an export. Invalid messages are logged and left out."""
 
     def __init__(self, name: str, path: Path) -> None:
         self._name = name
@@ -64,7 +64,7 @@ class TeamsExportSource:
         for row in listed:
             channel_id = str(row.get("id"))
             is_standard = channel_id in standard
-            # The export does not tell who is in a private channel: only the channel itself reads it.
+            # The export lacks the members of private channels, so only the channel is a reader.
             readers = readers_of(
                 channel_id,
                 everybody=everybody and is_standard,
@@ -76,7 +76,7 @@ class TeamsExportSource:
             yield from (document for document in found if document)
 
     def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[ChatMessage]]]:
-        """Channel id → id of the root → messages."""
+        """Return the messages by channel id and root id."""
         threads: defaultdict[str, defaultdict[str, list[ChatMessage]]] = defaultdict(lambda: defaultdict(list))
         for row in _rows(archive, file):
             channel = (row.get("channelIdentity") or {}).get("channelId")
@@ -95,7 +95,7 @@ def _rows(archive: Archive, file: str) -> list[dict[str, Any]]:
 
 
 def _with_small_keys(value: Any) -> Any:
-    """`CreatedDateTime` → `createdDateTime`, at every depth: the names that Graph gives the same fields."""
+    """Rename `CreatedDateTime` to `createdDateTime`, at every depth, as in Graph."""
     if isinstance(value, dict):
         return {f"{key[:1].lower()}{key[1:]}": _with_small_keys(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A message of Microsoft Teams with its replies → a document, from Graph and from an export alike."""
+"""Conversion of Teams threads to documents, for Graph and exports."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text, thread_urls
 
-MAX_MEMBERS = 200  # of a channel that are readers by name; in a larger one only channels are readers
+MAX_MEMBERS = 200  # of a channel listed as readers; in a larger one, only channels are readers
 
 
 @dataclass(frozen=True, slots=True)
 class TeamsChannel:
-    """A channel. `readers` see it; `members` are what each member is known by."""
+    """A channel. `readers` may read it; `members` are the names of each member."""
 
     id: str
     name: str
@@ -34,9 +34,9 @@ def readers_of(channel_id: str, *, everybody: bool, siblings: Iterable[str], peo
 
 
 def thread_document(source: str, channel: TeamsChannel, messages: Iterable[ChatMessage]) -> Document | None:
-    """The document of a message and its replies, these as they were posted. None if nothing was said in it.
+    """Return the document of a message and its replies, in order; None if it has no text.
 
-    A bot's or connector's message is the beginning of a document only if somebody answered it.
+    A message of a bot or connector begins a document only if somebody replied.
     """
     ordered = sorted(
         {message.id: message for message in messages}.values(),

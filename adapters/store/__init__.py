@@ -1,1 +1,1 @@
-"""Durable state on SQLAlchemy: SQLite embedded, PostgreSQL beyond one machine."""
+"""Durable state with SQLAlchemy: embedded SQLite, or PostgreSQL for several machines."""

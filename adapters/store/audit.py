@@ -1,4 +1,4 @@
-"""The audit log on SQL. The database itself refuses to change an entry (see the migration)."""
+"""The audit log in SQL. A database trigger refuses changes of entries (see the migration)."""
 
 from __future__ import annotations
 

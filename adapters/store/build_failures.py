@@ -1,4 +1,4 @@
-"""Failed builds and the lines that people confirmed, on SQL. Logs are kept compressed."""
+"""Failed builds and confirmed log lines in SQL. Logs are stored compressed."""
 
 from __future__ import annotations
 

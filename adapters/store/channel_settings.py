@@ -1,4 +1,4 @@
-"""The settings of a channel, and the incidents that its quiet hours hold back, on SQL."""
+"""Channel settings and held incidents in SQL."""
 
 from __future__ import annotations
 
@@ -77,5 +77,5 @@ def _row(incident_id: str, place: Place) -> sa.ColumnElement[bool]:
 
 
 def _channel(place: Place) -> str:
-    """A channel's own id tells it apart on its platform, whatever thread and workspace it was reached in."""
+    """Return the channel's key on its platform, regardless of thread and workspace."""
     return f"{place.platform}:{place.channel}"

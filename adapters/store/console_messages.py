@@ -1,4 +1,4 @@
-"""The messages of the local page on SQL."""
+"""Messages of the local page in SQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adapters.store.database import outages_as
 from adapters.store.tables import console_messages as table
 from core.model.errors import ChatUnavailable, MessageNotFound
 
-WRITERS = 0x706C756D  # the advisory lock that orders the writers on PostgreSQL; SQLite has one writer anyway
+WRITERS = 0x706C756D  # advisory lock that orders writers on PostgreSQL; SQLite has only one writer
 
 
 class SqlConsoleMessages:

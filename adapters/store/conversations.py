@@ -1,4 +1,4 @@
-"""The conversations of threads, on SQL."""
+"""Conversations in threads, in SQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapters.store.database import insert_if_absent
 from adapters.store.tables import turns
 from core.model.conversation import Place, Speaker, Turn
 
-SEPARATOR = "\x1f"  # of the parts of a thread's name; no id of a platform holds it
+SEPARATOR = "\x1f"  # between the parts of a thread's key; no platform id contains it
 
 
 class SqlConversations:

@@ -1,4 +1,4 @@
-"""Answers that people gave, on SQL."""
+"""Corrected answers in SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far each changing source has been read, on SQL."""
+"""Cursors of changing sources in SQL."""
 
 from __future__ import annotations
 

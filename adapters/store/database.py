@@ -1,4 +1,4 @@
-"""Opens the database and brings its schema up to date."""
+"""Opening of the database, and migration of its schema."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ DAMAGE = (
     "The database {file} in PLUMBLINE_DATA_DIR is damaged: {reason}. Stop the bot and put back the last backup: "
     "plumbline restore FILE --force."
 )
-PATIENCE = 15.0  # seconds that a server is waited for at the start
-PAUSE = 0.5  # seconds between two looks whether it is there
+PATIENCE = 15.0  # seconds to wait for a database server at start
+PAUSE = 0.5  # seconds between attempts
 
 
 def open_database(url: str) -> AsyncEngine:
-    """An engine for `sqlite:///path` or `postgresql://…`; nothing is connected yet. Raises ConfigurationError."""
+    """Return an engine for `sqlite:///path` or `postgresql://…`, without connecting. Raises ConfigurationError."""
     parsed = _parsed(url)
     if parsed.get_backend_name() == "sqlite":
-        # One connection: transactions queue in order, and SQLite never meets a second writer of ours.
+        # One connection: transactions queue in order, and SQLite never has a second writer of this process.
         engine = create_async_engine(
             parsed.set(drivername="sqlite+aiosqlite"),
             async_creator=partial(_connected, parsed.database or ":memory:", set[str]()),
             pool_size=1,
             max_overflow=0,
-            pool_reset_on_return=None,  # whoever returns it has committed or rolled back
+            pool_reset_on_return=None,  # the returning code has committed or rolled back
         )
         sqlalchemy.event.listen(engine.sync_engine, "connect", _configure_sqlite)
         sqlalchemy.event.listen(engine.sync_engine, "begin", _begin_sqlite)
@@ -68,7 +68,7 @@ def _parsed(url: str) -> sa.URL:
             return parsed
     except ArgumentError:
         pass
-    # The address itself is not repeated: it may hold a password.
+    # The URL is not repeated, because it may contain a password.
     raise ConfigurationError(
         "PLUMBLINE_DATABASE_URL is no address of a database: use postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH."
     )
@@ -79,9 +79,10 @@ async def _connected(path: str, slow: set[str]) -> aiosqlite.Connection:
 
 
 def truncate_log(url: str) -> None:
-    """Move SQLite's write-ahead log into the database: what was deleted stands in the log's old pages until then.
+    """Move SQLite's write-ahead log into the database, because old pages of the log still contain deleted data.
 
-    Does nothing on PostgreSQL, or where there is no database yet. Raises StoreUnavailable if others used it all the time.
+    Does nothing on PostgreSQL or if there is no database. Raises StoreUnavailable if others used the database all the
+    time.
     """
     parsed = _parsed(url)
     path = Path(parsed.database or "")
@@ -97,8 +98,8 @@ def truncate_log(url: str) -> None:
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    # Left alone, SQLite's module begins with the first INSERT or UPDATE: a savepoint before it would commit by itself,
-    # and what was read before it could be out of date.
+    # By default, Python's SQLite module begins a transaction with the first INSERT or UPDATE: an earlier savepoint
+    # would commit on its own, and earlier reads could be out of date.
     driver: Any = connection.connection.driver_connection
     driver.begin()
 
@@ -106,8 +107,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
-    # An acknowledged webhook must survive a power cut, not only a crash of the process: the engine flushes the log.
-    # What is deleted is overwritten: not every build of SQLite does so by itself.
+    # An acknowledged webhook must survive a power failure: the engine flushes the log.
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=0", "secure_delete=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
@@ -115,9 +115,9 @@ def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry)
 
 @contextmanager
 def outages_as(unavailable: type[Unavailable], deadlock: type[Unavailable] | None = None) -> Generator[None]:
-    """Raises `unavailable` where the database is not there, is damaged, or has no room left.
+    """Raise `unavailable` if the database is unreachable, damaged or full.
 
-    So it does, or `deadlock` if that is given, where another transaction waited for this one, and this one for that.
+    A deadlock between two transactions raises `deadlock` if given, otherwise `unavailable`.
     """
     try:
         yield
@@ -132,7 +132,7 @@ def outages_as(unavailable: type[Unavailable], deadlock: type[Unavailable] | Non
 
 
 def is_damaged(error: Exception) -> bool:
-    """Return whether SQLite found that a file holds no database, or a broken one."""
+    """Return whether SQLite reported that a file is no database or is damaged."""
     code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
     return code & 0xFF in DAMAGED
 
@@ -147,9 +147,9 @@ def _state(error: Exception) -> str:
 
 
 async def when_there(engine: AsyncEngine, step: Callable[[], Awaitable[None]]) -> None:
-    """A step of the start that may be done twice: a server may be about to start, or drop the connection meanwhile.
+    """Run a repeatable step at start, and wait for a database server that is starting or drops the connection.
 
-    Raises StoreUnavailable after PATIENCE; at once where the database is a file.
+    Raises StoreUnavailable after PATIENCE; at once for a database file.
     """
     deadline = time.monotonic() + (PATIENCE if engine.dialect.name == "postgresql" else 0)
     while True:
@@ -162,14 +162,14 @@ async def when_there(engine: AsyncEngine, step: Callable[[], Awaitable[None]]) -
 
 
 def schema_versions() -> list[str]:
-    """Those that this version of Plumbline knows, oldest first: what the names of the migrations begin with."""
+    """Return the schema versions that this version knows, oldest first: the prefixes of the migrations' names."""
     return sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("*.py"))
 
 
 async def migrate(engine: AsyncEngine) -> None:
-    """Bring the schema to the newest version; does nothing when it is there.
+    """Migrate the schema to the latest version. Does nothing if it is current.
 
-    Raises StoreUnavailable; ConfigurationError for the schema of a newer version.
+    Raises StoreUnavailable; ConfigurationError for a newer schema.
     """
     with outages_as(StoreUnavailable):
         async with engine.begin() as connection:
@@ -187,7 +187,7 @@ def _upgrade(connection: sa.Connection) -> None:
             f"The database has the schema of a newer Plumbline ({version}; this one knows up to {known[-1]}): install "
             "that version again, or restore a backup from before the upgrade."
         )
-    from alembic import command  # a tenth of a second, which only the first start of a version waits for
+    from alembic import command  # takes a tenth of a second, only on the first start of a version
     from alembic.config import Config
 
     config = Config()
@@ -197,27 +197,27 @@ def _upgrade(connection: sa.Connection) -> None:
 
 
 def _version(connection: sa.Connection) -> str | None:
-    """The schema's, as alembic writes it down; None if there is no schema yet."""
+    """Return the schema version recorded by Alembic; None if there is no schema yet."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
 async def insert_absent_rows(connection: AsyncConnection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert those rows whose keys are not there already."""
+    """Insert the rows whose keys do not exist."""
     if rows:
         await connection.execute(_insert_if_absent(table, connection.dialect.name), rows)
 
 
 async def insert_if_absent(connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row; False, and nothing is changed, if its key already exists."""
+    """Insert a row. Returns False, and changes nothing, if its key exists."""
     result = await connection.execute(_insert_if_absent(table, connection.dialect.name), values)
     return result.rowcount > 0
 
 
 @cache
 def _insert_if_absent(table: sa.Table, dialect: str) -> sa.Insert:
-    """Made once: to make a statement, and to find out that it was compiled before, takes longer than to execute it."""
+    """Return a cached statement, because building and looking up a statement takes longer than executing it."""
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     return insert(table).on_conflict_do_nothing()
 
@@ -225,7 +225,10 @@ def _insert_if_absent(table: sa.Table, dialect: str) -> sa.Insert:
 async def upsert(
     connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any], newer: sa.Column[datetime] | None = None
 ) -> bool:
-    """Insert a row, or replace the one with the same primary key. False, and nothing is changed, if that is `newer`."""
+    """Insert a row or replace the one with the same primary key.
+
+    Returns False, and changes nothing, if that is `newer`.
+    """
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     key = [column.name for column in table.primary_key]
     changed = {name: value for name, value in values.items() if name not in key}

@@ -1,4 +1,4 @@
-"""Messages that could not be posted, on SQL."""
+"""Dead letters in SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deletes what somebody asks to be forgotten, and takes a person's name out of what stays."""
+"""Deletion of a person's or a thread's data, and removal of the person's name from the rest."""
 
 from __future__ import annotations
 
@@ -36,20 +36,21 @@ from core.model.curated import answer_id
 from core.model.errors import StoreUnavailable
 from core.model.incident import EvidenceKind
 
-NOBODY = "forgotten"  # stands for a person who asked to be forgotten
+NOBODY = "forgotten"  # replaces a person who asked to be forgotten
 
 _NOTE = frozenset({"person", "text", "at"})  # the fields of a `ThreadNote`
 _NAMING = frozenset(
     {"taken_by", "person", "by", "severity_by", "silenced_by", "author"}
-)  # fields that hold a person's name
-_SAID = "person"  # the kind of a message that a person wrote on the local page
+)  # fields that contain a person's name
+_SAID = "person"  # the kind of a person's message on the local page
 
 
 @dataclass(slots=True)
 class _Events:
     """The events of a person or a thread.
 
-    The keys and subjects of its tasks, threads of the local page, names, and ids of chats with this person alone.
+    It contains the keys and subjects of tasks, threads of the local page, names, and ids of the person's private chats
+    with the bot.
     """
 
     keys: list[str] = field(default_factory=list[str])
@@ -60,7 +61,7 @@ class _Events:
 
 
 async def _no_workflows(_keys: list[str]) -> None:
-    """There are none."""
+    """Do nothing."""
 
 
 async def forget(
@@ -70,24 +71,24 @@ async def forget(
     thread: str = "",
     forget_workflows: Callable[[list[str]], Awaitable[None]] = _no_workflows,
 ) -> list[str]:
-    """Delete what this person (the platform's id) said and pressed, or what was said in a thread (id of its root).
+    """Delete what a person (platform id) said and pressed, or what was said in a thread (id of its root), including the
+    local page.
 
-    A chat of one person with Plumbline stands for the person: its id may be given instead, and goes with the person.
+    The id of a person's private chat with the bot may be given instead of the person's id, and is deleted too. Labels
+    are kept for calibration without words and name. Acts in the audit log, incidents, silences, corrected answers and
+    the local page are kept with NOBODY as the actor. Names in other people's text are not searched for.
 
-    On the local page, too. What was concluded stays for calibration without its words and without a name: a label by the
-    person becomes one by nobody. So does what was done, for the audit log and in incidents, silences, curated answers and
-    what the local page shows of them: the act stays, NOBODY did it. In the text that somebody else wrote, a name is not
-    looked for.
-
-    Returns the keys of the tasks that are forgotten. `forget_workflows` is called with them first: if it fails, nothing
-    is forgotten, and who tries again finds them. Tasks that have not ended are left. Raises StoreUnavailable, and what
-    `forget_workflows` raises.
+    Returns the keys of the deleted tasks. `forget_workflows` is called with them first; if it fails, nothing is deleted
+    and the call can be repeated. Unfinished tasks are kept. Raises StoreUnavailable, and the errors of
+    `forget_workflows`.
     """
     with outages_as(StoreUnavailable):
         async with engine.begin() as connection:
             person = await _who_speaks_in(connection, person) or person
             events = await _theirs(connection, person, thread)
-        await forget_workflows(events.keys)  # outside of a transaction: they may be in the same SQLite file
+        await forget_workflows(
+            events.keys
+        )  # outside of a transaction, because workflows may be in the same SQLite file
         async with engine.begin() as connection:
             said = [turn_key(subject, speaker) for subject in events.subjects for speaker in Speaker]
             await _delete(connection, turns.c.key, said)
@@ -109,7 +110,7 @@ async def forget(
 
 
 async def _who_speaks_in(connection: AsyncConnection, chat: str) -> str:
-    """Return the id of the person whose chat with Plumbline alone this is; empty if it is none, or if nobody knows."""
+    """Return the person of a private chat with the bot; empty if it is no private chat, or unknown."""
     known = await connection.scalar(sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == chat))
     if not (known and known.get("personal")):
         return ""
@@ -122,7 +123,7 @@ async def _who_speaks_in(connection: AsyncConnection, chat: str) -> str:
 
 
 async def _delete(connection: AsyncConnection, column: sa.Column[Any], values: Sequence[Any]) -> None:
-    """In parts: a statement has a limited number of parameters."""
+    """Delete rows in batches, because statements have a limited number of parameters."""
     for start in range(0, len(values), BATCH):
         await connection.execute(sa.delete(column.table).where(column.in_(values[start : start + BATCH])))
 
@@ -152,7 +153,7 @@ async def _theirs(connection: AsyncConnection, person: str, thread: str) -> _Eve
 
 
 async def _forget_on_the_page(connection: AsyncConnection, events: _Events) -> None:
-    """Threads that they began, and what they said and were told in other threads."""
+    """Delete the threads that they began, and their messages and the replies to them in other threads."""
     table = console_messages
     subjects = {*events.subjects, *map(answer_id, events.subjects)}
     rows = await connection.execute(sa.select(table.c.id, table.c.thread, table.c.kind, table.c.intent))
@@ -169,12 +170,12 @@ async def _forget_on_the_page(connection: AsyncConnection, events: _Events) -> N
 
 
 def _is_by(column: sa.Column[str], person: str) -> sa.ColumnElement[bool]:
-    """Return whether a column names them, by id or by platform and id."""
+    """Return whether a column contains their id, with or without the platform."""
     return sa.or_(column == person, column.endswith(f":{person}", autoescape=True))
 
 
 async def _forget_labels(connection: AsyncConnection, person: str) -> None:
-    """A label is named by platform and id; two of the forgotten may have labelled one prediction."""
+    """Anonymise labels. Two forgotten people may have labelled the same prediction."""
     labels = await connection.execute(
         sa.select(outcomes.c.prediction_id, outcomes.c.labelled_by).where(_is_by(outcomes.c.labelled_by, person))
     )
@@ -192,7 +193,7 @@ async def _forget_labels(connection: AsyncConnection, person: str) -> None:
 
 
 async def _forget_ids(connection: AsyncConnection, person: str) -> None:
-    """Replace the ids of proposals that name a person by the ids that they would have today."""
+    """Replace ids of proposals that contain a person's id with ids as generated today."""
     named = sa.select(curated_answers.c.id).where(curated_answers.c.id.contains(person, autoescape=True))
     for old in list((await connection.execute(named)).scalars()):
         if _without(old, person) == old:
@@ -206,7 +207,7 @@ async def _forget_ids(connection: AsyncConnection, person: str) -> None:
 
 
 async def _forget_presses(connection: AsyncConnection, person: str, keys: Collection[str]) -> None:
-    """The record of what was posted for what they pressed, which is named by who pressed it: it is done, and ended."""
+    """Delete the records of posts for their button presses, whose keys contain the person's id."""
     pressed = frozenset(keys)
     for intent in (posts.c.intent, dead_letters.c.intent):
         named = await connection.execute(sa.select(intent).where(intent.contains(person, autoescape=True)))
@@ -225,7 +226,7 @@ async def _forget_names(connection: AsyncConnection, person: str, names: Collect
             own = next(iter(column.table.primary_key))
             await connection.execute(sa.update(column.table).where(own == key).values({column.name: nameless}))
     for key, body in await _renamed(connection, incidents.c.body, person, names):
-        # A revision of its own, so that whoever is about to save what was read before reads again.
+        # With a new revision, so that concurrent writers read the incident again.
         revision = body["revision"] + 1
         await connection.execute(
             incidents.update()
@@ -237,7 +238,7 @@ async def _forget_names(connection: AsyncConnection, person: str, names: Collect
 async def _renamed(
     connection: AsyncConnection, column: sa.Column[Any], person: str, names: Collection[str]
 ) -> list[tuple[Any, Any]]:
-    """The keys of the rows that name them, and what the column holds without that."""
+    """Return the keys of rows that name them, with the column's content without the names."""
     own = next(iter(column.table.primary_key))
     found: list[tuple[Any, Any]] = []
     async for row in await connection.stream(sa.select(own.label("own"), column.label("body")).with_for_update()):
@@ -248,7 +249,7 @@ async def _renamed(
 
 
 def _unsaid(value: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
-    """Return a note that one of them wrote in an incident's thread, or the evidence that it became, without its words."""
+    """Return a thread note of theirs, or evidence made from it, without its words."""
     if value.keys() == _NOTE and value["person"] in names:
         return value | {"text": ""}
     if value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:
@@ -277,7 +278,7 @@ def _nameless(value: Any, person: str, names: frozenset[str]) -> Any:
 
 
 async def _forget_acts(connection: AsyncConnection, person: str) -> None:
-    """The audit log refuses to change an entry: what names them is written anew, in its place, without."""
+    """Replace audit entries that name them with entries that do not, because entries cannot be changed."""
     columns = (audit.c.key, audit.c.actor, audit.c.subject, audit.c.place, audit.c.detail)
     texts = (*columns, sa.cast(audit.c.documents, sa.Text))
     named = sa.select(audit).where(sa.or_(*(text.contains(person, autoescape=True) for text in texts)))
@@ -294,9 +295,9 @@ async def _forget_acts(connection: AsyncConnection, person: str) -> None:
 
 
 async def _forget_chat(connection: AsyncConnection, chat: str) -> None:
-    """Delete how a chat of one person with Plumbline is reached, and replace its id wherever else it stands.
+    """Delete how a private chat is reached, and replace its id everywhere else with a random alias.
 
-    The other name is made at random: what the id told apart stays apart. Tasks that have not ended keep the id.
+    The alias keeps different records apart. Unfinished tasks keep the id.
     """
     await connection.execute(teams_conversations.delete().where(teams_conversations.c.id == chat))
     await connection.execute(turns.delete().where(turns.c.thread.contains(chat, autoescape=True)))
@@ -334,12 +335,12 @@ async def _replace_row(
         await connection.execute(sa.update(table).where(is_held).values(renamed))
         return
     await connection.execute(sa.insert(table).values(renamed))
-    for judged in (outcomes, reactions):  # they refer to the prediction by its id
+    for judged in (outcomes, reactions):  # these refer to the prediction by its id
         moved = sa.update(judged).where(judged.c.prediction_id == held["id"])
         await connection.execute(moved.values(prediction_id=renamed["id"]))
     await connection.execute(sa.delete(table).where(is_held))
 
 
 def _without(text: str, person: str) -> str:
-    """Between colons: an id may hold some itself."""
+    """Replace the person's id between colons. The id itself may contain colons."""
     return re.sub(rf"(?<![^:]){re.escape(person)}(?![^:])", NOBODY, text)

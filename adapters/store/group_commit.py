@@ -1,8 +1,8 @@
-"""SQLite with one wait for the disk for all that was committed meanwhile.
+"""Group commit for SQLite: one disk flush for several transactions.
 
-A commit that waits for the disk by itself keeps every other transaction waiting as well, since SQLite has one writer.
-Here it is written to the write-ahead log without waiting (`synchronous=NORMAL`), the next transaction begins, and each
-returns once the log has been flushed after its commit: what `synchronous=FULL` guarantees, for a group at a time.
+A transaction that flushes on its own blocks all others, because SQLite has one writer. Here, transactions are written
+to the write-ahead log without flushing (`synchronous=NORMAL`), and each returns after the next flush. This gives the
+guarantees of `synchronous=FULL` to a group at a time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 
 class FlushedEngine(AsyncEngine):
-    """An engine on a SQLite file whose `begin` returns when what was written is on the disk.
+    """An engine for a SQLite file whose `begin` returns when the written data is on the disk.
 
-    Raises OSError if it cannot be flushed: then it may be there or not, as when a server is lost during a commit.
+    Raises OSError if the flush fails; the data may or may not be stored then, as after a lost connection during a
+    commit.
     """
 
     def __init__(self, engine: AsyncEngine) -> None:
@@ -29,9 +30,9 @@ class FlushedEngine(AsyncEngine):
         self._turn: AbstractAsyncContextManager[None] = nullcontext()
 
     def in_background(self) -> FlushedEngine:
-        """The same engine for work of which one transaction at a time asks for the only connection.
+        """Return the engine for background work, of which one transaction at a time requests the only connection.
 
-        Whoever is waited for finds at most that one before him.
+        Other transactions therefore wait for at most one background transaction.
         """
         twin = FlushedEngine(self)
         twin._flush = self._flush
@@ -50,7 +51,7 @@ class FlushedEngine(AsyncEngine):
 
 
 class Flush:
-    """Flushes a file; whoever comes while that is being done waits for the next time, together with all others."""
+    """Flushes a file. Calls during a flush share the next one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -58,22 +59,23 @@ class Flush:
         self._now = asyncio.Lock()
 
     async def __call__(self) -> None:
-        """Return when everything that was written before this call is on the disk. Raises OSError."""
+        """Return when everything written before this call is on the disk. Raises OSError."""
         if self._next is None:
             self._next = asyncio.create_task(self._wait_and_flush())
         await asyncio.shield(self._next)
 
     async def _wait_and_flush(self) -> None:
         async with self._now:
-            self._next = None  # what is written from now on may come too late for this time
+            self._next = None  # later writes may miss this flush
             await asyncio.to_thread(self._sync)
 
     def _sync(self) -> None:
-        # Opened anew each time, since SQLite may have replaced it. It holds no locks on this file that this could end.
+        # Opened each time, because SQLite may have replaced it. Closing it releases no locks, because there are none on
+        # this file.
         try:
             file = os.open(self._path, os.O_RDONLY)
         except FileNotFoundError:
-            return  # SQLite has moved all of it to the database, and flushed that
+            return  # SQLite has moved its content to the database and flushed that
         try:
             os.fsync(file)
         finally:

@@ -1,4 +1,4 @@
-"""The incident store on SQL."""
+"""Incidents in SQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from core.model.errors import Conflict
 from core.model.incident import Incident, IncidentState
 
 _BODY = TypeAdapter(Incident)
-_IS_NOTED = incidents.c.body[("resolution", "root_cause")].as_string().is_not(None)  # a note has it, if only empty
+_IS_NOTED = (
+    incidents.c.body[("resolution", "root_cause")].as_string().is_not(None)
+)  # every note has this field, possibly empty
 
 
 class SqlIncidents:
@@ -110,7 +112,7 @@ class SqlIncidents:
             "service": incident.service,
             "leader": incident.absorbed.leader if incident.absorbed else None,
             "body": _BODY.dump_python(incident, mode="json"),
-            "changed_at": datetime.now(UTC),  # when that was written is no part of what happened
+            "changed_at": datetime.now(UTC),  # not part of the incident's body
         }
         if incident.revision == 1:
             await self._insert(row)

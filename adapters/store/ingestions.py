@@ -1,4 +1,4 @@
-"""How fresh each source is, on SQL."""
+"""The freshness of sources in SQL."""
 
 from __future__ import annotations
 

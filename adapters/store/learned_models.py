@@ -1,4 +1,4 @@
-"""Something that was learned, in the database, for all processes that share it."""
+"""Learned models in the database, shared by all processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.ports import Clock
 
 T = TypeVar("T")
 
-INTERVAL = timedelta(seconds=2)  # between two looks at what is saved; the contract in core/ports/models.py names it too
+INTERVAL = timedelta(seconds=2)  # between checks for a newer model; also part of the contract in core/ports/models.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class SqlLearnedModel(Generic[T]):
         self._clock = clock
         self._loaded: _Loaded[T] | None = None
         self._looked_at: datetime | None = None
-        self._looking = asyncio.Lock()  # what is new is fetched once, however many ask for it
+        self._looking = asyncio.Lock()  # a new model is fetched once, however many callers wait
 
     async def load(self) -> T | None:
         async with self._looking:
             now = self._clock.now()
-            # A clock that was set back must not keep what is old.
+            # Also checked if the clock was set back.
             if self._looked_at is None or abs(now - self._looked_at) >= INTERVAL:
                 self._loaded = await self._look(self._loaded)
                 self._looked_at = now
@@ -71,7 +71,7 @@ class SqlLearnedModel(Generic[T]):
             self._looked_at = None
 
     async def _look(self, known: _Loaded[T] | None) -> _Loaded[T] | None:
-        """`known` where that is what is saved: its bytes are then left where they are."""
+        """Return `known` if it is current, without fetching its content; otherwise the stored model."""
         version, content = learned_models.c.version, learned_models.c.content
         is_new = version != (known.version if known is not None else "")
         query = sa.select(version, sa.case((is_new, content)).label("content"))

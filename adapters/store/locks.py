@@ -1,7 +1,7 @@
-"""Locks that a process loses when it dies: PostgreSQL's advisory locks, or plain ones where one process is alone.
+"""Locks that a dying process loses: PostgreSQL advisory locks, or local ones for a single process.
 
-An advisory lock belongs to a session of the database. One session holds all locks of a process, so that a lock costs no
-connection, and the server itself notices when the process is gone.
+An advisory lock belongs to a database session. One session holds all locks of a process, so a lock needs no connection
+of its own, and the server notices when the process is gone.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from adapters.store.database import outages_as
 from core.model.errors import StoreUnavailable
 
-FIRST_PAUSE = 0.01  # seconds until a lock that another process holds is tried again
-LONGEST_PAUSE = 0.25  # seconds; the pause doubles up to here
-PATIENCE = 3.0  # seconds that a process has to open a new session; more than it lets pass between two calls of `keep`
-LONGEST_LOOK = 1.0  # seconds that one look counts for: while the database is gone nobody can open a session
+FIRST_PAUSE = 0.01  # seconds before the first retry of a lock held by another process
+LONGEST_PAUSE = 0.25  # seconds; the limit of the doubling pause
+PATIENCE = 3.0  # seconds for a process to open a new session; longer than the pause between two calls of `keep`
+LONGEST_LOOK = 1.0  # seconds that one check counts for: nobody can open a session during a database outage
 
 
 class LocalLocks:
-    """Locks of a process that has the database to itself, as SQLite asks for."""
+    """Locks for a process that has the SQLite database for itself."""
 
     def __init__(self, database: str) -> None:
-        """`database` is the path of the SQLite file."""
+        """Create the locks. `database` is the path of the SQLite file."""
         self._path = Path(f"{database}.lock")
         self._file: IO[bytes] | None = None
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -41,12 +41,12 @@ class LocalLocks:
         return self._locks.setdefault(name, asyncio.Lock())
 
     async def keep(self, name: str) -> None:
-        """Be the one process that works on this file. Raises StoreUnavailable if there is another one."""
+        """Become the only process on this file. Raises StoreUnavailable if there is another one."""
         if self._file is not None:
             return
         file = await asyncio.to_thread(self._path.open, "wb")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the system lets go when the process dies
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # released by the operating system when the process dies
         except OSError:
             file.close()
             raise StoreUnavailable(
@@ -55,30 +55,30 @@ class LocalLocks:
         self._file = file
 
     async def is_lost(self, name: str) -> bool:
-        """Whoever kept it is dead: there is no process but this one."""
+        """Return True: there is no other live process."""
         return True
 
     async def close(self) -> None:
-        """Let another process work on the file."""
+        """Allow other processes to use the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 class PostgresLocks:
-    """Locks among all processes on one PostgreSQL database. Everything raises StoreUnavailable."""
+    """Locks among all processes on a PostgreSQL database. All methods raise StoreUnavailable."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._session: AsyncConnection | None = None
         self._kept: set[str] = set()
-        self._free_for: dict[str, tuple[float, float]] = {}  # seconds, and when it was seen last
-        self._talking = asyncio.Lock()  # a session takes one statement at a time
+        self._free_for: dict[str, tuple[float, float]] = {}  # seconds, and the time of the last check
+        self._talking = asyncio.Lock()  # a session executes one statement at a time
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncGenerator[None]:
-        async with self._locks.setdefault(name, asyncio.Lock()):  # a session would give it to a second task as well
+        async with self._locks.setdefault(name, asyncio.Lock()):  # the session would also grant it to a second task
             pause = FIRST_PAUSE
             while not await self._try(name):
                 await asyncio.sleep(pause)
@@ -86,11 +86,11 @@ class PostgresLocks:
             try:
                 yield
             finally:
-                with suppress(StoreUnavailable):  # the session is gone then, and the lock with it
+                with suppress(StoreUnavailable):  # the session and its locks are gone
                     await asyncio.shield(self._ask(_UNLOCK, name))
 
     async def keep(self, name: str) -> None:
-        """Hold this lock until the process ends. To be called again and again: a lost session must be opened anew."""
+        """Hold this lock until the process ends. Call it repeatedly, to open a new session after a lost one."""
         if name in self._kept:
             await self._ask(_PING)
         elif await self._ask(_TRY, name):
@@ -99,10 +99,10 @@ class PostgresLocks:
             raise StoreUnavailable(f"Another process calls itself {name}.")
 
     async def is_lost(self, name: str) -> bool:
-        """Return whether no process was seen to keep this lock for PATIENCE: one whose session broke may open another.
+        """Return whether no process held this lock for PATIENCE, which leaves a process time to open a new session.
 
-        To be asked again and again. It remembers for how long it saw the lock free, so that a session of its own that
-        breaks in between delays little, and an outage in between does not count as if somebody could have taken it.
+        Call it repeatedly. The time for which the lock was seen free is remembered, so that a broken session of our own
+        delays the result little, and a database outage does not count.
         """
         if not await self._is_free(name):
             self._free_for.pop(name, None)
@@ -114,7 +114,7 @@ class PostgresLocks:
         return seconds >= PATIENCE
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Release all locks."""
         async with self._talking:
             await self._end_session()
 
@@ -129,13 +129,13 @@ class PostgresLocks:
         try:
             return await asyncio.shield(asking)
         except asyncio.CancelledError:
-            with suppress(StoreUnavailable):  # the session is gone then, and the lock with it
-                if await asking:  # nobody would ever let go of it
+            with suppress(StoreUnavailable):  # the session and its locks are gone
+                if await asking:  # otherwise nobody would release it
                     await self._ask(_UNLOCK, name)
             raise
 
     async def _ask(self, statement: sa.TextClause, name: str = "") -> bool:
-        # Whoever gives up waiting must not break a statement off: that ends the session, and with it every lock.
+        # A cancelled statement would end the session and release every lock, so it is shielded.
         return await asyncio.shield(asyncio.ensure_future(self._say(statement, name)))
 
     async def _say(self, statement: sa.TextClause, name: str) -> bool:
@@ -153,13 +153,13 @@ class PostgresLocks:
         self._session = await session.execution_options(isolation_level="AUTOCOMMIT")
         for name in self._kept:
             if not await session.scalar(_TRY, {"key": _key(name)}):
-                raise StoreUnavailable(f"Another process takes over from {name}.")  # and lets go when it has
+                raise StoreUnavailable(f"Another process takes over from {name}.")  # and releases the locks afterwards
         return session
 
     async def _end_session(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            await session.invalidate()  # not to be returned to the pool with locks in it
+            await session.invalidate()  # not returned to the pool while it holds locks
             await session.close()
 
 
@@ -169,5 +169,5 @@ _PING = sa.text("SELECT true")
 
 
 def _key(name: str) -> int:
-    """PostgreSQL's name for a lock: a signed number of 64 bits."""
+    """Return PostgreSQL's key of a lock: a signed 64-bit number."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)

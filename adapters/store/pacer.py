@@ -1,4 +1,4 @@
-"""Turns to write in the channels of a chat, for all processes that share the database: one row for each lane."""
+"""Rate limits of chat channels, shared by all processes on the database. Each lane is one row."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from core.model.pace import Lane, Pace, new_lane
 
 T = TypeVar("T")
 
-# PostgreSQL's now() is when a transaction began, which is before it waited for the row of another one.
+# PostgreSQL's now() is the start of the transaction, before it waited for the row lock.
 SERVER_CLOCK: sa.ColumnElement[float] = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Double[float]())
-PATIENCE = 5.0  # seconds with the database, before this process goes on alone
+PATIENCE = 5.0  # seconds for the database, before this process limits its own rate
 
 _BODY = TypeAdapter(Lane)
 
@@ -31,16 +31,16 @@ log = structlog.get_logger()
 
 
 class SqlPacer:
-    """Implements `core.ports.Pacer`, by the clock of the database.
+    """Implements `core.ports.Pacer` by the clock of the database.
 
-    While that is away, each process keeps to the pace by itself.
+    While the database is unavailable, each process keeps to the pace by itself.
     """
 
     def __init__(self, engine: AsyncEngine, clock: sa.ColumnElement[float] = SERVER_CLOCK) -> None:
         self._engine = engine
         self._clock = clock
         self._alone = LocalPacer()
-        self._deciding = asyncio.Lock()  # who waits for a row here takes no connection from others
+        self._deciding = asyncio.Lock()  # a task that waits for a row uses no further connection
 
     async def take(self, lane: str, ticket: str, pace: Pace) -> float:
         def taken(found: Lane, now: float) -> tuple[Lane, float]:
@@ -65,7 +65,7 @@ class SqlPacer:
             await self._alone.rest(lane, seconds, pace)
 
     async def _decide(self, name: str, pace: Pace, decide: Callable[[Lane, float], tuple[Lane, T]]) -> T:
-        """Change a lane that no other process can change meanwhile."""
+        """Change a lane under a row lock."""
         row = _digest(name)
         with outages_as(StoreUnavailable):
             async with asyncio.timeout(PATIENCE), self._deciding, self._engine.begin() as connection:
@@ -76,7 +76,7 @@ class SqlPacer:
                 return decided
 
     async def _locked(self, connection: AsyncConnection, name: str) -> tuple[dict[str, Any], float]:
-        """Return the stored state of a lane, empty for a new one, and the time since its row is ours."""
+        """Return the stored state of a lane (empty for a new one), and the time after its row was locked."""
         lock = sa.select(lanes.c.body).where(lanes.c.name == name).with_for_update()
         while (row := (await connection.execute(lock)).one_or_none()) is None:
             await insert_if_absent(connection, lanes, {"name": name, "body": {}, "used_at": datetime.now(UTC)})
@@ -84,5 +84,5 @@ class SqlPacer:
 
 
 def _digest(name: str) -> str:
-    """Whose message it is, or whose channel, is nothing to be kept here."""
+    """Return a digest, so that no channel or message is stored here by name."""
     return hashlib.blake2b(name.encode(), digest_size=12).hexdigest()

@@ -1,4 +1,4 @@
-"""The record of posts on SQL."""
+"""Posts in SQL."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SqlPosts:
         return await self.intend(intent, place)
 
     async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
-        # Locked, so that who mends it waits for what this transaction writes; SQLite has one writer anyway.
+        # Locked, so that a process that marks it current waits for this transaction; SQLite has only one writer.
         known = sa.select(posts.c.asked_at, posts.c.wishes).where(posts.c.intent == intent).with_for_update()
         post = (await self._connection.execute(known)).one_or_none()
         if post is None:
@@ -90,5 +90,5 @@ def _post(row: sa.Row[Any]) -> Post:
 
 
 def _message(reference: MessageReference) -> str:
-    """A message's name, whatever thread it is known to stand in."""
+    """Return the key of a message, regardless of its thread."""
     return f"{reference.place.platform}:{reference.place.channel}:{reference.message_id}"

@@ -1,4 +1,4 @@
-"""Predictions, their outcomes and the calibrators on SQL."""
+"""Predictions, outcomes and calibrators in SQL."""
 
 from __future__ import annotations
 

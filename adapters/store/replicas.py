@@ -1,4 +1,4 @@
-"""The replica store on SQL."""
+"""Replicas in SQL."""
 
 from __future__ import annotations
 

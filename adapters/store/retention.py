@@ -1,4 +1,4 @@
-"""Deletes what a policy does not keep any longer."""
+"""Deletion of data that exceeds its retention period."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from adapters.store.tables import (
 )
 from core.model.errors import StoreUnavailable
 
-BATCH = 1_000  # rows deleted in one transaction: whoever writes meanwhile does not wait long
+BATCH = 1_000  # rows deleted in one transaction, so that concurrent writers do not wait long
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Rows of `table` go when `at` is past; `after` are rows of others that go before them."""
+    """Rows of `table` to delete once `at` is past, after the rows of the tables in `after`."""
 
     table: sa.Table
     at: sa.ColumnElement[datetime]
@@ -43,7 +43,7 @@ class _Rule:
 
 
 class _IsoTime(sa.types.TypeDecorator[datetime]):
-    """A point in time as the incidents' bodies hold it: such texts are in order of time, but for parts of a second."""
+    """A time as in the incidents' JSON. These texts sort by time, except for fractions of a second."""
 
     impl = sa.Text
     cache_ok = True
@@ -83,7 +83,10 @@ KINDS = tuple(_RULES)
 
 
 async def delete_before(engine: AsyncEngine, kinds: Mapping[str, datetime]) -> dict[str, int]:
-    """Delete what ended before the time given for its kind; kind → how many rows. Raises StoreUnavailable."""
+    """Delete what ended before the time given for its kind.
+
+    Returns the deleted rows per kind. Raises StoreUnavailable.
+    """
     deleted = dict.fromkeys(kinds, 0)
     for kind, before in kinds.items():
         for rule in _RULES[kind]:

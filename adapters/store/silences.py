@@ -1,4 +1,4 @@
-"""Maintenance windows that people declared, on SQL."""
+"""Declared maintenance windows in SQL."""
 
 from __future__ import annotations
 

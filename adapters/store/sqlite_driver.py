@@ -1,9 +1,9 @@
-"""SQLite's driver, staying on the loop for what takes less time than the way to another thread.
+"""A SQLite driver that executes short statements on the event loop, without a switch to another thread.
 
-Most statements take some tens of microseconds. With aiosqlite each goes to the connection's thread, and comes back once
-the loop has done whatever came up meanwhile: the only connection of the only writer would mostly wait for its turn. Here
-a statement is executed at once, in the loop, until it was seen to be slow; what may wait for the disk or for another
-process goes to the thread, as does what comes while that is busy.
+Most statements take some tens of microseconds. With aiosqlite, each goes to the connection's thread and returns after
+whatever the event loop did meanwhile, so the only connection would mostly be waiting. Here, statements run on the loop
+until they prove slow; whatever may wait for the disk or for another process runs in the thread, as do statements that
+arrive while the thread is busy.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import Any, TypeVar
 
 import aiosqlite
 
-FIRST = 100  # rows that are brought along when a statement is executed
-SLOW = 0.003  # seconds of computing; what took longer once is left to the thread from then on
-TURN = 0.005  # seconds of computing after which a transaction lets the loop do what else there is
-BUSY_TIMEOUT = 10_000  # milliseconds to wait for another process that writes to the same file
+FIRST = 100  # rows fetched together with the execution
+SLOW = 0.003  # seconds; a statement that once took longer runs in the thread from then on
+TURN = 0.005  # seconds of computation after which a transaction yields to the event loop
+BUSY_TIMEOUT = 10_000  # milliseconds to wait for another process that writes to the file
 
 T = TypeVar("T")
 
 
 class Connection(sqlite3.Connection):
-    """One that ends its transaction when it is closed.
+    """A connection that ends its transaction when it is closed.
 
-    SQLite alone would keep it open, and everybody else out, until the last statement is forgotten; whoever gave one up
-    may keep it in a traceback.
+    SQLite alone would keep the transaction open, and block others, until the last statement is finalised; an abandoned
+    statement may still be referenced by a traceback.
     """
 
     def close(self) -> None:
-        with suppress(sqlite3.Error):  # it may be closed already
+        with suppress(sqlite3.Error):  # it may already be closed
             self.rollback()
         super().close()
 
@@ -42,30 +42,30 @@ class Driver(aiosqlite.Connection):
     """A connection for SQLAlchemy to the file at `path`."""
 
     def __init__(self, path: str, slow: set[str]) -> None:
-        """`slow` are statements that were seen to be slow, by any connection."""
+        """Create the driver. `slow` contains statements that were slow on any connection."""
 
         def connect() -> sqlite3.Connection:
-            # The loop and the connection's own thread execute in turn, never at the same time.
+            # The loop and the connection's thread execute alternately, never at the same time.
             return sqlite3.connect(path, timeout=BUSY_TIMEOUT / 1000, check_same_thread=False, factory=Connection)
 
         super().__init__(connect, iter_chunk_size=FIRST)
-        self._thread.daemon = True  # a process that ends without closing its connection does not wait for it forever
+        self._thread.daemon = True  # so that a process that ends without closing the connection does not hang
         self._begins = False
-        self._before = 0  # changes, when the transaction began
-        self._asked = 0  # of the thread, counted by the loop
-        self._done = 0  # by the thread, counted by itself
+        self._before = 0  # number of changes at the start of the transaction
+        self._asked = 0  # requests to the thread, counted by the loop
+        self._done = 0  # requests done, counted by the thread
         self._slow = slow
-        self._turn = 0.0  # seconds of computing, when the transaction had its last turn
+        self._turn = 0.0  # seconds of computation at the last yield
 
     def begin(self) -> None:
-        """Let the next statement begin a transaction that may write: what it reads is not older than what it writes."""
+        """Make the next statement begin a write transaction, so that its reads are not older than its writes."""
         self._begins = True
 
     def cursor(self) -> Any:
         return EagerCursor(self, self._conn.cursor())
 
     async def run(self, sql: str, execute: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of `execute`, which executes `sql`."""
+        """Run `execute`, which executes `sql`, and return its result."""
         if self._begins:
             await self._begin()
         elif time.thread_time() - self._turn > TURN:
@@ -81,7 +81,7 @@ class Driver(aiosqlite.Connection):
                 self._slow.add(sql)
 
     def stop(self) -> asyncio.Future[Any] | None:
-        # It may be closed after it was given up: nobody would answer any more.
+        # After an abandoned close, nobody would answer.
         return super().stop() if self._running else None
 
     async def commit(self) -> None:
@@ -89,7 +89,7 @@ class Driver(aiosqlite.Connection):
         try:
             await self._end(self._conn.commit)
         except sqlite3.Error:
-            await self.rollback()  # the transaction would stay open, and meet whoever has the connection next
+            await self.rollback()  # otherwise the transaction would stay open for the next user of the connection
             raise
 
     async def rollback(self) -> None:
@@ -100,7 +100,7 @@ class Driver(aiosqlite.Connection):
         try:
             return await super()._connect()
         except BaseException:
-            self._thread.join()  # it ends at once, and says so to the loop, which may be closed by then
+            self._thread.join()  # it ends at once, and notifies the loop, which may be closed by then
             raise
 
     async def _begin(self) -> None:
@@ -127,7 +127,7 @@ class Driver(aiosqlite.Connection):
             self._conn.execute("PRAGMA busy_timeout=0")
 
     async def _end(self, end: Callable[[], None]) -> None:
-        """Only what was written may wait for the disk."""
+        """End the transaction. Only a transaction that wrote may wait for the disk."""
         if not self._is_idle() or self._conn.total_changes > self._before:
             await self._execute(end)
         else:
@@ -148,7 +148,7 @@ class Driver(aiosqlite.Connection):
 
 
 class EagerCursor(aiosqlite.Cursor):
-    """A cursor that has its first rows once it has executed; only if there are more does it go and fetch them."""
+    """A cursor that fetches its first rows with the execution, and further ones on request."""
 
     _rows: Sequence[Any] = ()
     _has_more = False

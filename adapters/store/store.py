@@ -1,4 +1,4 @@
-"""The store on SQL: transactions over all stores."""
+"""The store in SQL: transactions over all tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from adapters.store.silences import SqlSilences
 from adapters.store.tasks import SqlTasks
 from core.model.errors import Deadlock, StoreUnavailable
 
-AT_ONCE = 3  # transactions of the work in the background; enough to keep the database busy while others are flushed
+AT_ONCE = 3  # concurrent background transactions; enough to keep the database busy while others are flushed
 
 
 class SqlTransaction:
@@ -64,7 +64,7 @@ class SqlStore:
 
     @property
     def locks(self) -> PostgresLocks | LocalLocks:
-        """The locks that `lock` takes, and the replicas that are alive."""
+        """Return the locks used by `lock`, which also track live replicas."""
         return self._locks
 
     def lock(self, name: str) -> AbstractAsyncContextManager[None]:
@@ -78,9 +78,9 @@ class SqlStore:
 
 
 class BackgroundStore(SqlStore):
-    """The same store for the work in the background, which has few transactions at once.
+    """The store for background work, with few concurrent transactions.
 
-    Who wants to write down what was received, and acknowledge it, finds hardly anybody before him.
+    Transactions that record and acknowledge incoming events therefore hardly wait.
     """
 
     def __init__(self, store: SqlStore) -> None:

@@ -1,4 +1,4 @@
-"""The tables. Migrations in `migrations/` are written against these."""
+"""The tables. The migrations in `migrations/` create them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 
 class UtcDateTime(sa.types.TypeDecorator[datetime]):
-    """A point in time, always with the UTC zone in Python; SQLite alone would drop the zone."""
+    """A time, always in UTC in Python. SQLite alone would drop the time zone."""
 
     impl = sa.DateTime
     cache_ok = True
@@ -31,7 +31,7 @@ tasks = sa.Table(
     sa.Column("workflow", sa.Text, nullable=False),
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("payload", sa.JSON, nullable=False),
-    sa.Column("claimed", sa.Boolean, nullable=False, default=False),  # by anybody, ever
+    sa.Column("claimed", sa.Boolean, nullable=False, default=False),  # by any replica, ever
     sa.Column("owner", sa.Text),  # the replica that works on it
     sa.Column("ended_at", UtcDateTime),
     sa.Column("added_at", UtcDateTime),
@@ -68,7 +68,7 @@ incidents = sa.Table(
     sa.Column("service", sa.Text),
     sa.Column("leader", sa.Text, index=True),
     sa.Column("body", sa.JSON, nullable=False),
-    sa.Column("changed_at", UtcDateTime, index=True),  # by the clock of whoever saved it
+    sa.Column("changed_at", UtcDateTime, index=True),  # by the clock of the saving process
     sa.Index("ix_incidents_message", "channel", "message_id"),
     sa.Index("ix_incidents_service", "state", "service"),
     sa.Index("ix_incidents_group", "source", "group_key", "opened_at"),
@@ -100,9 +100,9 @@ posts = sa.Table(
     sa.Column("withdrawn", sa.Boolean, nullable=False, default=False),
     sa.Column("claim", sa.Text, nullable=False, default=""),
     sa.Column("message", sa.Text, index=True),
-    sa.Column("asked_at", UtcDateTime),  # to be brought up to date, by somebody who has not done it yet
+    sa.Column("asked_at", UtcDateTime),  # when an update was requested that is not done yet
     sa.Column("wishes", sa.Integer, nullable=False, default=0),
-    sa.Column("made_at", UtcDateTime),  # asked by the retention policy alone
+    sa.Column("made_at", UtcDateTime),  # used by the retention policy only
 )
 
 dead_letters = sa.Table(
@@ -121,7 +121,7 @@ lanes = sa.Table(
     metadata,
     sa.Column("name", sa.Text, primary_key=True),  # a digest
     sa.Column("body", sa.JSON, nullable=False),  # empty while it is new
-    sa.Column("used_at", UtcDateTime, nullable=False),  # asked by the retention policy alone
+    sa.Column("used_at", UtcDateTime, nullable=False),  # used by the retention policy only
 )
 
 silences = sa.Table(
@@ -200,7 +200,7 @@ learned_models = sa.Table(
     "learned_models",
     metadata,
     sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("version", sa.Text, nullable=False),  # a new one with every save
+    sa.Column("version", sa.Text, nullable=False),  # new with every save
     sa.Column("saved_at", UtcDateTime, nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
@@ -233,7 +233,7 @@ audit = sa.Table(
     sa.Column("place", sa.Text, nullable=False),
     sa.Column("documents", sa.JSON, nullable=False),
     sa.Column("detail", sa.Text, nullable=False),
-    sqlite_autoincrement=True,  # a number that was forgotten is not given again
+    sqlite_autoincrement=True,  # deleted numbers are not reused
 )
 
 build_failures = sa.Table(

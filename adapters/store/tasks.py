@@ -1,4 +1,4 @@
-"""The task store on SQL."""
+"""Tasks in SQL."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SqlTasks:
                 "subject": task.subject,
                 "payload": dict(task.payload),
                 "claimed": False,
-                "added_at": datetime.now(UTC),  # asked by the operator alone
+                "added_at": datetime.now(UTC),  # used by operators only
                 "correlation": task.correlation,
             },
         )
@@ -46,7 +46,7 @@ class SqlTasks:
                 tasks.c.subject == subject,
             )
             .limit(1)
-            .with_for_update()  # the claim waits until this transaction has written; SQLite has one writer anyway
+            .with_for_update()  # the claim waits until this transaction has committed; SQLite has only one writer
         )
         return found.first() is not None
 
@@ -69,7 +69,7 @@ class SqlTasks:
         return (await self._connection.execute(owned.values(owner=None))).rowcount
 
     async def end(self, keys: Collection[str]) -> None:
-        # When that was is asked by the retention policy alone.
+        # The end time is used by the retention policy only.
         ended = tasks.update().where(tasks.c.key.in_(keys)).values(owner=None, ended_at=datetime.now(UTC))
         await self._connection.execute(ended)
 

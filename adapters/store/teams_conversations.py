@@ -1,4 +1,4 @@
-"""The Teams conversations that the bot can speak into on its own, on SQL."""
+"""References to Teams conversations in which the bot can post on its own, in SQL."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Microsoft Teams: activities in, Adaptive Cards out.
+"""Microsoft Teams: inbound activities and outbound Adaptive Cards.
 
-What comes in is read by us (`authentication`, `activity`, `inbound`): no SDK stands between the wire and our checks, so
-both `TEAMS_SDK`s answer alike. What goes out leaves through the SDK that was chosen (`transport`).
+Inbound requests are parsed by us (`authentication`, `activity`, `inbound`), so both values of `TEAMS_SDK` behave alike.
+Outbound requests use the chosen SDK (`transport`).
 """

@@ -1,4 +1,4 @@
-"""An activity as Teams sends it: only what we use of it, checked, and null taken for absent."""
+"""An activity from Teams: only the fields that we use, validated, with null treated as absent."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from core.model.messages import Verdict
 if TYPE_CHECKING:
     from bs4.element import PageElement
 
-MAX_ATTACHMENTS = 10  # that are looked into
-REPLY = "http://schema.skype.com/Reply"  # how Teams marks a quoted message
+MAX_ATTACHMENTS = 10  # attachments considered
+REPLY = "http://schema.skype.com/Reply"  # marks a quoted message
 
 THREAD_SEPARATOR = ";messageid="
 AT = re.compile(r"</?at\b[^<>]*>", re.IGNORECASE)
 BLOCK_ENDS = ("p", "div", "li", "tr", "pre", "blockquote")
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
-# An id becomes a part of an address: nothing in it may lead to another one.
+# An id becomes part of an address, so it must not contain path separators.
 Id = Annotated[str, StringConstraints(pattern=r"^[^\s/?#%\\]*$", max_length=400)]
 Name = Annotated[str, StringConstraints(max_length=500)]
 
@@ -75,7 +75,7 @@ class Team(_Wire):
 
 
 class ChannelData(_Wire):
-    """`event_type` tells what a messageUpdate or a conversationUpdate is about."""
+    """Channel data. `event_type` tells what a messageUpdate or a conversationUpdate is about."""
 
     tenant: Tenant = Tenant()
     channel: Channel = Channel()
@@ -89,7 +89,7 @@ class ReactionKind(_Wire):
 
 
 class Activity(_Wire):
-    """`text` is as Teams sent it; `said` is what a person said in it to the bot."""
+    """An activity. `text` is as sent by Teams; `said` is what a person said to the bot."""
 
     type: Name = Field(min_length=1)
     id: Id = ""
@@ -119,12 +119,12 @@ class Activity(_Wire):
 
     @property
     def channel(self) -> str:
-        """The conversation without the thread."""
+        """Return the conversation without the thread."""
         return self.conversation.id.partition(THREAD_SEPARATOR)[0]
 
     @property
     def thread(self) -> str:
-        """The id of the thread's root message, empty outside a thread."""
+        """Return the id of the thread's root message; empty outside a thread."""
         return self.conversation.id.partition(THREAD_SEPARATOR)[2]
 
     @property
@@ -133,26 +133,26 @@ class Activity(_Wire):
 
     @property
     def is_addressed(self) -> bool:
-        """Return whether the bot is meant: always in a personal chat, elsewhere if it is mentioned."""
+        """Return whether the bot is addressed: always in a personal chat, elsewhere if it is mentioned."""
         return self.is_personal or bool(self._own_mentions)
 
     @property
     def brings_us(self) -> bool:
-        """Return whether it tells that the app was added to this conversation."""
+        """Return whether the app was added to this conversation."""
         if self.type == "installationUpdate":
             return self.action in ("", "add")
         return self.type == "conversationUpdate" and self.recipient.id in {each.id for each in self.members_added}
 
     @property
     def removes_us(self) -> bool:
-        """Return whether it tells that the app was taken out of this conversation."""
+        """Return whether the app was removed from this conversation."""
         if self.type == "installationUpdate":
             return self.action.startswith("remove")
         return self.type == "conversationUpdate" and self.recipient.id in {each.id for each in self.members_removed}
 
     @property
     def said(self) -> str:
-        """The text without the bot's name and without markup."""
+        """Return the text without the bot's name and without markup."""
         text = self.text
         for mention in self._own_mentions:
             text = text.replace(mention, " ", 1)
@@ -160,7 +160,7 @@ class Activity(_Wire):
 
     @property
     def quoted(self) -> tuple[str, ...]:
-        """The messages that this one quotes above its own text, as Teams shortened them."""
+        """Return the messages that this one quotes above its own text, as shortened by Teams."""
         pages = [
             attachment["content"]
             for attachment in self.attachments[:MAX_ATTACHMENTS]
@@ -188,7 +188,7 @@ class Activity(_Wire):
 
 
 class Pressed(_Wire):
-    """The data of a button, and the text that was typed into the card's field."""
+    """The data of a button, and the text typed into the card's field."""
 
     verdict: Verdict
     subject: str = Field(min_length=1, max_length=1000)
@@ -202,19 +202,19 @@ class _Body(_Wire):
 
 
 class QuotedMessage(_Wire):
-    """The message that the message extension was called on."""
+    """The message on which the message extension was invoked."""
 
     body: _Body = _Body()
 
     @property
     def said(self) -> str:
-        """Return the text that people read of it, no longer than anybody types."""
+        """Return the readable text, within the usual length limit."""
         content = cut_message(self.body.content)
         return clean(content if self.body.content_type == "text" else plain_text(content))
 
 
 def parse_activity(body: bytes) -> Activity:
-    """Return the activity in a body. Raises MalformedInput if it is none."""
+    """Return the activity in a body. Raises MalformedInput if it is invalid."""
     try:
         activity = Activity.model_validate_json(body)
     except ValidationError as error:
@@ -225,20 +225,22 @@ def parse_activity(body: bytes) -> Activity:
 
 
 def clean(text: str) -> str:
-    """The text without characters that no one can see."""
+    """Return the text without invisible characters."""
     return UNPRINTABLE.sub("", text.replace("\xa0", " ")).strip()
 
 
 def plain_text(markup: str) -> str:
-    """Return what people read of a piece of HTML."""
-    from bs4.element import PreformattedString, Tag  # with the first page, as in adapters/html.py
+    """Return the readable text of HTML."""
+    from bs4.element import PreformattedString, Tag  # imported with the first page, as in adapters/html.py
 
     pieces = list[str]()
     waiting: list[PageElement | str] = [parsed(markup)]
-    while waiting:  # the tree stays as it is: to change it in many places takes quadratic time
+    while waiting:  # the tree is not modified, because many changes take quadratic time
         each = waiting.pop()
         if not isinstance(each, Tag):
-            pieces += [] if isinstance(each, PreformattedString) else [str(each)]  # comments and the like are left out
+            pieces += (
+                [] if isinstance(each, PreformattedString) else [str(each)]
+            )  # comments and similar nodes are skipped
         elif each.name == "br":
             pieces.append("\n")
         elif each.name not in ("script", "style"):

@@ -1,4 +1,4 @@
-"""An answer in Teams: cited excerpts or sentences, or an honest “I don’t know”."""
+"""Rendering of answers in Teams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from core.answering.answer import Answer, Citation, Sentence
 from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view
 
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
-MAX_MARKERS = 5  # citation markers after one sentence
+MAX_MARKERS = 5  # per sentence
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 MAX_FURTHER = 160  # characters of a further excerpt
 
@@ -42,12 +42,12 @@ def answer_card(answer: Answer, room: Room) -> Card:
 
 
 def spoken(answer: Answer) -> str:
-    """The sentences of an answer as plain text: what is streamed before its card. More sentences only add to it."""
+    """Return the sentences of an answer as plain text for streaming. Further sentences only append to it."""
     return "\n".join(_plain_sentence(sentence) for sentence in answer.shown)
 
 
 def footer_card(answer: Answer, room: Room) -> Card:
-    """Return the card that stands below the streamed sentences of an answer."""
+    """Return the card below the streamed sentences of an answer."""
     return _card(answer_view(answer), [], room)
 
 
@@ -62,7 +62,7 @@ def _plain_sentence(sentence: Sentence) -> str:
 
 
 def _below(view: AnswerView, room: Room) -> list[Element]:
-    """Return what contradicts the sentences, the sources, what else may answer, whom to ask, and the badge."""
+    """Return contradictions, sources, further excerpts, contacts and the badge."""
     sources = [
         *titled("Sources", listing(view.sources, room, "sources", lambda source: _source(source, room))),
         *(element for each in view.further for element in _further(each, room)),

@@ -12,14 +12,14 @@ from core.model.conversation import Audience, Channel
 
 
 class TeamsAudiences:
-    """`guests` tells where people from outside read along; the playground has none."""
+    """Audiences of conversations. `guests` tells where outsiders can read; None in the playground."""
 
     def __init__(self, channels: Iterable[Channel], guests: TeamsGuests | None) -> None:
         self._channels = tuple(channels)
         self._guests = guests
 
     async def of(self, activity: Activity) -> Audience:
-        """The audience of the conversation of an activity. Does not raise."""
+        """Return the audience of an activity's conversation. Does not raise."""
         personal = activity.is_personal
         audience = (
             person_audience(person_of(activity)) if personal else channel_audience(place_of(activity), self._channels)
@@ -37,5 +37,5 @@ class TeamsAudiences:
 
 
 def _is_open_to_guests(activity: Activity) -> bool:
-    """Return whether outsiders may read along: in a shared channel and in a meeting's chat."""
+    """Return whether outsiders may be present: in a shared channel and in a meeting's chat."""
     return activity.channel_data.channel.type.lower() == "shared" or bool(activity.channel_data.meeting)

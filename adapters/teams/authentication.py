@@ -1,8 +1,8 @@
-"""Is this request from Teams? The token is checked here, the same way whichever SDK speaks for us.
+"""Authentication of requests from Teams, the same for both SDKs.
 
-Neither SDK is used for it: one answers 500 to a bad token and fetches signing keys with a blocking call, the other
-takes a token for another service URL. The rules are those of “Authentication with the Bot Connector API”, steps 3
-to 4: signature, issuer, audience, life time, service URL, and a key that is endorsed for the channel.
+The SDKs are not used for it: one answers 500 to an invalid token and fetches signing keys with a blocking call, the
+other accepts a token for another service URL. The rules are those of “Authentication with the Bot Connector API”, steps
+3 to 4: signature, issuer, audience, lifetime, service URL, and a key that is endorsed for the channel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.ports import Clock
 
 CLOCK_SKEW = timedelta(minutes=5)
 KEY_LIFETIME = timedelta(hours=24)
-UNKNOWN_KEY_PAUSE = timedelta(minutes=5)  # or anybody could make us fetch keys with every request
+UNKNOWN_KEY_PAUSE = timedelta(minutes=5)  # otherwise anybody could trigger a fetch with every request
 FAILURE_PAUSE = timedelta(seconds=10)
 FETCH_TIMEOUT = 5.0  # seconds
 
@@ -37,7 +37,7 @@ class SigningKey:
 
 
 class SigningKeys:
-    """The keys that Microsoft publishes, fetched without blocking and kept for a day."""
+    """The keys published by Microsoft, fetched without blocking and cached for a day."""
 
     def __init__(self, metadata_url: str, clock: Clock, session: aiohttp.ClientSession) -> None:
         self._metadata_url = metadata_url
@@ -54,7 +54,7 @@ class SigningKeys:
         return len(self._keys)
 
     async def find(self, key_id: str) -> SigningKey | None:
-        """The key of this id, None if Microsoft publishes none. Raises ChatUnavailable if that cannot be known."""
+        """Return the key with this id; None if Microsoft publishes none. Raises ChatUnavailable if that is unknown."""
         async with self._fetching:
             now = self._clock.now()
             if (key_id not in self._keys or now >= self._stale_at) and now >= self._not_before:
@@ -64,7 +64,7 @@ class SigningKeys:
         return self._keys.get(key_id)
 
     async def _refresh(self, now: datetime) -> None:
-        """Fetch the keys anew; those that we have go on being used when Microsoft cannot be reached."""
+        """Fetch the keys. Cached keys stay in use if Microsoft is unreachable."""
         self._not_before = now + FAILURE_PAUSE
         try:
             metadata = await self._get(self._metadata_url)
@@ -92,7 +92,7 @@ class Credential:
     channels: frozenset[str]
 
     def vouch(self, service_url: str, channel: str) -> None:
-        """Raises Unauthorized unless an activity that names this service URL and channel came with this token."""
+        """Raise Unauthorized unless the token is valid for this service URL and channel."""
         if self.service_url.rstrip("/").lower() != service_url.rstrip("/").lower():
             raise Unauthorized("The token was issued for another service URL than the activity names.")
         if channel not in self.channels:
@@ -100,7 +100,7 @@ class Credential:
 
 
 class Authenticator:
-    """Checks the tokens that come with Teams' requests."""
+    """Checks the tokens of Teams' requests."""
 
     def __init__(self, app_id: str, cloud: Cloud, clock: Clock, session: aiohttp.ClientSession) -> None:
         self._app_id = app_id

@@ -1,4 +1,4 @@
-"""The text of a card that some application posted."""
+"""Text extraction from cards that other applications posted."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from adapters.microsoft_graph.messages import Attachment
 
-CARD = "application/vnd.microsoft."  # how the content type of every kind of card begins
+CARD = "application/vnd.microsoft."  # prefix of the content type of every card
 READ = ("title", "subtitle", "activityTitle", "activitySubtitle", "text", "name", "value")  # in this order
 CHILDREN = ("columns", "rows", "cells", "items", "facts", "sections", "body")
-MAX_SIZE = 100_000  # characters of a card; Teams takes about 28 KB
+MAX_SIZE = 100_000  # characters of a card; Teams accepts about 28 KB
 MAX_DEPTH = 20
 
 
 def card_text(attachments: Iterable[Attachment]) -> str:
-    """The texts of the cards, a line each; buttons are left out."""
+    """Return the texts of the cards, one per line, without buttons."""
     lines: list[str] = []
     for attachment in attachments:
         if (attachment.contentType or "").startswith(CARD) and isinstance(attachment.content, str):
@@ -44,7 +44,7 @@ def _is_input(element: dict[str, Any]) -> bool:
 
 
 def _run(run: Any) -> str:
-    """A stretch of a line: it keeps its spaces."""
+    """Return a part of a line, with its spaces."""
     return str(run.get("text") or "") if isinstance(run, dict) else str(run)
 
 

@@ -1,4 +1,4 @@
-"""The Microsoft cloud that a bot lives in: who signs, who issues tokens, and where messages may be sent."""
+"""The Microsoft cloud of a bot: token issuers, authorities and service hosts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 class Cloud:
     """A cloud and its addresses.
 
-    `issuer` and `metadata_url` belong to the tokens that we receive, `login_url` to those that we ask for.
-
-    `service_hosts` are the hosts, with the subdomains of those that are not this machine, that a connector service may
-    live on; `graph_url` is Microsoft Graph.
+    `issuer` and `metadata_url` belong to inbound tokens, `login_url` to outbound ones. `service_hosts` are the hosts
+    (with subdomains, unless local) that a connector service may have; `graph_url` is Microsoft Graph.
     """
 
     issuer: str
@@ -26,9 +24,9 @@ class Cloud:
     graph_url: str = ""
 
     def serves(self, service_url: str) -> bool:
-        """Return whether a connector service may live at this address: over TLS, unless it is on this machine."""
+        """Return whether a connector service may have this address: over TLS, unless it is local."""
         if not (service_url.isascii() and service_url.isprintable()):
-            return False  # clients differ in what they take such an address for
+            return False  # clients parse such addresses differently
         try:
             url = URL(service_url)
             host = url.host or ""
@@ -38,7 +36,7 @@ class Cloud:
             return False
         if url.scheme != "https" and not (url.scheme == "http" and host in LOOPBACK):
             return False
-        # A name below "localhost" may lead anywhere.
+        # A name below "localhost" may resolve to any host.
         return host in self.service_hosts or host.endswith(tuple(f".{each}" for each in self.service_hosts - LOOPBACK))
 
 
@@ -50,4 +48,4 @@ PUBLIC_CLOUD = Cloud(
     graph_url="https://graph.microsoft.com/v1.0",
 )
 
-THIS_MACHINE = Cloud(issuer="", metadata_url="", login_url="", service_hosts=LOOPBACK)  # the playground: no tokens
+THIS_MACHINE = Cloud(issuer="", metadata_url="", login_url="", service_hosts=LOOPBACK)  # the playground, without tokens

@@ -1,4 +1,4 @@
-"""Confidence in Teams: what a badge rests on, and the alarm when badges no longer hold."""
+"""Rendering of badge explanations and drift alarms in Teams."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _reference(reference: BadgeReference, room: Room) -> list[Element]:
 
 
 def alarm_card(alarm: DriftAlarm, picture: bytes) -> Card:
-    """`picture` is the reliability diagram as PNG, empty to do without."""
+    """Return the card of an alarm. `picture` is the reliability diagram as PNG; empty to omit it."""
     said = line([run(f"⚠ {alarm.text}", 1_000)])
     if not picture:
         return card(said, (), alarm.text)

@@ -1,4 +1,4 @@
-"""Corrections of wrong answers in Teams: asked for, proposed, confirmed."""
+"""Rendering of correction requests and proposals in Teams."""
 
 from __future__ import annotations
 

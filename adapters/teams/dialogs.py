@@ -1,4 +1,4 @@
-"""Dialogs of Teams: a card in a window of its own, which is sent back as a whole.
+"""Dialogs in Teams: a card in a window, which is submitted as a whole.
 
 https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/task-modules/task-modules-bots
 """
@@ -13,7 +13,7 @@ from adapters.teams.handovers import handover_card
 from adapters.teams.incidents import details_card
 from core.model.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails
 
-EXTENSION = "ask"  # the command of the message extension, as the manifest names it
+EXTENSION = "ask"  # the command of the message extension, as in the manifest
 EXTENSION_TITLE = "Ask Plumbline about this"
 QUESTION_FIELD = "question"
 MAX_QUESTION = 2_000  # characters
@@ -28,19 +28,19 @@ TITLES: dict[type[Form], str] = {
 
 
 def form_dialog(form: Form) -> dict[str, Any]:
-    """A window with the form; its buttons come back as task/submit."""
+    """Return a window with the form. Its buttons are returned as task/submit."""
     return _window(TITLES[type(form)], _form_card(form))
 
 
 def ask_dialog() -> dict[str, Any]:
-    """A window that asks what is to be known about a message."""
+    """Return a window that asks for a question about a message."""
     send: Element = {"type": "Action.Submit", "title": "Ask", "data": {}}
     body = [heading(ASKED), text_field(QUESTION_FIELD, "Question", MAX_QUESTION)]
     return _window(EXTENSION_TITLE, card(body, [send], ASKED))
 
 
 def said_in_dialog(sentence: str) -> dict[str, Any]:
-    """A sentence instead of a window, or in it, before it closes."""
+    """Return a sentence in place of a window, or in it before it closes."""
     return {"type": "message", "value": plain(sentence, 300)}
 
 

@@ -1,7 +1,7 @@
-"""Adaptive Cards 1.5 within their limits: https://adaptivecards.io/explorer
+"""Elements of Adaptive Cards 1.5 within the limits of Teams: https://adaptivecards.io/explorer
 
-Whatever others wrote stands in the text runs of a RichTextBlock, which no client parses: no Markdown, no link, no
-mention can come out of it. A TextBlock, which is parsed, holds nothing but words of ours.
+Untrusted text is put into the text runs of a RichTextBlock, which clients do not parse, so it cannot create formatting,
+links or mentions. A TextBlock, which is parsed, contains only our own words.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from yarl import URL
 from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
 from core.model.messages import VERDICT_LABELS, Verdict
 
-MAX_MESSAGE = 28 * 1024  # bytes of one message, Teams' limit
+MAX_MESSAGE = 28 * 1024  # bytes of a message; the limit of Teams
 ENVELOPE = 1024  # bytes of the activity around a card
 MAX_SUMMARY = 300  # characters
-MAX_CHOICE = 80  # characters of what can be picked
-MAX_VALUE = 64  # characters of the value behind it
-CHOICES_PER_ENTRY = 20  # of a picker: they take less room than the entries of a list
-MAX_URL = 500  # characters; a longer address is not linked
+MAX_CHOICE = 80  # characters of an option
+MAX_VALUE = 64  # characters of an option's value
+CHOICES_PER_ENTRY = 20  # options of a picker per entry of a list, because they take less space
+MAX_URL = 500  # characters; longer addresses are not linked
 
 ASKING = frozenset({Verdict.WRONG, Verdict.OWNER_WRONG, Verdict.CAUSE_WRONG, Verdict.HAND_OVER, Verdict.DETAILS})
-REFRESH = "refresh"  # the verb with which Teams asks for a card again
+REFRESH = "refresh"  # the verb of Teams' request to refresh a card
 
-JOINERS = "\u200c\u200d"  # they shape scripts and emoji; all other invisible characters are dropped
+JOINERS = "\u200c\u200d"  # needed by scripts and emoji; all other invisible characters are removed
 AT = re.compile(r"<(/?at\b[^<>]*)>", re.IGNORECASE)
 
 EMPHASIS: dict[str, dict[str, Any]] = {"strong": {"weight": "Bolder"}, "em": {"italic": True}}
@@ -45,7 +45,7 @@ _markdown = MarkdownIt("commonmark")
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An Adaptive Card, and the line that stands for it in a notification."""
+    """An Adaptive Card, and its text for notifications."""
 
     content: dict[str, Any]
     summary: str
@@ -53,18 +53,18 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much a card may show: entries of one list, characters of one text."""
+    """Limits of a card: entries per list, and characters per text."""
 
     entries: int
     characters: int
 
 
-# The first one whose card is small enough is taken. At the last, even the largest message is.
+# The first budget whose card is small enough is used. The last one is always small enough.
 ROOMS = (Room(25, 2000), Room(12, 800), Room(6, 300), Room(3, 120), Room(1, 40))
 
 
 def fitting(build: Callable[[Room], Card], rooms: Sequence[Room] = ROOMS) -> Card:
-    """The card with the most room that Teams still takes."""
+    """Return the largest card that Teams accepts."""
     return next(card for room in rooms if _size(card := build(room)) <= MAX_MESSAGE - ENVELOPE or room is rooms[-1])
 
 
@@ -89,27 +89,27 @@ def card(body: Iterable[Element], actions: Sequence[Element], summary: str) -> C
 
 
 def plain(text: str, limit: int) -> str:
-    """One line of at most `limit` characters, with nothing hidden in it."""
-    head = text[: 4 * limit]  # of a text of any length, no more is looked at
+    """Return one line of at most `limit` characters, without hidden characters."""
+    head = text[: 4 * limit]  # longer texts are not read further
     line = " ".join(_visible(head).split())
     return line if len(line) <= limit and len(head) == len(text) else f"{line[: limit - 1].rstrip()}…"
 
 
 def _visible(text: str) -> str:
-    """The text without mentions, and without characters that hide something or turn it around."""
+    """Return the text without mentions, and without invisible and bidirectional characters."""
     text = AT.sub(r"‹\1›", text)
     return text if text.isprintable() else "".join(c for c in text if c.isprintable() or c.isspace() or c in JOINERS)
 
 
 def run(text: str, limit: int, *, url: str = "", **style: Any) -> Run:
-    """A stretch of text in one style, a link if the address is one of the web. Empty text makes an empty run."""
+    """Return a text run in one style, with a link if the address is a web address. Empty text gives an empty run."""
     shown: Run = {"type": "TextRun", "text": plain(text, limit), **style}
     address = web_address(url)
     return shown | ({"selectAction": {"type": "Action.OpenUrl", "url": address}} if address else {})
 
 
 def web_address(url: str) -> str:
-    """The address as a link may carry it; empty for anything but http and https, or with a password in it."""
+    """Return the address for use in a link; empty for anything but http and https, or with a password."""
     try:
         parsed = URL(url)
     except ValueError:
@@ -120,7 +120,7 @@ def web_address(url: str) -> str:
 
 
 def prose(text: str, limit: int, **style: Any) -> list[Run]:
-    """Markdown of one paragraph: code and emphasis are kept, everything else becomes its text."""
+    """Return a paragraph of Markdown with code and emphasis; everything else becomes text."""
     runs: list[Run] = []
     emphasis: list[str] = []
     for token in _markdown.parseInline(plain(text, limit))[0].children or ():
@@ -129,7 +129,7 @@ def prose(text: str, limit: int, **style: Any) -> list[Run]:
             emphasis.append(kind)
         elif kind in EMPHASIS:
             emphasis.remove(kind)
-        elif token.content:  # also of a link or an image, whose address is not ours to show
+        elif token.content:  # also the text of links and images, whose addresses are not shown
             shown: Run = {"type": "TextRun", "text": token.content, **style}
             for each in emphasis:
                 shown |= EMPHASIS[each]
@@ -138,7 +138,7 @@ def prose(text: str, limit: int, **style: Any) -> list[Run]:
 
 
 def dotted(*parts: Sequence[Run]) -> list[Run]:
-    """The parts that are not empty, with dots between them."""
+    """Join the non-empty parts with dots."""
     runs: list[Run] = []
     for part in parts:
         shown = [each for each in part if each["text"]]
@@ -147,18 +147,18 @@ def dotted(*parts: Sequence[Run]) -> list[Run]:
 
 
 def line(runs: Sequence[Run], spacing: str = "Small") -> list[Element]:
-    """A line of text, none without a run that says something."""
+    """Return a line of text; empty without a non-empty run."""
     shown = [each for each in runs if each["text"]]
     return [{"type": "RichTextBlock", "inlines": shown, "spacing": spacing}] if shown else []
 
 
 def heading(text: str) -> Element:
-    """A title of ours above a section."""
+    """Return a title above a section."""
     return {"type": "TextBlock", "text": text, "weight": "Bolder", "size": "Small", "spacing": "Medium"}
 
 
 def note(text: str, limit: int) -> list[Element]:
-    """Small grey text."""
+    """Return small grey text."""
     return line([run(text, limit, size="Small", isSubtle=True)])
 
 
@@ -166,14 +166,14 @@ def note(text: str, limit: int) -> list[Element]:
 
 
 def listing(entries: Sequence[T], room: Room, noun: str, show: Callable[[T], list[Element]]) -> list[Element]:
-    """The first entries; the others are counted: “and 7 more sources”."""
+    """Return the first entries, and a count of the rest: “and 7 more sources”."""
     shown = [element for entry in entries[: room.entries] for element in show(entry)]
     missing = len(entries) - room.entries
     return shown + (note(f"and {missing} more {noun}", MAX_SUMMARY) if missing > 0 else [])
 
 
 def titled(title: str, elements: list[Element]) -> list[Element]:
-    """A section with its title, none without elements."""
+    """Return a section with its title; empty without elements."""
     return [heading(title), *elements] if elements else []
 
 
@@ -185,9 +185,10 @@ def container(elements: list[Element], **style: Any) -> Element:
 
 
 def button(verdict: Verdict, subject: str) -> Element:
-    """A button that comes back as an invoke, in older clients as a message.
+    """Return a button that is sent as an invoke, or as a message by older clients.
 
-    One that asks something opens a dialog; a client that knows no dialogs sends a message, and the thread asks instead.
+    A button that needs details opens a dialog; a client without dialogs sends a message, and the thread asks for the
+    details.
     """
     title, data = VERDICT_LABELS[verdict], {"verdict": str(verdict), "subject": subject}
     style = {"style": "positive"} if verdict is Verdict.TAKE_IT else {}
@@ -199,13 +200,13 @@ def button(verdict: Verdict, subject: str) -> Element:
 
 
 def submit_button(action: Element) -> Element:
-    """The same button in a dialog, which is sent back as a whole."""
+    """Return the button for use in a dialog, which is submitted as a whole."""
     data = {name: action["data"][name] for name in ("verdict", "subject")}
     return {"type": "Action.Submit", "title": action["title"], "data": data}
 
 
 def control_actions(buttons: Sequence[Control], judging: Sequence[Judged], more: Sequence[Control]) -> list[Element]:
-    """The controls of a message: buttons, one that unfolds all that can be judged, and the rest behind three dots."""
+    """Return the controls of a message: buttons, one that unfolds the judgements, and an overflow menu."""
     judged = [control for each in judging for control in each.controls]
     return [
         *_actions(buttons),
@@ -228,16 +229,16 @@ def _unfolding(title: str, controls: Sequence[Control]) -> Element:
 
 
 def refreshed(shown: Card) -> Card:
-    """The card, which Teams asks for again when somebody comes to see it: what was pressed meanwhile stands in it.
+    """Return the card with a refresh action, so that viewers see what was pressed meanwhile.
 
-    Without `userIds`, Teams does so by itself where at most 60 people read along, and elsewhere on request.
+    Without `userIds`, Teams refreshes automatically in conversations of up to 60 people, and elsewhere on request.
     """
     action = {"type": "Action.Execute", "title": "Refresh", "verb": REFRESH, "data": {}}
     return Card(shown.content | {"refresh": {"action": action}}, shown.summary)
 
 
 def text_field(identifier: str, label: str, max_length: int) -> Element:
-    """A field to type into; what stands in it comes with the data of every button of the card, under `identifier`."""
+    """Return a text field. Its content is sent with every button of the card, under `identifier`."""
     return {
         "type": "Input.Text",
         "id": identifier,
@@ -249,9 +250,9 @@ def text_field(identifier: str, label: str, max_length: int) -> Element:
 
 
 def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], room: Room) -> Element:
-    """A list to pick from, of values and names; what was picked comes with the data of every button of the card.
+    """Return a picker of values and names. The choice is sent with every button of the card.
 
-    A value that is longer than MAX_VALUE cannot be picked.
+    Values longer than MAX_VALUE are dropped.
     """
     choices = [
         {"title": plain(name, MAX_CHOICE) or value, "value": value}
@@ -263,6 +264,6 @@ def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], room
 
 
 def link_button(title: str, url: str) -> list[Element]:
-    """A button that opens a page, none if the address is not one of the web."""
+    """Return a button that opens a page; empty if the address is not a web address."""
     address = web_address(url)
     return [{"type": "Action.OpenUrl", "title": title, "url": address}] if address else []

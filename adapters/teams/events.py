@@ -1,4 +1,4 @@
-"""An activity in our terms: who does it, where, and under which idempotency key."""
+"""Conversion of activities to domain types: person, place, time and idempotency key."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from adapters.teams.references import ConversationReference
 from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.errors import MalformedInput
 
-# Other reactions say nothing of whether a message is right.
+# Other reactions neither approve nor disapprove.
 REACTIONS = {"like": True, "heart": True, "yes": True, "angry": False, "no": False}
 MILLISECONDS = re.compile(r"1[0-9]{12}")  # since 1970, in this century
-EMOJI = (("1f44d", True), ("2705", True), ("1f4af", True), ("1f44e", False), ("274c", False))  # how a name begins
+EMOJI = (("1f44d", True), ("2705", True), ("1f4af", True), ("1f44e", False), ("274c", False))  # prefixes of names
 
 
 def key_of(activity: Activity) -> str:
-    """Raises MalformedInput for an activity without an id."""
+    """Return the idempotency key. Raises MalformedInput for an activity without an id."""
     if not activity.id:
         raise MalformedInput("The activity cannot be understood: it has no id.")
     return f"teams:{activity.conversation.id}:{activity.id}"
 
 
 def person_of(activity: Activity) -> Person:
-    """The directory's id where there is one: the id in `from` is another one for every bot."""
+    """Return the person, by the directory's id if available, because the id in `from` differs for every bot."""
     sender = activity.sender
     return Person(Platform.TEAMS, sender.aad_object_id or sender.id, sender.name)
 
 
 def place_of(activity: Activity) -> Place:
-    """A chat without threads is one thread of its own, so that a follow-up is understood there too."""
+    """Return the place. A chat without threads is one thread, so that follow-up questions work there."""
     return Place(Platform.TEAMS, activity.channel, activity.thread or activity.channel, activity.tenant_id)
 
 
@@ -48,19 +48,19 @@ def reference_of(activity: Activity) -> ConversationReference:
 
 
 def message_meant(activity: Activity) -> MessageReference:
-    """The message that was reacted to, or whose button was pressed."""
+    """Return the message that was reacted to, or whose button was pressed."""
     return MessageReference(place_of(activity), activity.reply_to_id)
 
 
 def said_at(activity: Activity, now: datetime) -> datetime:
-    """When the message of an activity was said: its id counts the milliseconds, here as in Microsoft Graph."""
+    """Return when the message was written: its id contains milliseconds, as in Microsoft Graph."""
     if not MILLISECONDS.fullmatch(activity.id):
         return now
     return min(datetime.fromtimestamp(int(activity.id) / 1000, UTC), now)
 
 
 def happened_at(activity: Activity, now: datetime) -> datetime:
-    """When Teams says that it happened, which may be a while before it arrives; now, where Teams says nothing credible."""
+    """Return the event's time according to Teams, which may be earlier than its arrival; `now` if that is implausible."""
     try:
         said = datetime.fromisoformat(activity.timestamp)
         return min(said.astimezone(UTC), now) if said.tzinfo is not None else now
@@ -69,6 +69,6 @@ def happened_at(activity: Activity, now: datetime) -> datetime:
 
 
 def approves(reaction: str) -> bool | None:
-    """Return True if a reaction says yes, False if it says no, None if it says neither."""
+    """Return True if a reaction approves, False if it disapproves, None otherwise."""
     named = next((says for name, says in EMOJI if reaction.startswith(name)), None)
     return REACTIONS.get(reaction, named)

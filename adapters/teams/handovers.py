@@ -1,4 +1,4 @@
-"""Whose an incident is instead, and which one it belongs to, in Teams: a picker, and a field for the reason."""
+"""Rendering of reassignment and merge requests in Teams: a picker, and a field for the reason."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The history of a conversation, through Microsoft Graph: the connector service does not give it.
+"""The history of a conversation through Microsoft Graph, because the connector service does not provide it.
 
 https://learn.microsoft.com/graph/api/channel-list-messages · https://learn.microsoft.com/graph/api/chat-list-messages
 
-It needs the consent of a team or of a group chat (ChannelMessage.Read.Group, ChatMessage.Read.Chat), which is asked for
+It needs the consent of a team or a group chat (ChannelMessage.Read.Group, ChatMessage.Read.Chat), which is requested
 when the app is added there. Without it, and in personal chats, nothing can be read.
 """
 
@@ -48,12 +48,15 @@ log = structlog.get_logger()
 
 
 class Unreadable(PlumblineError):
-    """Microsoft Graph does not show what was said in a conversation of Teams, and will not until somebody acts."""
+    """Microsoft Graph does not show the messages of a Teams conversation, until somebody grants the permission."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Conversation:
-    """`address` is that of its messages in Graph; `permission` is what reads them. Only a channel has threads."""
+    """A conversation.
+
+    `address` is that of its messages in Graph; `permission` allows reading them. Only channels have threads.
+    """
 
     server: Http
     address: str
@@ -64,7 +67,7 @@ class _Conversation:
 class TeamsHistory:
     """Reads the newest messages of a conversation.
 
-    Every call raises Unreadable, MessageNotFound if the thread or the conversation is gone, ChatUnavailable.
+    Every call raises Unreadable, MessageNotFound if the thread or the conversation is gone, or ChatUnavailable.
     """
 
     def __init__(
@@ -79,7 +82,10 @@ class TeamsHistory:
         clock: Clock,
         session: aiohttp.ClientSession,
     ) -> None:
-        """`tenant_ids` are those that the bot serves, none for all; `token` is the one for the connector service."""
+        """Create the reader.
+
+        `tenant_ids` are the served tenants, empty for all; `token` is that of the connector service.
+        """
         self.app_id = app_id
         self._app_password = app_password
         self._tenant_ids = tenant_ids
@@ -92,7 +98,7 @@ class TeamsHistory:
         self._closed: dict[str, tuple[datetime, str]] = {}
 
     async def root(self, place: Place) -> ChatMessage | None:
-        """The message that began the thread at `place`; None for one that cannot be understood."""
+        """Return the first message of the thread at `place`; None if it cannot be parsed."""
         conversation = await self._conversation(place)
         if not conversation.is_channel:
             raise Unreadable(NO_THREADS)
@@ -100,9 +106,9 @@ class TeamsHistory:
         return next(_understood([answer]), None)
 
     async def newest(self, place: Place) -> AsyncIterator[list[ChatMessage]]:
-        """The messages of a chat or of a channel, or the replies of a thread: a page at a time, the newest first.
+        """Yield the messages of a chat or channel, or the replies of a thread, page by page, newest first.
 
-        A channel's are those that begin a thread. At most MAX_PAGES.
+        For a channel, they are the first messages of threads. At most MAX_PAGES are read.
         """
         conversation = await self._conversation(place)
         parameters = {"$top": PAGE}
@@ -173,7 +179,7 @@ class TeamsHistory:
             raise Unreadable(str(error)) from None
 
     def _without_consent(self, place: Place, conversation: _Conversation, status: int) -> Unreadable:
-        """Said once, and remembered for a while: nobody waits for the same refusal again."""
+        """Return the error, and remember the refusal for a while, so that it is not requested repeatedly."""
         reason = NO_CONSENT.format(place=place.channel, status=status, permission=conversation.permission)
         if len(self._closed) >= MAX_CLOSED:
             self._closed.clear()

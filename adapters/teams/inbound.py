@@ -1,4 +1,4 @@
-"""POST /api/messages: what people do in Teams, handed to the inbox and acknowledged at once."""
+"""The route POST /api/messages: receives activities of Teams, passes them to the inbox and acknowledges them."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def _authenticator(app_id: str, cloud: Cloud, clock: Clock, session: aiohttp.Cli
 
 
 class TeamsInbound:
-    """Receives what Teams sends.
+    """Receives the requests of Teams.
 
-    With `anonymous`, no token is asked for and only a connector service on this machine is spoken to: for the
-    playground. With `tenant_ids`, people of any other tenant are not heard.
+    With `anonymous`, no token is required and only a local connector service is contacted, for the playground. With
+    `tenant_ids`, people of other tenants are ignored.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class TeamsInbound:
         )
 
     async def handle(self, request: web.Request) -> web.Response:
-        """One activity. Answers as soon as it is recorded; what is answered in the chat is posted later.
+        """Handle one activity. The response is sent once it is recorded; replies in the chat are posted later.
 
-        Raises Unauthorized, InputTooLarge, MalformedInput, ChatUnavailable, and what the inbox raises.
+        Raises Unauthorized, InputTooLarge, MalformedInput, ChatUnavailable, and the errors of the inbox.
         """
         return await self._act(await self._receive(request))
 
@@ -94,7 +94,7 @@ class TeamsInbound:
         credential = None
         if self._authenticator is not None:
             credential = await self._authenticator.check(request.headers.get("Authorization"))
-        # A page in the operator's browser could post a form to this machine, but no JSON without being asked first.
+        # A web page could send a form to this machine, but no JSON without a CORS preflight.
         if request.content_type != "application/json":
             raise MalformedInput("An activity must be JSON. Send Content-Type: application/json.")
         too_large = InputTooLarge(f"The body is larger than {MAX_BODY} bytes.")
@@ -146,7 +146,7 @@ class TeamsInbound:
             await self._inbox.ask(await self._question(activity))
 
     async def _take_edit(self, activity: Activity) -> None:
-        """A message that was edited asks anew; one that was deleted and brought back asks as a new one."""
+        """Handle an edit. An edited message is asked again; a restored one is asked as a new one."""
         if not _is_question(activity):
             await self._inbox.retract(key_of(activity), place_of(activity), edited=True)
             return
@@ -166,16 +166,14 @@ class TeamsInbound:
             for reaction in reactions:
                 says = approves(reaction.type)
                 if says is None or (taken_back and says in put):
-                    continue  # one that was exchanged for another that says the same
+                    continue  # a reaction replaced with an equivalent one
                 id_ = f"{key_of(activity)}:{reaction.type}:{'removed' if taken_back else 'added'}"
                 await self._inbox.react(
                     Reaction(id_, message_meant(activity), says, person_of(activity), at, taken_back)
                 )
 
     async def _greeting(self, activity: Activity) -> Question:
-        """Return the question that a greeting answers, once, although Teams tells in several ways that the
-        app was added.
-        """
+        """Return the question of the greeting, once, although Teams reports in several ways that the app was added."""
         place = replace(place_of(activity), thread=activity.channel)
         return Question(
             id=f"teams:greeting:{activity.channel}",
@@ -194,7 +192,7 @@ class TeamsInbound:
             place=place_of(activity),
             audience=await self._audiences.of(activity),
             asked_at=said_at(activity, self._clock.now()),
-            # Teams lets a bot read the thread that it was called into with consent only; what it quotes, always.
+            # Reading the thread needs consent; quoted messages are always available.
             history=tuple(Turn(Speaker.PERSON, quote) for quote in activity.quoted),
         )
 

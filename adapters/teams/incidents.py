@@ -1,4 +1,4 @@
-"""An incident in Teams: the one message that is edited as work goes on, and the details in its thread."""
+"""Rendering of incidents in Teams: the message, and the details in its thread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from core.incidents.incident_view import incident_view
 from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentMessage
 
-# The colour repeats what the words say, so that it may be missed.
+# Colours only repeat what the text says.
 STYLES = {Mood.CRITICAL: "attention", Mood.WARNING: "warning", Mood.INFO: "accent", Mood.RESOLVED: "good"}
 SIGNS = {Mood.CRITICAL: "▲", Mood.WARNING: "◆", Mood.INFO: "●", Mood.RESOLVED: "✓"}
 

@@ -1,7 +1,7 @@
-"""The intent of a message, kept in its card, by which a post is found again after a crash.
+"""The intent of a message in its card, by which a post is found after a crash.
 
-Teams has no metadata of a message that Microsoft Graph would show, but Graph returns a card with the ids of its elements
-(https://learn.microsoft.com/graph/api/resources/chatmessageattachment), which nobody sees.
+Microsoft Graph shows no message metadata of Teams, but it returns cards with the invisible ids of their elements
+(https://learn.microsoft.com/graph/api/resources/chatmessageattachment).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from adapters.microsoft_graph.messages import ChatMessage
 from adapters.teams.elements import Card, Element
 
 CARD = "application/vnd.microsoft.card.adaptive"
-LENGTH = 32  # hexadecimal digits that tell one intent from another
+LENGTH = 32  # hexadecimal digits of an intent's digest
 
 
 def marked(card: Card, intent: str) -> Card:
-    """The card with its intent in the id of an element, none that has an id already."""
+    """Return the card with its intent as the id of an element without an id."""
     body: list[Element] = list(card.content["body"])
     place = next(index for index, element in enumerate(body) if "id" not in element)
     body[place] = body[place] | {"id": _mark(intent)}
@@ -27,8 +27,8 @@ def marked(card: Card, intent: str) -> Card:
 def is_for(message: ChatMessage, intent: str, app_id: str) -> bool:
     """Return whether this app posted the message for this intent.
 
-    A card with the same id from anybody else is not ours; nor is one of ours in whose text somebody wrote the id: within
-    a text of JSON, no quotation mark stands without a backslash.
+    A card with the same id from another sender is not ours. Text with the id in one of our cards does not match: in
+    JSON text, every quotation mark is preceded by a backslash.
     """
     cards = (each.content for each in message.attachments or () if each.contentType == CARD)
     element = re.compile(rf'"id"\s*:\s*"{_mark(intent)}"')
@@ -36,5 +36,5 @@ def is_for(message: ChatMessage, intent: str, app_id: str) -> bool:
 
 
 def _mark(intent: str) -> str:
-    """Letters and digits alone, and always as many: an intent may be long, and may hold what somebody wrote."""
+    """Return a digest of fixed length, because an intent may be long and contain untrusted text."""
     return f"plumbline-{hashlib.sha256(intent.encode()).hexdigest()[:LENGTH]}"

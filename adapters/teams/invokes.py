@@ -1,4 +1,4 @@
-"""Requests of Teams that wait for a reply: pressed buttons, cards to refresh, dialogs, and the message extension."""
+"""Requests of Teams that wait for a reply: buttons, card refreshes, dialogs and the message extension."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_HERE = "I’m not in this conversation. Add Plumbline to it, and I can answe
 ANSWERED_THERE = "I’ll answer below the message."
 NOTHING_TO_ASK = "This message contains no text to ask me about."
 
-# Forms in a card: it shows them no more to somebody who has sent one.
+# Forms in a card, which are hidden from the person who has submitted one.
 SENT = frozenset({Verdict.REASSIGN, Verdict.NOT_OURS, Verdict.CORRECTION})
 
 
@@ -53,7 +53,7 @@ def pressed_button(
 
 
 class Invokes:
-    """Each is answered in the form that it asks for; the status of a pressed button stands in the body."""
+    """Handlers of invokes. Each reply has the form that its request needs; a button's status is in the body."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Invokes:
         self._clock = clock
 
     async def answer(self, activity: Activity) -> web.Response:
-        """Raises what the inbox raises. What is none of ours is acknowledged with an empty answer."""
+        """Handle an invoke. Raises the errors of the inbox. Unknown invokes get an empty reply."""
         match activity.name:
             case "adaptiveCard/action":
                 return await self._card_action(activity)
@@ -102,14 +102,14 @@ class Invokes:
         if pressed.verdict in TAKING:
             message = await self._standing.message(message_meant(activity))
             if isinstance(message, IncidentMessage):
-                # It is stored in a moment, and everybody else's card is edited then.
+                # The change is stored soon, and updates everybody else's card then.
                 is_theirs = pressed.verdict is Verdict.TAKE_OVER or not message.incident.taken_by
                 by = activity.sender.name or activity.sender.id if is_theirs else message.incident.taken_by
                 return _card(replace(message, incident=replace(message.incident, taken_by=by)))
         return web.json_response({"statusCode": 200, "type": SENTENCE, "value": THANKS})
 
     async def _press(self, activity: Activity, data: Any, *, in_form: bool = False) -> Pressed | None:
-        """Hand in a pressed button; None if it is none of ours."""
+        """Pass a pressed button to the inbox. Returns None if it is not ours."""
         try:
             pressed = Pressed.model_validate(data)
         except ValidationError:
@@ -119,7 +119,7 @@ class Invokes:
         return pressed
 
     async def _open_dialog(self, activity: Activity) -> web.Response:
-        """The button's own meaning is noted at once; what it asks for is asked in the dialog."""
+        """Record the button at once, and open the dialog for the details."""
         data = _part(activity.value, "data")
         try:
             pressed = Pressed.model_validate(data)
@@ -134,7 +134,7 @@ class Invokes:
         return _task(said_in_dialog(THANKS if pressed is not None else UNKNOWN_BUTTON))
 
     async def _ask_about(self, activity: Activity) -> web.Response:
-        """“Ask Plumbline about this”: answered in the thread of the message, if the app is in that conversation."""
+        """Handle “Ask Plumbline about this”: answer in the message's thread, if the app is in that conversation."""
         if _part(activity.value, "commandId") != EXTENSION:
             return web.Response()
         if not await is_member(self._references, activity.channel, activity.channel_data.team.id):
@@ -150,7 +150,7 @@ class Invokes:
         await self._inbox.ask(
             Question(
                 id=key_of(activity),
-                text=f"ask {asked or quoted}",  # whatever it says, it is no command
+                text=f"ask {asked or quoted}",  # prefixed, so that the text is never taken for another command
                 asker=person_of(activity),
                 place=place_of(activity),
                 audience=await self._audiences.of(activity),
@@ -166,7 +166,7 @@ def _part(value: Any, name: str) -> Any:
 
 
 def _card(message: Message) -> web.Response:
-    """A card in place of the one whose button was pressed."""
+    """Return a card that replaces the one whose button was pressed."""
     return web.json_response({"statusCode": 200, "type": CARD, "value": render(message).content})
 
 

@@ -1,4 +1,4 @@
-"""The Messenger port on Teams."""
+"""The Messenger of Teams."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ NEVER_MET = "The address of {channel} is not known yet. Add the app to its team,
 
 
 class TeamsMessenger:
-    """Posts through the connector service that a conversation was last heard from.
+    """Posts through the connector service from which a conversation was last heard.
 
-    The connector API cannot list the messages of a conversation, and takes no idempotency key. A post goes on to its end
-    although its caller was cancelled, and `find` knows it then. A post of which nothing is known but that it was tried,
-    since the process was killed or the answer lost, is looked for with Microsoft Graph; without its consent it is posted
-    again.
+    The connector API cannot list messages and has no idempotency keys. A post is completed even if its caller is
+    cancelled, and `find` then knows it. After a crash or a lost response, an attempted post is searched for with
+    Microsoft Graph; without its consent, it is posted again.
     """
 
     def __init__(
@@ -47,7 +46,10 @@ class TeamsMessenger:
         cloud: Cloud,
         posted: PostedMessages | None = None,
     ) -> None:
-        """`tenant_ids` are those that the bot serves, none for all; without `posted` Graph is not asked."""
+        """Create the messenger.
+
+        `tenant_ids` are the served tenants, empty for all; without `posted`, Graph is not used.
+        """
         self._transport = transport
         self._references = references
         self._tenant_ids = tenant_ids
@@ -55,7 +57,7 @@ class TeamsMessenger:
         self._streams = Streams(transport)
         self._posted = posted
         self._posts: dict[str, asyncio.Task[MessageReference]] = {}
-        self._intents: dict[tuple[str, str], str] = {}  # of messages by their channel and id: an edit keeps it
+        self._intents: dict[tuple[str, str], str] = {}  # message (channel, id) → intent, which edits keep
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
         task = asyncio.create_task(self._post(place, message, intent))
@@ -101,7 +103,9 @@ class TeamsMessenger:
         return MessageReference(place, message_id)
 
     async def link(self, reference: MessageReference) -> str:
-        """https://learn.microsoft.com/microsoftteams/platform/concepts/build-and-test/deep-link-teams"""
+        """Return a deep link:
+        https://learn.microsoft.com/microsoftteams/platform/concepts/build-and-test/deep-link-teams
+        """
         channel, message = quote(reference.place.channel, safe=""), quote(reference.message_id, safe="")
         return f"https://teams.microsoft.com/l/message/{channel}/{message}"
 
@@ -141,19 +145,19 @@ class TeamsMessenger:
 
 
 async def _as_large_as_taken(message: Message, intent: str, say: Callable[[Card], Awaitable[T]]) -> T:
-    """Say the message with as much room as Teams takes. Raises MessageTooLarge if it does not even take the least.
+    """Post the message as large as Teams accepts. Raises MessageTooLarge if even the smallest version is too large.
 
-    It is marked by its intent, unless that is empty.
+    The card is marked with its intent, unless that is empty.
     """
     for smallest in range(len(ROOMS)):
         with suppress(MessageTooLarge):
-            # A picture in it takes a second to draw.
+            # Its picture takes a second to render.
             card = await asyncio.to_thread(render, message, ROOMS[smallest:])
             return await say(marked(card, intent) if intent else card)
     raise MessageTooLarge("Teams refuses the message, even its shortest form.")
 
 
 def _conversation_id(channel: str, thread: str | None, home: ConversationReference) -> str:
-    """A message sent to a channel itself begins a thread; a chat, which is one thread of its own, knows no others."""
+    """Return the conversation id. A message to a channel begins a thread; a chat has no threads."""
     inside = thread is not None and thread != channel and home.threaded
     return f"{channel}{THREAD_SEPARATOR}{thread}" if inside else channel

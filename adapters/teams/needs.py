@@ -1,4 +1,4 @@
-"""The needs of the app in Teams: the entries that its manifest must have, and nothing more."""
+"""The entries that the manifest of the Teams app must have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.incidents.command import CommandName
 EVERYWHERE = frozenset({"personal", "team", "groupChat"})
 SHARED = EVERYWHERE - {"personal"}
 
-# The commands that Teams offers while somebody types, and where.
+# The commands that Teams suggests while a person types, and where.
 COMMANDS: dict[CommandName, frozenset[str]] = {
     CommandName.STATUS: EVERYWHERE,
     CommandName.TRIAGE: SHARED,
@@ -23,12 +23,12 @@ COMMANDS: dict[CommandName, frozenset[str]] = {
 }
 
 
-# What reads the messages of a team's channels and of a group chat: with it, or without any of it.
+# Permissions to read the messages of a team's channels and of group chats. Either both or none.
 CONSENTS = frozenset({("ChannelMessage.Read.Group", "Application"), ("ChatMessage.Read.Chat", "Application")})
 
 
 def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
-    """Return the differences between an app manifest and the needs of this bot, each in one line."""
+    """Return the differences between an app manifest and the bot's requirements, one per line."""
     bot = next((bot for bot in manifest.get("bots", ()) if bot.get("botId") == app_id), None)
     if bot is None:
         return [f"bots: none of them is {app_id}"]

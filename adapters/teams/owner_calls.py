@@ -1,4 +1,4 @@
-"""Calls for teams in Teams: the one that very probably owns an incident, or those of which one may."""
+"""Rendering of owner pings in Teams: for the probable owner, or for the candidate teams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def call_card(message: OwnerPing | OwnerQuestion) -> Card:
 
 
 def is_it_theirs(teams: Sequence[AskedTeam]) -> list[Run]:
-    """The question to teams, by name."""
+    """Return the question to teams, by name."""
     before, after = IS_IT_YOURS.split("{team}")
     runs = [_words(before)]
     for index, team in enumerate(teams):
@@ -50,9 +50,9 @@ def _question_card(question: OwnerQuestion) -> Card:
 
 
 def _mentioning(teams: Sequence[tuple[str, str]], shown: Card) -> Card:
-    """The card with a line above it that mentions those of the teams that have a mention.
+    """Return the card with a line of mentions of the teams that have one.
 
-    A mention has to stand in a TextBlock; names are the only text of a user's there, and no markup survives in them.
+    A mention must be in a TextBlock; names are the only untrusted text there, and are stripped of markup.
     """
     entities = [_entity(name, mention) for name, mention in teams if mention]
     if not entities:
@@ -70,5 +70,5 @@ def _entity(team_name: str, mention: str) -> dict[str, Any]:
 
 
 def _words(text: str) -> Run:
-    """A run that keeps the spaces around its words."""
+    """Return a run that keeps the spaces around its words."""
     return {"type": "TextRun", "text": text}

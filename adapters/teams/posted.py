@@ -1,4 +1,4 @@
-"""A post that may stand in Teams already: found again by what it was posted for, or not at all."""
+"""Search for a post that may already exist in Teams, by its intent."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from core.model.conversation import Place
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock
 
-DEADLINE = 10.0  # seconds for one search: whoever waits for the post waits for it
-LOOKED_BACK = timedelta(days=7)  # a process that was dead for longer posts again
-PATIENCE = timedelta(minutes=1)  # while Graph does not answer; then rather twice than never
-MAX_DOUBTS = 10_000  # intents that were looked for in vain and wait; any more of them do not
+DEADLINE = 10.0  # seconds per search, because the post waits for it
+LOOKED_BACK = timedelta(days=7)  # a process that was down for longer posts again
+PATIENCE = timedelta(minutes=1)  # while Graph does not answer; after that, a duplicate is preferred to no post
+MAX_DOUBTS = 10_000  # unsuccessful searches remembered; further ones do not wait
 
 log = structlog.get_logger()
 
 
 class PostedMessages:
-    """Looks for posts of ours with Microsoft Graph.
+    """Searches for our posts with Microsoft Graph.
 
-    A channel is listed by when its threads were last answered in, roughly: so a page counts as too old only as a whole.
+    A channel is roughly sorted by the last reply in each thread, so only a page that is too old as a whole ends the
+    search.
     """
 
     def __init__(self, history: TeamsHistory, clock: Clock) -> None:
@@ -33,9 +34,9 @@ class PostedMessages:
         self._doubts: dict[str, datetime] = {}
 
     async def find(self, place: Place, intent: str) -> str | None:
-        """The id of the message that was posted for this intent; None if there is none, or Graph cannot tell.
+        """Return the id of the message posted for this intent; None if there is none, or Graph cannot tell.
 
-        Raises ChatUnavailable while Graph does not answer, for PATIENCE at most.
+        Raises ChatUnavailable while Graph does not answer, for at most PATIENCE.
         """
         try:
             async with asyncio.timeout(DEADLINE):
@@ -66,7 +67,7 @@ class PostedMessages:
         now = self._clock.now()
         left = (self._doubts.setdefault(intent, now) + PATIENCE - now).total_seconds()
         if left > 0 and len(self._doubts) <= MAX_DOUBTS:
-            asked = error.retry_after  # perhaps an hour, which a message may not wait
+            asked = error.retry_after  # may be an hour, which a message must not wait
             raise ChatUnavailable(str(error), None if asked is None else min(asked, left))
         del self._doubts[intent]
         log.warning("teams message may stand there twice", place=place.channel, reason=str(error))

@@ -1,4 +1,4 @@
-"""References to conversations, kept from the last activity of each, so that the bot can speak first."""
+"""References to conversations, stored from the last activity of each, so that the bot can post on its own."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ class ConversationReferences(Protocol):
     async def get(self, conversation_id: str) -> dict[str, Any] | None: ...
 
     async def put(self, conversation_id: str, reference: dict[str, Any]) -> None:
-        """Insert or replace."""
+        """Insert or replace a reference."""
         ...
 
     async def beginning_with(self, prefix: str) -> list[dict[str, Any]]:
-        """The references whose keys begin so."""
+        """Return the references whose keys have this prefix."""
         ...
 
     async def remove(self, conversation_id: str, team_id: str) -> None:
-        """Forget a conversation and, unless it is empty, all of this team; nothing where none is known."""
+        """Delete a conversation and, if `team_id` is not empty, all conversations of the team.
+
+        Unknown ones are ignored.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationReference:
-    """A conversation and the connector service that it is reached through.
+    """A conversation, and the connector service through which it is reached.
 
-    `threaded` tells whether its messages have threads of their own, as a channel's have. `personal`: one person alone
-    speaks with us there, whose id is `person`, empty where it is not known. `team_id` is the team that a channel belongs to.
+    `threaded`: its messages have threads, as in a channel. `personal`: a chat of one person with the bot, whose id is
+    `person` (may be empty). `team_id` is the team of a channel.
     """
 
     service_url: str
@@ -41,7 +44,7 @@ class ConversationReference:
 
 
 async def remember(references: ConversationReferences, conversation_id: str, reference: ConversationReference) -> None:
-    """Keep how a conversation was reached; writes only what is new."""
+    """Store how a conversation was reached. Writes only changes."""
     anywhere = replace(reference, threaded=False, personal=False, team_id="", person="")
     known = {
         conversation_id: reference,
@@ -56,13 +59,13 @@ async def remember(references: ConversationReferences, conversation_id: str, ref
 
 
 async def is_member(references: ConversationReferences, conversation_id: str, team_id: str) -> bool:
-    """Return whether the app is known to be in a conversation, or in the team that it belongs to."""
+    """Return whether the app is known to be in a conversation, or in its team."""
     keys = [conversation_id, *([_team_key(team_id)] if team_id else [])]
     return any([await references.get(key) is not None for key in keys])
 
 
 async def teams_of(references: ConversationReferences, tenant_id: str) -> list[ConversationReference]:
-    """The teams of a tenant that the app is known to be in."""
+    """Return the teams of a tenant that the app is known to be in."""
     known = [ConversationReference(**stored) for stored in await references.beginning_with(_team_key(""))]
     return [team for team in known if team.tenant_id == tenant_id]
 
@@ -70,10 +73,10 @@ async def teams_of(references: ConversationReferences, tenant_id: str) -> list[C
 async def recall(
     references: ConversationReferences, conversation_id: str, tenant_id: str | None
 ) -> ConversationReference | None:
-    """How to reach a conversation; for one that never spoke with us, by the way that its tenant was last reached.
+    """Return how to reach a conversation; an unknown one like the tenant's latest conversation.
 
-    With an empty `tenant_id`, any tenant will do; None: the tenant is not known, and must not be guessed. None if
-    nobody there ever spoke with us.
+    An empty `tenant_id` means any tenant; None means that the tenant is unknown and must not be guessed. Returns None
+    if nobody there ever contacted the bot.
     """
     stored = await references.get(conversation_id)
     if stored is not None:
@@ -93,5 +96,5 @@ def _team_key(team_id: str) -> str:
 
 
 def _is_channel(conversation_id: str) -> bool:
-    """Teams names a channel so; a chat ends in `@thread.v2` or begins with `a:`."""
+    """Return whether an id is that of a channel. Chat ids end in `@thread.v2` or begin with `a:`."""
     return conversation_id.endswith(("@thread.tacv2", "@thread.skype"))

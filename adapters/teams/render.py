@@ -1,4 +1,4 @@
-"""Messages as Adaptive Cards: one function for each message of `core.model.messages`."""
+"""Rendering of messages as Adaptive Cards: one function for each message of `core.model.messages`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOTICE_SIGNS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKin
 
 
 def streamed(message: Message) -> tuple[str, Card]:
-    """A message as the end of a stream: what is said, and the card below it."""
+    """Return a message as the end of a stream: the text, and the card below it."""
     match message:
         case AnswerMessage(answer) if not answer.abstained:
             return spoken(answer), fitting(lambda room: footer_card(answer, room))
@@ -43,9 +43,9 @@ def streamed(message: Message) -> tuple[str, Card]:
 
 
 def render(message: Message, rooms: Sequence[Room] = ROOMS) -> Card:
-    """The card of a message, never larger than Teams takes; what does not fit is counted or ends in “…”.
+    """Return the card of a message within the size limit of Teams. What does not fit is counted or ends in “…”.
 
-    With fewer `rooms` it is smaller still, for a message that was refused for its size.
+    With fewer `rooms`, it is smaller still, for a message that was refused for its size.
     """
     fit = partial(fitting, rooms=rooms)
     match message:

@@ -19,11 +19,11 @@ from adapters.teams.sdk import StreamPhase, StreamUpdate
 from adapters.teams.transport import Transport
 from core.model.errors import ChatUnavailable, PlumblineError
 
-INTERVAL = 1.0  # seconds between two updates
-MAX_AGE = 110.0  # seconds after which no last update is tried: Teams allows 120
+INTERVAL = 1.0  # seconds between updates
+MAX_AGE = 110.0  # seconds after which no last update is tried; the limit of Teams is 120
 MAX_TEXT = 12_000  # characters that are streamed
-MAX_OPEN = 500  # streams; those of processes that died elsewhere are not among them
-MAX_SIGN = 200  # characters of a sign of work
+MAX_OPEN = 500  # streams remembered
+MAX_SIGN = 200  # characters of a waiting sign
 
 log = structlog.get_logger()
 
@@ -38,10 +38,10 @@ class _Stream:
 
 
 class Streams:
-    """The streams that this process has begun and not ended. A chat is known by its service URL and its id."""
+    """The unfinished streams of this process. A chat is identified by its service URL and id."""
 
     def __init__(self, transport: Transport, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` counts seconds."""
+        """Create the streams. `clock` returns seconds."""
         self._transport = transport
         self._clock = clock
         self._open: dict[str, _Stream] = {}
@@ -51,12 +51,12 @@ class Streams:
         return next((each.id for each in self._open.values() if each.conversation == conversation_id), "")
 
     async def signal(self, service_url: str, conversation_id: str, text: str) -> bool:
-        """Show a sign of work. False if Teams does not stream here."""
+        """Show a waiting sign. Returns False if Teams does not stream here."""
         known = self._open.get(self.of(conversation_id))
         return bool(await self._show(service_url, conversation_id, known, plain(text, MAX_SIGN)))
 
     async def end(self, service_url: str, stream_id: str, text: str, card: Card | None) -> bool:
-        """Show the whole text, and the card below it. False if Teams does not take it: then it is to be posted anew.
+        """Show the whole text and the card below it. Returns False if Teams refuses; it must then be posted normally.
 
         Raises ChatUnavailable; the stream is then still open.
         """
@@ -79,7 +79,7 @@ class Streams:
         return True
 
     async def abandon(self, service_url: str, stream_id: str) -> None:
-        """Take away what was streamed, as far as Teams does that."""
+        """Remove the streamed text, as far as Teams allows."""
         stream = self._open.pop(stream_id)
         with suppress(PlumblineError):
             await self._transport.delete(service_url, stream.conversation, stream.id)

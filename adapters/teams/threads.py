@@ -1,4 +1,4 @@
-"""Readers of a thread of a Teams channel."""
+"""The ThreadReader of Teams channels."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from core.model.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock
 
 TOO_LONG = "Microsoft Graph takes too long to show a thread."
-DEADLINE = 5.0  # seconds: somebody waits for an answer
-SILENCE = timedelta(minutes=1)  # for which a Graph that took too long is not asked: nobody waits for it again and again
-MAX_MARKUP = 5_000  # characters of the HTML of one message that are looked into
+DEADLINE = 5.0  # seconds, because a person waits for the answer
+SILENCE = timedelta(minutes=1)  # for so long, Graph is not asked again after a timeout
+MAX_MARKUP = 5_000  # characters of a message's HTML
 
 
 class TeamsThreads:
     """Implements `core.ports.ThreadReader`.
 
-    A chat is no thread: whoever was added to it later may not be shown what was said before. A thread that may not be read,
-    for want of consent, is empty.
+    A chat is no thread, because people added later may not see earlier messages. A thread that cannot be read for lack
+    of consent is empty.
     """
 
     def __init__(self, history: TeamsHistory, clock: Clock) -> None:
@@ -42,7 +42,7 @@ class TeamsThreads:
                 root = await self._history.root(place)
                 replies = await self._replies(place, before, limit)
                 began = [root] if root and root.is_said and root.createdDateTime < before else []
-                # It takes up to a second for messages that consist of little else but tags.
+                # Takes up to a second for messages that consist mainly of tags.
                 return await asyncio.to_thread(self._turns, [*began, *replies[-limit + len(began) :]])
         except (MessageNotFound, Unreadable):
             return ()
@@ -51,7 +51,7 @@ class TeamsThreads:
             raise ChatUnavailable(TOO_LONG) from None
 
     async def _replies(self, place: Place, before: datetime, limit: int) -> list[ChatMessage]:
-        """The latest of the replies before that time, oldest first: `limit` of them or, if there are fewer, all."""
+        """Return the latest replies before a time, oldest first: `limit` of them, or all if there are fewer."""
         replies: list[ChatMessage] = []
         async for page in self._history.newest(place):
             replies += [reply for reply in page if reply.is_said and reply.createdDateTime < before]

@@ -1,1 +1,1 @@
-"""One module per system that the investigator may read. A tool takes a service and a time window, no query language."""
+"""Tools of investigations, one module per system. A tool takes a service and a time window, and no query language."""

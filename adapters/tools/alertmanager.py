@@ -1,4 +1,4 @@
-"""Alertmanager's API, version 2: https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml"""
+"""Alertmanager, API version 2: https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml"""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from adapters.http import Http
 from core.model.incident import AlertStatus, Incident
 from core.model.silences import Matcher, Silence
 
-KEPT = 10.0  # seconds for which what was read of the silences is believed: a storm asks once
-SETTLED = timedelta(minutes=5)  # after its start an Alertmanager has been told of every alert that fires
-MAX_SILENCES = 1_000  # read of one Alertmanager
+KEPT = 10.0  # for so long, silences are cached, so that a storm causes one request
+SETTLED = timedelta(minutes=5)  # after its start, by which an Alertmanager has received every firing alert
+MAX_SILENCES = 1_000  # read per Alertmanager
 MAX_REASON = 200  # characters of a comment
 
 
@@ -34,7 +34,7 @@ class _Matcher(BaseModel):
     name: str
     value: str
     isRegex: bool
-    isEqual: bool = True  # not sent by those before 0.22
+    isEqual: bool = True  # missing before version 0.22
 
 
 class _Silence(BaseModel):
@@ -53,7 +53,7 @@ _UPTIME = TypeAdapter(_Uptime)
 
 
 class Alertmanager:
-    """Implements `core.ports.AlertMonitor` and `CheckedTool` over one Alertmanager, for the alerts of `source`."""
+    """Implements `core.ports.AlertMonitor` and `CheckedTool` for one Alertmanager and the alerts of `source`."""
 
     def __init__(self, name: str, http: Http, source: str) -> None:
         self._name = name
@@ -70,7 +70,10 @@ class Alertmanager:
         await self._http.parsed("api/v2/status", _UPTIME)
 
     async def firing(self, incident: Incident) -> bool | None:
-        """By the fingerprints of the alerts that it sent; one that started a moment ago cannot tell that none fires."""
+        """Return whether an alert fires, by fingerprint.
+
+        An Alertmanager that started a moment ago cannot tell that none does.
+        """
         mine = {alert.fingerprint for alert in incident.alerts if alert.status is AlertStatus.FIRING}
         if incident.source != self._source or not mine:
             return None

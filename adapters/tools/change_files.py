@@ -1,7 +1,7 @@
-"""Records of changes in folders: `<root>/**/changes.jsonl`, one JSON object per line.
+"""Changes from files: `<root>/**/changes.jsonl`, one JSON object per line.
 
-Needed are `id`, `at`, `kind` and `title`. `service` or `services` name what a change touches, `revision` the commit that
-it is or ships, `commits` all that a deployment ships, `files` and `diff` what was changed.
+Required are `id`, `at`, `kind` and `title`. `service` or `services` name what a change affects, `revision` its commit
+or the one it deploys, `commits` all that a deployment ships, `files` and `diff` what was changed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
 from core.ports import Change, TimeWindow
 
-MAX_LINES = 100_000  # lines read of one file
-MAX_FILES = 200  # file names kept of one change
-MAX_NAMED = 100  # services or commits kept of one change
-MAX_DIFF = 20_000  # characters kept of one diff
+MAX_LINES = 100_000  # per file
+MAX_FILES = 200  # per change
+MAX_NAMED = 100  # services or commits per change
+MAX_DIFF = 20_000  # characters per diff
 NAME = "changes.jsonl"
 
 _Short = Annotated[str, StringConstraints(max_length=500)]

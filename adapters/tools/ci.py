@@ -1,4 +1,4 @@
-"""The last runs of a service on a build server, and the log of one that failed, for three systems."""
+"""The latest runs of a service on a build server, and logs of failed ones, for three systems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a pipeline. All texts are untrusted."""
+    """A run of a pipeline. All texts are untrusted."""
 
     id: str
     title: str
@@ -38,7 +38,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that failed; `job` is the id under which the system keeps its log."""
+    """A failed step. `job` is the id of its log."""
 
     name: str
     job: str
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class BuildLink:
-    """The run or the job that the address of a build server's page names; the other may be empty."""
+    """The run or job in the address of a build server's page. One of them may be empty."""
 
     project: str
     run: str
@@ -54,27 +54,27 @@ class BuildLink:
 
 
 class BuildServer(Protocol):
-    """One build server. Raises ToolUnavailable."""
+    """A build server. Raises ToolUnavailable."""
 
     def link(self, url: URL) -> BuildLink | None:
-        """Return the run or job that a link names; None if it leads elsewhere."""
+        """Return the run or job that a link names; None for other links."""
         ...
 
     async def run(self, project: str, link: BuildLink) -> Run: ...
 
     async def runs(self, project: str, before: datetime) -> list[Run]:
-        """The last MAX_RUNS or fewer runs of a project that began before that time, newest first."""
+        """Return up to MAX_RUNS runs of a project that began before a time, newest first."""
         ...
 
     async def failed_steps(self, project: str, run: Run) -> list[Step]: ...
 
     async def log(self, project: str, run: Run, step: Step, last: int) -> str:
-        """The last bytes of the log."""
+        """Return the last bytes of the log."""
         ...
 
 
 class Builds:
-    """Toolbox and BuildReader over one build server. `projects` maps a service to its project there."""
+    """Toolbox and BuildReader over a build server. `projects` maps a service to its project."""
 
     def __init__(self, name: str, server: BuildServer, projects: Mapping[str, str]) -> None:
         self._name = name
@@ -86,7 +86,7 @@ class Builds:
         return self._name
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when the runs of a project cannot be listed."""
+        """Raise ToolUnavailable if the runs of a project cannot be listed."""
         for project in self._projects.values():
             await self._server.runs(project, ALWAYS)
 
@@ -139,7 +139,7 @@ class Builds:
         return f"{_told(run, steps)}\n{plain(log)}".rstrip()
 
     async def _failed(self, service: str, run: Run, job: str = "") -> FailedBuild | None:
-        """A run with the log of that job, or else of its first failed step; None if it did not fail."""
+        """Return a run with the log of `job`, or of its first failed step; None if it did not fail."""
         if not run.failed:
             return None
         project = self._projects[service]
@@ -152,13 +152,15 @@ class Builds:
 
 
 def whole_lines(log: str) -> str:
-    """Return the last MAX_WHOLE_LOG characters of a log, `plain`, with a blank line for each line before, so that numbers hold."""
+    """Return the last MAX_WHOLE_LOG characters of a log, plain, with blank lines for earlier ones, so that line numbers
+    hold.
+    """
     cut = max(0, len(log) - MAX_WHOLE_LOG)
     return "\n" * log.count("\n", 0, cut) + plain(log[cut:])
 
 
 def page_of(url: URL, base: URL) -> str:
-    """The path of a page below the address of a server, without slashes at its ends; empty if it is none of its pages."""
+    """Return the path of a page below a server's address, without outer slashes; empty for other pages."""
     prefix = base.path.rstrip("/")
     if (url.host, url.port) != (base.host, base.port) or not url.path.startswith(f"{prefix}/"):
         return ""

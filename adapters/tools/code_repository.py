@@ -1,4 +1,4 @@
-"""Source code in local checkouts, read with tree-sitter: Python, Java, Go, TypeScript."""
+"""Source code in local checkouts, parsed with tree-sitter: Python, Java, Go, TypeScript."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tree_sitter import Language, Node, Parser
 from core.model.errors import ToolUnavailable
 from core.ports import Definition
 
-MAX_FILES = 20_000  # source files of one repository; more are not read
+MAX_FILES = 20_000  # source files read per repository
 MAX_FILE = 512 * 1024  # bytes; longer files are generated
-MAX_BYTES = 256 * 1024 * 1024  # of one repository
-MAX_DEFINITIONS = 200  # in one answer
-MAX_REFERENCES = 60  # of one definition
+MAX_BYTES = 256 * 1024 * 1024  # per repository
+MAX_DEFINITIONS = 200  # per response
+MAX_REFERENCES = 60  # per definition
 SKIPPED = frozenset("node_modules vendor build dist target out venv __pycache__ site-packages".split())
 
 BUILT_IN = frozenset(
@@ -35,12 +35,12 @@ _IDENTIFIER = re.compile(rb"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
-    """A language: its module and function, the nodes that define something, and the nodes that name a callee."""
+    """A language: its grammar module and function, the nodes that define something, and the nodes of calls."""
 
     module: str
     function: str
     definitions: frozenset[str]
-    callees: Mapping[str, str]  # node type → the field with the callee
+    callees: Mapping[str, str]  # node type → field of the callee
 
 
 _PYTHON = _Grammar(
@@ -91,7 +91,7 @@ GRAMMARS: Mapping[str, _Grammar] = {
     ".ts": _TYPESCRIPT,
     ".mts": _TYPESCRIPT,
     ".tsx": _TSX,
-    ".js": _TSX,  # the grammar of TypeScript reads JavaScript, JSX included
+    ".js": _TSX,  # the TypeScript grammar also parses JavaScript, including JSX
     ".jsx": _TSX,
     ".mjs": _TSX,
 }
@@ -99,7 +99,7 @@ _FUNCTION_VALUES = frozenset({"arrow_function", "function_expression"})
 
 
 class CodeRepositories:
-    """CodeReader over checkouts: service → folder. Links are not followed, so that nothing outside a folder is read."""
+    """CodeReader over checkouts: service → folder. Links are not followed, so nothing outside a folder is read."""
 
     def __init__(self, name: str, folders: Mapping[str, Path]) -> None:
         self._name = name
@@ -113,7 +113,7 @@ class CodeRepositories:
         return await asyncio.to_thread(self._definitions, frozenset(names))
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when a checkout is missing."""
+        """Raise ToolUnavailable if a checkout is missing."""
         await self.definitions(())
 
     def _definitions(self, names: frozenset[str]) -> list[Definition]:
@@ -134,7 +134,7 @@ class CodeRepositories:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """The source files of a checkout in order of their paths, within the limits."""
+    """Yield the source files of a checkout sorted by path, within the limits."""
     files = size = 0
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith("."))
@@ -146,7 +146,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, bytes]]:
                 if not path.is_file() or path.stat().st_size > MAX_FILE:
                     continue
                 text = path.read_bytes()
-            except OSError:  # it went away, or is not for us
+            except OSError:  # deleted meanwhile, or not readable
                 continue
             files, size = files + 1, size + len(text)
             if files > MAX_FILES or size > MAX_BYTES:
@@ -155,7 +155,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, bytes]]:
 
 
 def _read(service: str, path: str, text: bytes, grammar: _Grammar, names: frozenset[str]) -> Iterator[Definition]:
-    """The definitions of the names in one file."""
+    """Yield the definitions of the names in one file."""
     waiting = [(_parser(grammar.module, grammar.function).parse(text).root_node, "")]
     while waiting:
         node, container = waiting.pop()
@@ -176,7 +176,7 @@ def _parser(module: str, function: str) -> Parser:
 
 
 def _defined(node: Node, grammar: _Grammar) -> str:
-    """The name that a node defines; empty if it defines nothing that can be called or made."""
+    """Return the name that a node defines; empty if it defines nothing callable."""
     if node.type not in grammar.definitions:
         return ""
     if node.type == "variable_declarator":
@@ -188,13 +188,13 @@ def _defined(node: Node, grammar: _Grammar) -> str:
 
 
 def _receiver(node: Node) -> str:
-    """The type that a method of Go belongs to."""
+    """Return the receiver type of a Go method."""
     receiver = node.child_by_field_name("receiver")
     return next((_text(each) for each in _within(receiver) if each.type == "type_identifier"), "") if receiver else ""
 
 
 def _references(node: Node, grammar: _Grammar) -> tuple[str, ...]:
-    """Return the names of the functions that are called and of the types, in order."""
+    """Return the names of called functions and used types, in order."""
     found: dict[str, None] = {}
     for each in _within(node):
         callee = each.child_by_field_name(grammar.callees[each.type]) if each.type in grammar.callees else None
@@ -208,15 +208,18 @@ def _references(node: Node, grammar: _Grammar) -> tuple[str, ...]:
 
 
 def _callee(call: Node, callee: Node) -> str:
-    """`pool.acquire` of `self.pool.acquire(1)`: the last two names, without what is called or indexed in between."""
-    receiver = call.child_by_field_name("object")  # Java keeps it apart from the name
+    """Return the last two names of a callee, without calls and indices between:
+
+    `pool.acquire` of `self.pool.acquire(1)`.
+    """
+    receiver = call.child_by_field_name("object")  # Java has it in a separate field
     called = f"{_text(receiver) if receiver is not None else ''} {_text(callee)}"
     parts = _NAME.findall(_BRACKETED.sub("", called))
     return ".".join(part for part in parts[-2:] if part not in {"self", "this", "super", "cls"})
 
 
 def _within(node: Node | None) -> Iterator[Node]:
-    """The node and all below it, in order of the text."""
+    """Yield the node and its descendants, in text order."""
     waiting = [node] if node is not None else []
     while waiting:
         each = waiting.pop()

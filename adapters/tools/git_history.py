@@ -1,4 +1,4 @@
-"""The commits of local checkouts with their diffs, as changes of the services that are built from them."""
+"""Commits of local checkouts with their diffs, as changes of the services built from them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from adapters.git_command import PLAIN_COMMITS, git_output
 from core.model.errors import ToolUnavailable
 from core.ports import Change, TimeWindow
 
-TIMEOUT = 6.0  # seconds for one repository
-MAX_COMMITS = 500  # of one repository within a window
-MAX_OUTPUT = 8 * 1024 * 1024  # bytes that git may answer with
-MAX_FILES = 200  # file names kept of one commit
-MAX_DIFFS = 60  # commits of one repository whose diffs are read, the last ones
-MAX_DIFF = 20_000  # characters kept of one diff
+TIMEOUT = 6.0  # seconds per repository
+MAX_COMMITS = 500  # per repository within a window
+MAX_OUTPUT = 8 * 1024 * 1024  # bytes of Git's output
+MAX_FILES = 200  # per commit
+MAX_DIFFS = 60  # latest commits of a repository whose diffs are read
+MAX_DIFF = 20_000  # characters per diff
 MAX_TITLE = 500  # characters
 MAX_DETAIL = 4_000  # characters
 
@@ -28,10 +28,10 @@ _FORMAT = "%x1e%H%x1f%cI%x1f%an%x1f%s%x1f%b%x1f"
 
 
 class GitHistory:
-    """ChangeReader over checkouts: service → folder. A commit is dated when it was committed to the branch.
+    """ChangeReader over checkouts: service → folder. A commit's date is its commit date.
 
-    A folder may be a part of a checkout that several services share: then a commit touches those in whose folders its
-    files are, and none where it changes what is common to all.
+    A folder may be part of a checkout that several services share: a commit then affects the services whose folders
+    contain its files, and no service if it changes common files.
     """
 
     def __init__(self, name: str, folders: Mapping[str, Path]) -> None:
@@ -73,7 +73,9 @@ class GitHistory:
         )
 
     async def _diffs(self, folder: Path, window: TimeWindow) -> dict[str, str]:
-        """Commit → its diff without context; none where they are too large or take too long, since commits count more."""
+        """Return the diff of each commit, without context; none if they are too large or too slow, because commits
+        matter more.
+        """
         try:
             told = await self._git(
                 folder,
@@ -109,7 +111,7 @@ class GitHistory:
 def _commits(log: str) -> Iterator[Change]:
     for record in log.split("\x1e")[1:]:
         fields = record.split("\x1f")
-        if len(fields) != 6:  # somebody wrote such a character into a message
+        if len(fields) != 6:  # a message contains the separator
             continue
         commit, at, author, title, body, files = fields
         yield Change(

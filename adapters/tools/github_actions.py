@@ -1,4 +1,4 @@
-"""GitHub Actions, over its REST API: https://docs.github.com/en/rest/actions"""
+"""GitHub Actions, REST API: https://docs.github.com/en/rest/actions"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adapters.http import Http
 from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of
 
 FAILED = frozenset({"failure", "timed_out", "startup_failure"})
-JOBS = 100  # of a run: the most that one answer holds
+JOBS = 100  # per run; the maximum of one response
 _PAGE = re.compile(r"(?P<project>[^/]+/[^/]+)/actions/runs/(?P<run>\d+)(?:/.*?job/(?P<job>\d+))?(?:/.*)?")
 
 
@@ -55,13 +55,13 @@ _JOBS = TypeAdapter(_Jobs)
 
 
 class GitHubActions:
-    """BuildServer; a project is `owner/repository`. A log lies on another host, which `http.elsewhere` has to allow."""
+    """BuildServer for projects `owner/repository`. Logs are on another host, which `http.elsewhere` must allow."""
 
     def __init__(self, http: Http) -> None:
         self._http = http
 
     def link(self, url: URL) -> BuildLink | None:
-        api = URL(self._http.url)  # of an installation of one's own: https://HOST/api/v3
+        api = URL(self._http.url)  # of a self-hosted installation: https://HOST/api/v3
         page = _PAGE.fullmatch(
             page_of(url, URL("https://github.com") if api.host == "api.github.com" else api.origin())
         )

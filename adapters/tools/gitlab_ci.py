@@ -1,4 +1,4 @@
-"""GitLab CI, over its REST API: https://docs.gitlab.com/api/pipelines/ and https://docs.gitlab.com/api/jobs/"""
+"""GitLab CI, REST API: https://docs.gitlab.com/api/pipelines/ and https://docs.gitlab.com/api/jobs/"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yarl import URL
 from adapters.http import Http
 from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of
 
-JOBS = 100  # of a pipeline: the most that one answer holds
+JOBS = 100  # per pipeline; the maximum of one response
 _PAGE = re.compile(r"(?P<project>.+?)/-/(?:pipelines/(?P<run>\d+)|jobs/(?P<job>\d+))(?:/.*)?")
 
 
@@ -49,7 +49,7 @@ _JOBS = TypeAdapter(list[_Job])
 
 
 class GitLabCi:
-    """BuildServer; a project is its path with namespace, or its number."""
+    """BuildServer for projects by their path with namespace, or their number."""
 
     def __init__(self, http: Http) -> None:
         self._http = http

@@ -1,4 +1,4 @@
-"""Commits and deployments of repositories on GitHub and GitLab, over their REST APIs.
+"""Commits and deployments of repositories on GitHub and GitLab, REST APIs.
 
 https://docs.github.com/en/rest/commits/commits and https://docs.github.com/en/rest/deployments/deployments
 https://docs.gitlab.com/api/commits/ and https://docs.gitlab.com/api/deployments/
@@ -17,31 +17,31 @@ from pydantic import AwareDatetime, BaseModel, TypeAdapter
 from adapters.http import Http
 from core.ports import Change, TimeWindow
 
-MAX_COMMITS = 50  # of one repository within a window, the last ones
+MAX_COMMITS = 50  # latest commits of a repository within a window
 MAX_DEPLOYMENTS = 50
-MAX_DIFFS = 12  # of the last commits of one repository, that are asked for
-MAX_DIFF = 20_000  # characters of one commit
+MAX_DIFFS = 12  # latest commits of a repository whose diffs are read
+MAX_DIFF = 20_000  # characters per commit
 MAX_FILES = 200
 MAX_TITLE = 500  # characters
 MAX_DETAIL = 4_000
 
 
 class RepositoryHost(Protocol):
-    """A server of repositories. What it returns names no service. Raises ToolUnavailable."""
+    """A repository server. Its results name no service. Raises ToolUnavailable."""
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]: ...
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]: ...
 
     async def with_diff(self, project: str, commit: Change) -> Change:
-        """The commit with its files and diff."""
+        """Return the commit with its files and diff."""
         ...
 
 
 class HostedChanges:
     """ChangeReader over the repositories of `services`: service → project.
 
-    A commit of a repository that several services share names none of them: its paths tell.
+    A commit in a repository that several services share names no service; its paths tell.
     """
 
     def __init__(self, name: str, host: RepositoryHost, services: Mapping[str, str]) -> None:
@@ -74,7 +74,7 @@ class HostedChanges:
 
 
 def _deployed(deployment: Change, owners: Sequence[str]) -> str:
-    """The service that a deployment names, or the only one of its repository."""
+    """Return the service that a deployment names, or the only one of its repository."""
     named = [owner for owner in owners if owner in f"{deployment.title} {deployment.detail}"]
     return max(named or (owners if len(owners) == 1 else [""]), key=len)
 
@@ -123,7 +123,7 @@ _GITHUB_DEPLOYMENTS = TypeAdapter(list[_GitHubDeployment])
 
 @dataclass(frozen=True, slots=True)
 class GitHubRepositories:
-    """RepositoryHost; a project is `owner/repository`."""
+    """RepositoryHost for projects `owner/repository`."""
 
     http: Http
 
@@ -198,7 +198,7 @@ _GITLAB_DEPLOYMENTS = TypeAdapter(list[_GitLabDeployment])
 
 @dataclass(frozen=True, slots=True)
 class GitLabRepositories:
-    """RepositoryHost; a project is its path or its number."""
+    """RepositoryHost for projects by their path or number."""
 
     http: Http
 

@@ -1,4 +1,4 @@
-"""Jenkins, over its remote access API: https://www.jenkins.io/doc/book/using/remote-access-api/"""
+"""Jenkins, remote access API: https://www.jenkins.io/doc/book/using/remote-access-api/"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adapters.http import Http
 from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of
 
 FAILED = frozenset({"FAILURE", "UNSTABLE"})
-CONSOLE = "console"  # the one log of a build
+CONSOLE = "console"  # the only log of a build
 
 
 class _Revision(BaseModel):
@@ -45,7 +45,7 @@ _PAGE = re.compile(r"(?P<jobs>job/[^/]+(?:/job/[^/]+)*)/(?P<run>\d+)(?:/.*)?")
 
 
 class Jenkins:
-    """BuildServer; a project is a job's path, its folders first: `shop/api/main`."""
+    """BuildServer for projects by their job path, including folders: `shop/api/main`."""
 
     def __init__(self, http: Http) -> None:
         self._http = http
@@ -63,7 +63,7 @@ class Jenkins:
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
     async def failed_steps(self, project: str, run: Run) -> list[Step]:
-        """A build has one log; which of its stages failed stands in there."""
+        """Return one step, because a build has one log for all stages."""
         return [Step(CONSOLE, CONSOLE)]
 
     async def log(self, project: str, run: Run, step: Step, last: int) -> str:

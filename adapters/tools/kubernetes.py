@@ -1,4 +1,4 @@
-"""Kubernetes, over its HTTP API: pods, their logs and events. https://kubernetes.io/docs/reference/kubernetes-api/"""
+"""Kubernetes, HTTP API: pods, their logs and events. https://kubernetes.io/docs/reference/kubernetes-api/"""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from adapters.tools.loki import level_of
 from core.ports import LogLine, TimeWindow, Tool
 from core.rca.observation_tools import ServiceTool
 
-PAGE = 500  # items of one answer
+PAGE = 500  # items per response
 MAX_PAGES = 10
-MAX_PODS = 10  # of one service whose logs are read
-MAX_LOG = 4 * 1024 * 1024  # bytes read of one container's log
-MAX_LINE = 8_192  # characters kept of one record
-MAX_EVENTS = 60  # shown, the latest ones
+MAX_PODS = 10  # per service, whose logs are read
+MAX_LOG = 4 * 1024 * 1024  # bytes per container log
+MAX_LINE = 8_192  # characters per record
+MAX_EVENTS = 60  # latest events shown
 
 T = TypeVar("T")
 
@@ -33,14 +33,14 @@ _EVENTS = TypeAdapter(List[Event])
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The location of a service: its namespace and the label selector of its pods."""
+    """The namespace and the label selector of a service's pods."""
 
     namespace: str
     selector: str
 
 
 class Kubernetes:
-    """LogReader over the pods of one cluster, with warnings about them as records, and the Toolbox to look closer."""
+    """LogReader over the pods of a cluster, including warnings about them, and a Toolbox for details."""
 
     def __init__(self, name: str, http: Http, workloads: Mapping[str, Workload]) -> None:
         self._name = name
@@ -93,7 +93,7 @@ class Kubernetes:
         ]
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when the pods of a service cannot be listed."""
+        """Raise ToolUnavailable if the pods of a service cannot be listed."""
         for workload in self._workloads.values():
             await self._pods(workload)
 
@@ -103,7 +103,7 @@ class Kubernetes:
     async def _events_of(
         self, workload: Workload, pods: Sequence[Pod], window: TimeWindow
     ) -> list[tuple[datetime, Event]]:
-        """The events about these pods within the window, oldest first."""
+        """Return the events about these pods within the window, oldest first."""
         names = {pod.metadata.name for pod in pods}
         events = await self._all(
             f"{_namespace(workload)}/events", _EVENTS, {"fieldSelector": "involvedObject.kind=Pod"}
@@ -148,7 +148,7 @@ def _namespace(workload: Workload) -> str:
 
 
 def _has_log(pod: Pod, container: str) -> bool:
-    """Return whether it ever started: before that, Kubernetes refuses to give the log."""
+    """Return whether a container ever started. Before that, Kubernetes refuses its log."""
     status = next((each for each in pod.status.containerStatuses if each.name == container), None)
     if status is None:
         return pod.status.phase != "Pending"
@@ -156,7 +156,7 @@ def _has_log(pod: Pod, container: str) -> bool:
 
 
 def _records(log: str) -> Iterator[tuple[datetime, str]]:
-    """Time and text of each record; indented lines continue the one before."""
+    """Yield time and text of each record. Indented lines continue the previous record."""
     at: datetime | None = None
     lines: list[str] = []
     for line in log.splitlines():

@@ -1,4 +1,4 @@
-"""Pods and events as Kubernetes describes them, and in words. https://kubernetes.io/docs/reference/kubernetes-api/"""
+"""Models and text forms of Kubernetes pods and events. https://kubernetes.io/docs/reference/kubernetes-api/"""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class List(BaseModel, Generic[T]):
 
 
 def told(at: datetime, event: Event) -> str:
-    """A row as `kubectl get events` prints it, with the time instead of the age."""
+    """Return a row like `kubectl get events`, with the time instead of the age."""
     involved = event.involvedObject
     named = f"{involved.kind.lower()}/{involved.name}"
     times = f" (x{event.count})" if event.count and event.count > 1 else ""
@@ -107,7 +107,7 @@ def told(at: datetime, event: Event) -> str:
 
 
 def described(pod: Pod) -> str:
-    """A pod in the form of `kubectl describe`, as far as it tells why the pod does not serve."""
+    """Return a pod like `kubectl describe`, limited to what explains why it does not serve."""
     specified = {each.name: each for each in pod.spec.containers}
     lines = [f"Name:  {pod.metadata.name}", f"Namespace:  {pod.metadata.namespace}"]
     lines += [f"Node:  {pod.spec.nodeName}"] if pod.spec.nodeName else []

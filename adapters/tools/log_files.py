@@ -1,6 +1,6 @@
-"""Log files in folders: `<root>/**/logs/<service>.log`, one record per line, indented lines continuing a record.
+"""Log files: `<root>/**/logs/<service>.log`, one record per line. Indented lines continue a record.
 
-A record begins `2026-03-14T09:12:03.412Z LEVEL service message`, and records stand in order of time.
+A record begins `2026-03-14T09:12:03.412Z LEVEL service message`. Records are sorted by time.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from core.model.errors import ToolUnavailable
 from core.ports import LogLine, TimeWindow
 
 RECORD = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) (\S{1,16}) (\S{1,128}) ?(.*)")
-MAX_LINE = 8_192  # bytes read of one line
-MAX_RECORD_LINES = 60  # lines kept of one record, such as a stack trace
-NEAR = 64 * 1024  # bytes that are read through rather than halved again
-MAX_KEPT = 4 * 1024 * 1024  # bytes of a file that is read whole and kept; of a longer one, the wanted part is looked up
+MAX_LINE = 8_192  # bytes per line
+MAX_RECORD_LINES = 60  # lines per record, such as a stack trace
+NEAR = 64 * 1024  # bytes that are scanned instead of bisected
+MAX_KEPT = 4 * 1024 * 1024  # bytes of a file that is cached; in longer files, the window is found by bisection
 ALWAYS = TimeWindow(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
@@ -69,7 +69,7 @@ def _within(lines: list[LogLine], window: TimeWindow) -> list[LogLine]:
 
 
 def _seek(file: BinaryIO, start: datetime) -> None:
-    """Go to a place at or shortly before the first record at or after `start`, by halving the file."""
+    """Seek to a position at or shortly before the first record at or after `start`, by bisection."""
     low, high = 0, file.seek(0, 2)
     while high - low > NEAR:
         middle = (low + high) // 2
@@ -85,7 +85,7 @@ def _seek(file: BinaryIO, start: datetime) -> None:
 
 
 def _next_time(file: BinaryIO, end: int) -> datetime | None:
-    """The time of the first record that begins after the current position and before `end`."""
+    """Return the time of the first record that begins after the current position and before `end`."""
     file.readline(MAX_LINE)
     while file.tell() < end and (line := file.readline(MAX_LINE)):
         if match := RECORD.match(line):
@@ -94,7 +94,7 @@ def _next_time(file: BinaryIO, end: int) -> datetime | None:
 
 
 def _records(file: BinaryIO, service: str, window: TimeWindow) -> Iterator[LogLine]:
-    """The records within the window, from the current position to the window's end."""
+    """Yield the records within the window, starting at the current position."""
     at: datetime | None = None
     level, texts = "", list[str]()
     while line := file.readline(MAX_LINE):

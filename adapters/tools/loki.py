@@ -1,4 +1,4 @@
-"""Loki, over its HTTP API: https://grafana.com/docs/loki/latest/reference/loki-http-api/#query-logs-within-a-range-of-time"""
+"""Loki, HTTP API: https://grafana.com/docs/loki/latest/reference/loki-http-api/#query-logs-within-a-range-of-time"""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pydantic import BaseModel, TypeAdapter
 from adapters.http import Http
 from core.ports import LogLine, TimeWindow
 
-PAGE = 5_000  # records of one answer: the server's own limit unless it was raised
-MAX_PAGES = 8  # read of one service
-FILLED = 0.8  # of the time that the last full page took: a stretch that is expected to fit onto one page
-MAX_LINE = 8_192  # characters kept of one record
+PAGE = 5_000  # records per response; the server's default limit
+MAX_PAGES = 8  # per service
+FILLED = 0.8  # share of the last full page's duration that is expected to fit into one page
+MAX_LINE = 8_192  # characters per record
 LEVEL_LABELS = ("level", "detected_level", "severity")
 _NAMES = "FATAL|CRITICAL|PANIC|SEVERE|ERROR|ERR|WARNING|WARN|INFO|NOTICE|DEBUG|TRACE"
-# `level=error`, `"severity": "error"`, `[error]` or the bare word in capitals; an error in a sentence is none.
+# `level=error`, `"severity": "error"`, `[error]` or the bare word in capitals; not "error" within a sentence.
 _LEVEL = re.compile(rf"""(?i:\b(?:level|lvl|severity)["']?\s*[=:]\s*["']?({_NAMES})\b|\[({_NAMES})\])|\b({_NAMES})\b""")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -46,7 +46,7 @@ _Record = tuple[int, str, str]  # time in ns, level, text
 
 
 class Loki:
-    """LogReader over one Loki. `selectors` maps a service to the labels of its streams; another one is not known."""
+    """LogReader over Loki. `selectors` maps a service to the labels of its streams; other services are unknown."""
 
     def __init__(self, name: str, http: Http, selectors: Mapping[str, Mapping[str, str]]) -> None:
         self._name = name
@@ -66,14 +66,14 @@ class Loki:
         return [LogLine(service, _time(at), level, text) for at, level, text in newest]
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when Loki refuses a query."""
+        """Raise ToolUnavailable if Loki refuses a query."""
         for labels in self._selectors.values():
             await self._page(_selector(labels), 0, 1, 1)
 
     async def _records(self, selector: str, window: TimeWindow, limit: int) -> set[_Record]:
-        """Back in time without a gap; records of the same nanosecond stand on two pages and are counted once.
+        """Read records backwards in time without gaps. Records of the same nanosecond on two pages are counted once.
 
-        A full page shows how long a stretch fills one: the stretches before it, and the rest, are then asked for at once.
+        A full page shows the rate of records, from which further time spans are chosen and requested concurrently.
         """
         start, end = _nanoseconds(window.start), _nanoseconds(window.end)
         size, length, left = min(PAGE, limit), end - start, MAX_PAGES
@@ -88,7 +88,7 @@ class Loki:
             for (high, low), page in zip(stretches, pages, strict=True):
                 found |= page
                 end = low
-                if len(page) >= size:  # the older part of this stretch is missing
+                if len(page) >= size:  # the older part of this span is missing
                     end = min(at for at, _, _ in page) + 1
                     length = max(1, int(FILLED * (high - end)))
                     break
@@ -111,7 +111,7 @@ class Loki:
 
 
 def _selector(labels: Mapping[str, str]) -> str:
-    """The only query there is; the values come from plumbline.yaml and are quoted."""
+    """Return the only query that is used. The values come from plumbline.yaml and are quoted."""
     quoted = {
         label: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for label, value in labels.items()
     }
@@ -119,7 +119,7 @@ def _selector(labels: Mapping[str, str]) -> str:
 
 
 def level_of(labels: Mapping[str, str], text: str) -> str:
-    """The level that the labels name, else the first one at the beginning of the text, else INFO."""
+    """Return the level from the labels, else from the beginning of the text, else INFO."""
     named = next((labels[label] for label in LEVEL_LABELS if labels.get(label, "unknown") != "unknown"), "")
     if not named:
         match = _LEVEL.search(text[:200])

@@ -1,6 +1,6 @@
-"""The tools of a Model Context Protocol server: those that plumbline.yaml lists and the server calls read-only.
+"""Tools of a Model Context Protocol server: those listed in plumbline.yaml and marked as read-only by the server.
 
-What is said of a tool to the language model is written in plumbline.yaml: a server's own words never become instructions.
+The language model gets the descriptions from plumbline.yaml, so a server's text never becomes an instruction.
 https://modelcontextprotocol.io/specification/
 """
 
@@ -23,11 +23,11 @@ from pydantic import BaseModel, ValidationError
 from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow, Tool, ToolParameter
 
-TIMEOUT = 15.0  # seconds for one call, with the handshake
+TIMEOUT = 15.0  # seconds per call, including the handshake
 MAX_PAGES = 10  # of the list of tools
-MAX_BODY = 4 * 1024 * 1024  # bytes of one answer
-MAX_ROWS = 2_000  # lines of one answer that are kept
-MAX_ANSWER = 200_000  # characters of one answer that are kept
+MAX_BODY = 4 * 1024 * 1024  # bytes per response
+MAX_ROWS = 2_000  # lines kept per response
+MAX_ANSWER = 200_000  # characters kept per response
 MAX_NAME = 40  # characters of a parameter's name
 MAX_CHOICES = 50
 MAX_CHOICE = 60  # characters
@@ -35,7 +35,7 @@ MAX_CHOICE = 60  # characters
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """Toolbox over Streamable HTTP. `allowed` maps the name of each tool that may be called to what it tells."""
+    """Toolbox over Streamable HTTP. `allowed` maps each tool that may be called to its description."""
 
     name: str
     url: str
@@ -51,7 +51,7 @@ class McpServer:
         return found
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when a listed tool is missing or cannot be offered, with the reason."""
+        """Raise ToolUnavailable, with the reason, if a listed tool is missing or cannot be offered."""
         offered = {each.name: each for each in await self._offered()}
         for name in self.allowed:
             if name not in offered:
@@ -60,7 +60,7 @@ class McpServer:
                 raise ToolUnavailable(f"The tool {name} of {self.name} {problem}: take it out of plumbline.yaml.")
 
     async def ask(self, tool: str, arguments: Mapping[str, str | int]) -> str:
-        """Call a tool and return its answer as text. Raises ToolUnavailable."""
+        """Call a tool and return its response as text. Raises ToolUnavailable."""
         async with self._client() as client:
             result = await client.call_tool(tool, dict(arguments), read_timeout_seconds=TIMEOUT)
         text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
@@ -144,7 +144,7 @@ class _Inputs(BaseModel):
 
 
 def _required(tool: Offered) -> dict[str, Any]:
-    """The parameters that a call cannot do without; the others are left to the server."""
+    """Return the required parameters. Optional ones are left to the server."""
     inputs = _Inputs.model_validate(tool.input_schema)
     return {name: (inputs.properties or {}).get(name) for name in inputs.required or ()}
 
@@ -161,7 +161,7 @@ def _parameters(tool: Offered) -> tuple[ToolParameter, ...]:
 
 
 def _objection(tool: Offered) -> str:
-    """Why a tool is not offered to the language model; empty if it is."""
+    """Return why a tool is not offered to the language model; empty if it is."""
     if tool.annotations is None or tool.annotations.read_only_hint is not True:
         return "does not say that it is read-only"
     try:
@@ -184,7 +184,7 @@ def _objection(tool: Offered) -> str:
 
 
 class _Limited(httpx2.AsyncBaseTransport):
-    """Reads at most MAX_BODY bytes of an answer."""
+    """A transport that reads at most MAX_BODY bytes of a response."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""Metric files in folders: `<root>/**/metrics/<service>.csv` with a header `timestamp,<metric>,…`."""
+"""Metric files: `<root>/**/metrics/<service>.csv` with a header `timestamp,<metric>,…`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
 from core.ports import Series, TimeWindow
 
-MAX_METRICS = 200  # columns read of one file
-MAX_ROWS = 100_000  # rows read of one file
+MAX_METRICS = 200  # columns per file
+MAX_ROWS = 100_000  # rows per file
 
 
 class MetricFiles:
@@ -47,7 +47,7 @@ class MetricFiles:
 
 
 def _read(path: Path) -> tuple[tuple[datetime, ...], dict[str, tuple[float, ...]]]:
-    """The times in order, and the values of each metric at those times."""
+    """Return the times in order, and the values of each metric at those times."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
         metrics = next(reader, [])[1 : MAX_METRICS + 1]
@@ -58,7 +58,7 @@ def _read(path: Path) -> tuple[tuple[datetime, ...], dict[str, tuple[float, ...]
 
 
 def _number(row: list[str], column: int) -> float:
-    """NaN where the cell is missing, empty or no number."""
+    """Return the number in a cell; NaN if it is missing, empty or invalid."""
     try:
         return float(row[column])
     except (IndexError, ValueError):

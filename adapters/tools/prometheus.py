@@ -1,4 +1,4 @@
-"""Prometheus, over its HTTP API: https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries"""
+"""Prometheus, HTTP API: https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adapters.http import Http
 from core.model.errors import ToolUnavailable
 from core.ports import Series, TimeWindow
 
-SERVICE_LABELS = ("service", "job", "app")  # any of them may name a series' service
+SERVICE_LABELS = ("service", "job", "app")  # labels that may name a series' service
 NOT_SHOWN = frozenset(
     {"__name__", "service", "job", "app", "instance", "pod", "namespace", "node", "container", "endpoint"}
 )
@@ -52,7 +52,7 @@ _ANSWER = TypeAdapter(_Answer)
 
 @dataclass(frozen=True, slots=True)
 class Prometheus:
-    """MetricReader over one Prometheus, or anything that answers like one. A counter is given as its rate per second."""
+    """MetricReader over Prometheus or a compatible server. A counter is returned as its rate per second."""
 
     name: str
     http: Http
@@ -79,7 +79,7 @@ class Prometheus:
 
 
 def _selector(service: str) -> str:
-    """The only query there is; the service's name is quoted, so that it cannot become part of the language."""
+    """Return the only query that is used. The service's name is quoted, so it cannot change the query."""
     quoted = service.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     return " or ".join(f'{{{label}="{quoted}",__name__!~"{HIDDEN_METRICS}"}}' for label in SERVICE_LABELS)
 
@@ -104,7 +104,7 @@ def _shown(metric: Mapping[str, str], *, is_counter: bool) -> str:
 
 
 def _rate(points: Mapping[float, float]) -> dict[float, float]:
-    """Growth per second up to each point; after a restart a counter has grown from zero."""
+    """Return the growth per second up to each point. After a restart, a counter starts at zero."""
     ordered = sorted(points.items())
     return {
         at: (value - before if value >= before else value) / (at - earlier)

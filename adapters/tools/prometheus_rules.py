@@ -1,4 +1,4 @@
-"""Which alerts a Prometheus fires: https://prometheus.io/docs/prometheus/latest/querying/api/#rules"""
+"""Firing alerts of a Prometheus server: https://prometheus.io/docs/prometheus/latest/querying/api/#rules"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RULES = TypeAdapter(_Rules)
 
 
 class PrometheusRules:
-    """Implements `core.ports.AlertMonitor` over one Prometheus, or anything that answers like one."""
+    """Implements `core.ports.AlertMonitor` over Prometheus or a compatible server."""
 
     def __init__(self, name: str, http: Http) -> None:
         self._name = name
@@ -47,7 +47,10 @@ class PrometheusRules:
         return self._name
 
     async def firing(self, incident: Incident) -> bool | None:
-        """By the labels; external ones are added on the way, so an alert may have more than Prometheus knows."""
+        """Return whether an alert fires, by labels.
+
+        External labels are added later, so an alert may have additional ones.
+        """
         mine = [alert for alert in incident.alerts if alert.status is AlertStatus.FIRING]
         rules = (await self._http.parsed("api/v1/rules", _RULES, {"type": "alert"})).data.groups
         named = [rule for group in rules for rule in group.rules if rule.name in {alert.name for alert in mine}]

@@ -1,4 +1,4 @@
-"""Files under a folder, listed and read again only where they changed."""
+"""Files under a folder, listed and read again only after changes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Generic, TypeVar
 
 from core.model.errors import ToolUnavailable
 
-MAX_KEPT = 16 * 1024 * 1024  # bytes of files, on disk, whose contents are kept in memory for one tool
-UNSETTLED = 2_000_000_000  # nanoseconds after a modification in which another one could bear the same time stamp
+MAX_KEPT = 16 * 1024 * 1024  # bytes of files on disk whose content is cached per tool
+UNSETTLED = 2_000_000_000  # nanoseconds after a modification in which another one could have the same time stamp
 
 T = TypeVar("T")
 
 
 class FolderFiles(Generic[T]):
-    """The files of some suffixes under a folder, each with what `read` makes of it.
+    """The files with some suffixes under a folder, each with the result of `read`.
 
-    A folder is listed and a file is read once for each change of it. `read` may raise OSError or ToolUnavailable.
+    A folder is listed and a file is read once per change. `read` may raise OSError or ToolUnavailable.
     """
 
     def __init__(self, root: Path, suffixes: tuple[str, ...], read: Callable[[Path], T]) -> None:
@@ -33,7 +33,7 @@ class FolderFiles(Generic[T]):
         self._lock = Lock()
 
     def paths(self) -> list[Path]:
-        """Return the files in order of their paths. Raises ToolUnavailable when the root cannot be listed."""
+        """Return the files sorted by path. Raises ToolUnavailable if the root cannot be listed."""
         if not self._root.is_dir():
             raise ToolUnavailable(
                 f"The folder {self._root} does not exist: correct the path of this tool in plumbline.yaml."
@@ -55,13 +55,13 @@ class FolderFiles(Generic[T]):
     def of_service(self, folder: str, service: str) -> list[Path]:
         """Return the files `<root>/**/<folder>/<service><suffix>`.
 
-        The service's name is compared and never made part of a path, so that an alert cannot point outside the root.
+        The service's name is compared and never becomes part of a path, so an alert cannot point outside the root.
         """
         names = {f"{service}{suffix}" for suffix in self._suffixes}
         return [path for path in self.paths() if path.name in names and path.parent.name == folder]
 
     def content(self, path: Path) -> T:
-        """Return what a file holds. Raises OSError when it cannot be read."""
+        """Return the content of a file. Raises OSError if it cannot be read."""
         with self._lock:
             status = path.stat()
             stamp = (status.st_mtime_ns, status.st_size)
@@ -74,11 +74,11 @@ class FolderFiles(Generic[T]):
             return content
 
     def is_growing(self, path: Path) -> bool:
-        """Return whether a file was written to just now, so that keeping its content would be of no use."""
+        """Return whether a file was just written, so that caching its content is useless."""
         return not _is_settled(path.stat().st_mtime_ns)
 
     def _folder(self, folder: str) -> tuple[int, list[str], list[str]] | None:
-        """The time of a folder's last change, its folders and its files; None if it went away or is not for us."""
+        """Return a folder's modification time, subfolders and files; None if it is missing or not readable."""
         try:
             changed = Path(folder).stat().st_mtime_ns
             known = self._listed.get(folder)

@@ -19,7 +19,7 @@ from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow
 
 SUFFIXES = (".json", ".jsonl")
-MAX_FILE = 64 * 1024 * 1024  # bytes; of a longer file, the last ones
+MAX_FILE = 64 * 1024 * 1024  # bytes; of a longer file, the last ones are read
 MAX_FILES = 200
 SERVICE = "service.name"  # attribute of a resource, by OpenTelemetry's semantic conventions
 
@@ -68,7 +68,7 @@ class _Call(NamedTuple):
 class TraceFiles:
     """DependencyReader over a folder.
 
-    A span whose parent belongs to another service is a call of that service.
+    A span whose parent belongs to another service is a call by that service.
     """
 
     def __init__(self, name: str, root: Path) -> None:
@@ -83,7 +83,7 @@ class TraceFiles:
         return await asyncio.to_thread(self._dependencies, window)
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when the folder does not exist."""
+        """Raise ToolUnavailable if the folder does not exist."""
         await asyncio.to_thread(self._files.paths)
 
     def _dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:

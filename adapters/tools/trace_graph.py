@@ -1,4 +1,4 @@
-"""Which service calls which, as Jaeger and Zipkin count it over the traces that they keep.
+"""Service dependencies as counted by Jaeger and Zipkin from their traces.
 
 https://www.jaegertracing.io/docs/latest/architecture/apis/ and https://zipkin.io/zipkin-api/#/default/get_dependencies
 """
@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from adapters.http import Http
 from core.ports import TimeWindow
 
-MAX_CALLS = 10_000  # pairs of services that are read
+MAX_CALLS = 10_000  # pairs of services read
 
 
 class _Call(BaseModel):
@@ -62,7 +62,7 @@ class ZipkinGraph:
 
 
 def graph_of(calls: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """Caller → the services that it calls, in order of their names; a service that calls itself is left out."""
+    """Return the services that each caller calls, sorted by name. Calls of a service to itself are left out."""
     found: dict[str, set[str]] = {}
     for caller, callee in calls:
         if caller and callee and caller != callee:

@@ -1,4 +1,4 @@
-"""`plumbline audit`: who saw and did what, for people and for programs."""
+"""`plumbline audit`: print the audit log, and record the start of a process in it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from bot.config.settings import Settings
 from core.model.audit import PLUMBLINE, Act, AuditEntry, NumberedEntry, audit_entry, since
 from core.ports import Clock, Store
 
-PART = 500  # entries read at once
+PART = 500  # entries per read
 
 _ENTRY = TypeAdapter(AuditEntry)
 
 
 async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json: bool) -> int:
-    """Print the entries from a moment on, oldest first; as JSON, one a line."""
+    """Print the entries from a time on, oldest first; with `as_json`, one JSON object per line."""
     now = SystemClock().now()
     begin = since(from_when, now)
     engine = open_database(settings.database)
@@ -41,7 +41,7 @@ async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json
 
 
 async def record_start(settings: Settings, replica: str, *, store: Store, clock: Clock) -> None:
-    """Which configuration `replica` works with from now on: the SHA-256 of plumbline.yaml, as `sha256sum` prints it."""
+    """Record the configuration that `replica` starts with: the SHA-256 of plumbline.yaml, as `sha256sum` prints it."""
     digest = hashlib.sha256(settings.config.read_bytes()).hexdigest() if settings.config else "no plumbline.yaml"
     entry = audit_entry(
         f"configured:{replica}",

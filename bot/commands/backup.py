@@ -1,7 +1,7 @@
 """`plumbline backup` and `plumbline restore`: the embedded workspace in one file, also while the bot runs.
 
-The engine's database is copied before the state: whatever it holds to be done is then in the state, and what it does not
-is done again. The index is copied while no bot holds it open; without it, the first ingestion makes it anew.
+The workflow database is copied before the state, so every workflow in it has its task in the state, and missing ones
+are started again. The index is copied only while no bot has it open; otherwise the first ingestion rebuilds it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ WHOLE = (STATE, f"{STATE}-wal", f"{STATE}-shm", WORKFLOWS, f"{WORKFLOWS}-wal", f
 
 
 def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = False) -> None:
-    """Write the workspace to a file; replace one that exists only with `force`. Raises ConfigurationError or PlumblineError."""
+    """Write the workspace to a file, replacing an existing one only with `force`.
+
+    Raises ConfigurationError or PlumblineError.
+    """
     folder = _embedded(settings)
     if file.exists() and not force:
         raise PlumblineError(f"{file} already exists. Choose another name, or use --force to replace it.")
@@ -48,7 +51,7 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
             _copy_database(folder / WORKFLOWS, copy / WORKFLOWS)
         _copy_database(folder / STATE, copy / STATE)
         with _alone(folder) as is_alone:
-            # The index and the encoder that its vectors depend on belong together; the bot may be writing them now.
+            # The index and the encoder belong together, and a running bot may be writing them.
             if is_alone:
                 _copy_derived(folder, copy)
         finished = copy / "finished"
@@ -64,7 +67,7 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
 
 
 def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) -> None:
-    """Make the workspace what it was when the file was written. Raises ConfigurationError or PlumblineError."""
+    """Restore the workspace from a backup. Raises ConfigurationError or PlumblineError."""
     folder = _embedded(settings)
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
@@ -78,7 +81,7 @@ def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) ->
             _refuse_pickled(file, restored / WORKFLOWS)
         for part in WHOLE:
             _remove(folder / part)
-        for part in WHOLE:  # the state last: until it is there, the workspace is empty
+        for part in WHOLE:  # the state last: without it, the workspace counts as empty
             if part != STATE and (restored / part).exists():
                 (restored / part).replace(folder / part)
         (restored / STATE).replace(folder / STATE)
@@ -103,7 +106,7 @@ def is_open(settings: Settings) -> bool:
 
 @contextmanager
 def _alone(folder: Path) -> Generator[bool]:
-    """Yield whether no bot works on the workspace; none can begin to before the block ends."""
+    """Yield whether no bot is running on the workspace. If so, none can start until the block ends."""
     with (folder / f"{STATE}.lock").open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,7 +117,7 @@ def _alone(folder: Path) -> Generator[bool]:
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """All pages as of one moment, whoever writes meanwhile."""
+    """Copy a consistent snapshot of the database, also while others write to it."""
     try:
         with closing(sqlite3.connect(source, timeout=30)) as read, closing(sqlite3.connect(target)) as written:
             read.backup(written)
@@ -153,7 +156,7 @@ def _pack(folder: Path, target: Path) -> None:
 
 
 def _unpack(file: Path, folder: Path) -> dict[str, Any]:
-    """Every file that the manifest names, checked, and its manifest."""
+    """Extract every file of the manifest, check its digest, and return the manifest."""
     try:
         with tarfile.open(file, "r:gz") as archive:
             manifest: dict[str, Any] = json.loads(_content(archive, MANIFEST).read())

@@ -49,7 +49,7 @@ async def run_serve(settings: Settings, out: Console) -> int:
 
 
 async def run_ingest(settings: Settings, names: list[str], out: Console) -> int:
-    """Refresh the corpus; exit code 1 if a source failed."""
+    """Refresh the corpus. Returns exit code 1 if a source failed."""
     workspace = load_workspace(settings.config)
     unknown = set(names) - {source.name for source in workspace.sources}
     if unknown:
@@ -67,14 +67,14 @@ async def run_ingest(settings: Settings, names: list[str], out: Console) -> int:
 
 
 async def ingest_with_progress(core: Core, out: Console) -> IngestReport:
-    """Ingest, with a progress bar where there is a terminal to draw it on."""
+    """Ingest, with a progress bar if the output is a terminal."""
     with progress_bar(out) as on_progress:
         return await ingest(core, on_progress)
 
 
 @contextmanager
 def progress_bar(out: Console) -> Generator[Callable[[IngestProgress], None]]:
-    """Yields the callback that moves the bar."""
+    """Yield a callback that updates the progress bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as progress:
         task = progress.add_task("reading sources", total=None)
@@ -87,7 +87,7 @@ def progress_bar(out: Console) -> Generator[Callable[[IngestProgress], None]]:
 
 
 def summary(report: IngestReport) -> str:
-    """Return one line of what an ingestion did, and one for each source that failed and each document left out."""
+    """Return one line about the ingestion, and one for each failed source and each document left out."""
     line = (
         f"{report.added} documents added, {report.changed} changed, {report.removed} removed, "
         f"{report.unchanged} unchanged."
@@ -100,7 +100,10 @@ def summary(report: IngestReport) -> str:
 
 
 async def run_ask(settings: Settings, text: str, channel: str, out: Console, err: Console, *, as_json: bool) -> int:
-    """Answer one question; the corpus is built first if there is none yet. Exit code 2 if nothing can be indexed."""
+    """Answer one question, after building the corpus if there is none.
+
+    Returns exit code 2 if nothing can be indexed.
+    """
     workspace = load_workspace(settings.config)
     if not workspace.sources:
         err.print(_nothing_to_read(settings), style="red", markup=False, highlight=False, soft_wrap=True)
@@ -162,9 +165,9 @@ def _without_passages(report: IngestReport) -> str:
 
 
 async def run_replay(settings: Settings, file: Path, source: str, out: Console, err: Console, *, as_json: bool) -> int:
-    """Work on a recorded webhook with a throw-away database; tools, history, documents and learned models are the real ones.
+    """Investigate a recorded webhook with a temporary database, and the real tools, history, documents and models.
 
-    While another process holds the documents, nothing is quoted of them, and standard error says so.
+    If another process holds the index, no documents are quoted, and a notice is printed to standard error.
     """
     workspace = load_workspace(settings.config)
     parse = webhook_parser(workspace.webhooks, source)
@@ -208,7 +211,7 @@ async def _investigate(core: Core, incident_id: str, messenger: TerminalMessenge
 
 
 def recorded(file: Path) -> bytes:
-    """The body of a recorded webhook. Raises MalformedInput if the file cannot be read."""
+    """Return the body of a recorded webhook. Raises MalformedInput if the file cannot be read."""
     try:
         return file.read_bytes()
     except OSError as error:
@@ -216,5 +219,5 @@ def recorded(file: Path) -> bytes:
 
 
 def print_json(adapter: TypeAdapter[object], value: object) -> None:
-    """To standard output, and nothing else there: for scripts."""
+    """Print a value as JSON to standard output, for scripts."""
     sys.stdout.write(adapter.dump_json(value, indent=2, ensure_ascii=True).decode() + "\n")

@@ -1,4 +1,4 @@
-"""`plumbline dead-letters`: what the chats did not take, having it tried again, and giving it up."""
+"""`plumbline dead-letters`: list, retry and drop messages that a chat refused."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NO_SUCH = "There is no dead letter {intent}: `plumbline dead-letters list` shows
 
 
 async def run_list(settings: Settings, out: Console, *, as_json: bool) -> int:
-    """Print them, newest first."""
+    """Print dead letters, newest first."""
     async with open_store(settings) as store:
         _print(await _latest(store), out, as_json=as_json)
     return 0
 
 
 async def run_retry(settings: Settings, intents: Sequence[str], out: Console, *, every: bool) -> int:
-    """Have those of these intents, or `every` one, tried again by the running bot."""
+    """Ask the running bot to retry the given dead letters, or `every` one."""
     async with open_store(settings) as store:
         wanted = [letter.intent for letter in await _latest(store)] if every else intents
         for intent in wanted:
@@ -40,7 +40,7 @@ async def run_retry(settings: Settings, intents: Sequence[str], out: Console, *,
 
 
 async def run_drop(settings: Settings, intents: Sequence[str], out: Console) -> int:
-    """Give those of these intents up."""
+    """Drop the given dead letters."""
     async with open_store(settings) as store:
         for intent in intents:
             if not await drop_dead_letter(intent, SystemClock().now(), store=store):
@@ -51,7 +51,7 @@ async def run_drop(settings: Settings, intents: Sequence[str], out: Console) -> 
 
 @asynccontextmanager
 async def open_store(settings: Settings) -> AsyncGenerator[Store]:
-    """Open the database of the workspace for a command that needs nothing else."""
+    """Open the database of the workspace, for commands that need nothing else."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_database(settings.database)
     try:

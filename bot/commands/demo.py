@@ -1,4 +1,4 @@
-"""`plumbline demo`: the whole bot on a temporary workspace with the sample company, and an incident as it happens."""
+"""`plumbline demo`: run the whole bot on a temporary workspace with the sample company, and replay an incident."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from core.model.errors import PlumblineError
 
 SAMPLE_COMPANY = Path(__file__).parents[1] / "sample_company"
 FIRST_INCIDENT = "connection-pool"
-INCIDENT_DELAY = 8.0  # seconds after the page is up, so that there is time to open it
-ALERT_AGE = timedelta(minutes=4)  # how long an alert has been firing when it arrives
+INCIDENT_DELAY = 8.0  # seconds from start to the first incident, so that the page can be opened
+ALERT_AGE = timedelta(minutes=4)  # time between an alert's start and its delivery
 
 _STARTS_AT = re.compile(rb'"startsAt":\s*"([^"]+)"')
 _TIME = re.compile(rb"\b(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(\.\d+)?Z")
 
 
 async def run_demo(settings: Settings, port: int, out: Console) -> int:
-    """Serve until interrupted; everything is deleted afterwards."""
+    """Serve until interrupted, then delete everything."""
     with tempfile.TemporaryDirectory(prefix="plumbline-demo-") as folder:
         root = Path(folder)
         workspace_folder = root / "workspace"
@@ -77,12 +77,12 @@ async def _first_incident(send: Callable[[], Awaitable[None]]) -> None:
 
 
 def scenarios() -> list[str]:
-    """The names of the recorded incidents."""
+    """Return the names of the recorded incidents."""
     return sorted(path.name for path in (SAMPLE_COMPANY / "live").iterdir() if path.is_dir())
 
 
 class Recording:
-    """A recorded incident that is staged as if it happened now, and reported to the bot's own webhook."""
+    """A recorded incident, moved to the present and sent to the bot's own webhook."""
 
     def __init__(self, name: str, live: Path, address: str, webhook_secret: str) -> None:
         self.name = name
@@ -93,13 +93,13 @@ class Recording:
         self._replayed_at: datetime | None = None
 
     async def replay(self) -> None:
-        """Deliver its alert. Raises PlumblineError if the bot refuses it."""
+        """Deliver the alert. Raises PlumblineError if the bot refuses it."""
         self._replayed_at = datetime.now(UTC)
         recording = SAMPLE_COMPANY / "live" / self.name
         await self._deliver(await asyncio.to_thread(stage, recording, self._live / self.name, self._replayed_at))
 
     async def resolve(self) -> None:
-        """Report that it is over, now; nothing if it was not replayed. Raises PlumblineError if the bot refuses it."""
+        """Report that the alert is resolved now, if it was replayed. Raises PlumblineError if the bot refuses it."""
         if self._replayed_at is not None:
             recording = SAMPLE_COMPANY / "live" / self.name
             await self._deliver(await asyncio.to_thread(ended, recording, self._replayed_at, datetime.now(UTC)))
@@ -114,7 +114,7 @@ class Recording:
 
 
 def ended(recording: Path, replayed_at: datetime, now: datetime) -> bytes:
-    """Return the webhook's body that ends, `now`, what was staged at `replayed_at`."""
+    """Return the webhook body that resolves, at `now`, the alert staged at `replayed_at`."""
     body = shifted((recording / "resolved.json").read_bytes(), _shift(recording, replayed_at))
     told = json.loads(body)
     told["alerts"] = [alert | {"endsAt": f"{now:%Y-%m-%dT%H:%M:%SZ}"} for alert in told["alerts"]]
@@ -122,12 +122,12 @@ def ended(recording: Path, replayed_at: datetime, now: datetime) -> bytes:
 
 
 def _shift(recording: Path, now: datetime) -> timedelta:
-    """By how much all times of a recording are moved so that its alert began ALERT_AGE before `now`."""
+    """Return the offset that moves a recording so that its alert began ALERT_AGE before `now`."""
     return now - ALERT_AGE - datetime.fromisoformat(_first_time((recording / "alert.json").read_bytes()))
 
 
 def stage(recording: Path, target: Path, now: datetime) -> bytes:
-    """Copy a recording with all its times moved so that the alert began ALERT_AGE ago; returns the webhook's body."""
+    """Copy a recording with all times moved so that the alert began ALERT_AGE ago. Returns the webhook body."""
     shift = _shift(recording, now)
     shutil.rmtree(target, ignore_errors=True)
     for source in sorted(path for path in recording.rglob("*") if path.is_file()):
@@ -138,7 +138,7 @@ def stage(recording: Path, target: Path, now: datetime) -> bytes:
 
 
 def shifted(text: bytes, shift: timedelta) -> bytes:
-    """Every ISO 8601 time in UTC moved; the zero time that stands for "not yet" is left alone."""
+    """Return the text with every ISO 8601 UTC time moved, except the zero time, which means “not yet”."""
 
     def move(match: re.Match[bytes]) -> bytes:
         if match[1].startswith(b"0001"):
@@ -157,7 +157,7 @@ def _first_time(alert: bytes) -> str:
 
 
 def free_port(wanted: int) -> int:
-    """The wanted port, or any free one if it is taken."""
+    """Return the wanted port, or a free one if it is taken."""
     for port in (wanted, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

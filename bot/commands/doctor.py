@@ -1,4 +1,4 @@
-"""`plumbline doctor`: every check with its finding, and how to mend it."""
+"""`plumbline doctor`: check the configuration and all systems, and say how to correct each problem."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from bot.wiring.tools import open_tool
 from core.model.errors import IndexUnavailable, PlumblineError
 from core.ports import CheckedSource, Ingestion
 
-TIMEOUT = 5.0  # seconds for an outside system to answer
-TOOL_TIMEOUT = 20.0  # seconds for one to answer about all of its services
+TIMEOUT = 5.0  # seconds for an external system to answer
+TOOL_TIMEOUT = 20.0  # seconds for a tool to answer for all of its services
 SLACK, TEAMS = "slack", "teams"
 CHATS = (SLACK, TEAMS)
-SHOWN = 5  # documents that were left out, of each source
+SHOWN = 5  # documents left out that are listed per source
 
 
 async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
-    """Print every finding, or those about one chat (`slack`, `teams`); exit code 1 if a fatal one is among them."""
+    """Print all findings, or those about one chat (`slack`, `teams`). Returns exit code 1 if any is fatal."""
     failed = False
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
         async for finding in _findings(settings, session, only):
@@ -182,7 +182,7 @@ async def _language_models(settings: Settings) -> Finding:
 
 
 async def check_source(section: SourceSection, settings: Settings, session: aiohttp.ClientSession) -> Finding:
-    """Check that the source is there and accepts our credentials, without reading it."""
+    """Check that a source exists and grants access, without reading it."""
     what = f"source {section.name}"
     path = getattr(section, "path", None)
     if path is not None and not path.exists():
@@ -200,7 +200,7 @@ async def check_source(section: SourceSection, settings: Settings, session: aioh
 
 
 async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
-    """Check that a tool is there and accepts our credentials."""
+    """Check that a tool exists and grants access."""
     match tool:
         case sections.LogFilesTool() | sections.MetricFilesTool() | sections.ChangeFilesTool():
             if tool.path.is_dir():
@@ -224,7 +224,7 @@ async def _asked(tool: sections.ToolSection, session: aiohttp.ClientSession) -> 
 
 
 async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Finding:
-    """Check that the system of the on-call schedules accepts our credentials. Without it the triage goes on."""
+    """Check that an on-call system grants access. Not fatal, because triage works without it."""
     try:
         async with asyncio.timeout(TOOL_TIMEOUT):
             await open_schedule(section, session).check()
@@ -236,7 +236,7 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
 
 
 async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Finding:
-    """Check that a catalogue of teams can be read. Without it the teams of plumbline.yaml count."""
+    """Check that a catalogue can be read. Not fatal, because the teams of plumbline.yaml remain."""
     what = f"{section.kind} {section.place}"
     try:
         async with asyncio.timeout(TOOL_TIMEOUT):

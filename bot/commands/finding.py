@@ -1,4 +1,4 @@
-"""Findings of a check."""
+"""The finding of a check of `plumbline doctor`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adapters.http import CHAT, Answer, exchange
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check. `mend` says what to do, empty if all is well; `fatal` findings make the exit code 1."""
+    """A check result. `mend` says what to do, empty if all is well; a `fatal` finding makes the exit code 1."""
 
     what: str
     result: str

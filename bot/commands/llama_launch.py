@@ -1,4 +1,4 @@
-"""How to start a llama.cpp server on the hardware at hand."""
+"""Command lines that start a llama.cpp server on the available hardware."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pathlib import Path
 
 from core.model.errors import ConfigurationError
 
-HUB = "https://huggingface.co"  # where models come from
+HUB = "https://huggingface.co"  # the model hub
 DEFAULT_MODEL = "unsloth/Qwen3-4B-Instruct-2507-GGUF:Q4_K_M"
-SLOT_TOKENS = 8_192  # context of one slot: a prompt with its evidence, and the reply
-GPU_SLOTS = 8  # requests that a GPU works on at once
-CPU_SLOTS = 2  # a processor gains little from more
-BATCH_TOKENS = 512  # of a prompt computed at once: who gives up is noticed in between, on a processor after seconds
-MOST_THREADS = 16  # generation is bound by the memory's speed, more threads get in each other's way
-TOKEN_BYTES = 144 * 1024  # key and value of one token in a 4 to 8 B model (36 layers, 8 heads of 128, 16 bits)
-LAYERS = 32  # of a 7 to 8 B model
-GPU_RESERVE = 1 << 30  # bytes of GPU memory for scratch buffers and the desktop
+SLOT_TOKENS = 8_192  # context per slot: a prompt with its evidence, and the reply
+GPU_SLOTS = 8  # parallel requests on a GPU
+CPU_SLOTS = 2  # more slots gain little on a CPU
+BATCH_TOKENS = 512  # prompt tokens per batch: cancellations are noticed between batches, which take seconds on a CPU
+MOST_THREADS = 16  # generation is limited by memory bandwidth, and more threads slow it down
+TOKEN_BYTES = 144 * 1024  # key and value of one token in a 4–8 B model (36 layers, 8 heads of 128, 16 bits)
+LAYERS = 32  # of a 7–8 B model
+GPU_RESERVE = 1 << 30  # GPU memory in bytes kept free for scratch buffers and the desktop
 ALL_LAYERS = 999  # more than any model has
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The resources for a server: processor cores, and the free memory of all GPUs together in bytes (0: no GPU)."""
+    """Resources for a server: processor cores, and the free memory of all GPUs in bytes (0: no GPU)."""
 
     cores: int
     gpu_memory: int
@@ -34,7 +34,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A model file with its size in bytes, and where it is to be served."""
+    """A model file with its size in bytes, and the address to serve it on."""
 
     model: Path
     model_bytes: int
@@ -43,7 +43,7 @@ class Launch:
 
 
 async def hardware() -> Hardware:
-    """Return the hardware of this machine. A GPU counts if `nvidia-smi` lists it."""
+    """Return the hardware of this machine. GPUs are detected with `nvidia-smi`."""
     return Hardware(cores=os.cpu_count() or 1, gpu_memory=await _gpu_memory())
 
 
@@ -59,9 +59,9 @@ async def _gpu_memory() -> int:
 
 
 def server_command(launch: Launch, found: Hardware) -> list[str]:
-    """The program and its arguments: llama.cpp's own server if it is installed, else that of llama-cpp-python.
+    """Return the program and its arguments: `llama-server` if installed, otherwise llama-cpp-python's server.
 
-    Raises ConfigurationError if neither is there.
+    Raises ConfigurationError if neither is installed.
     """
     native = shutil.which("llama-server")
     if native is not None:
@@ -76,9 +76,9 @@ def server_command(launch: Launch, found: Hardware) -> list[str]:
 
 
 def native_arguments(launch: Launch, found: Hardware) -> list[str]:
-    """For `llama-server`: parallel slots with a context each, all layers on the GPU if they fit, metrics, no page.
+    """Return arguments for `llama-server`: parallel slots, all layers on the GPU if they fit, metrics, no web page.
 
-    What does not fit into the GPU it divides by itself.
+    If the layers do not fit, the server decides the split.
     """
     slots = parallel_slots(launch.model_bytes, found)
     layers = gpu_layers(launch.model_bytes, slots, found)
@@ -94,7 +94,9 @@ def native_arguments(launch: Launch, found: Hardware) -> list[str]:
 
 
 def python_arguments(launch: Launch, found: Hardware) -> list[str]:
-    """For `llama_cpp.server`, which works on one request at a time and must be told not to drop it for the next."""
+    """Return arguments for `llama_cpp.server`, which serves one request at a time and must not interrupt it for the
+    next.
+    """
     return [
         *("--model", str(launch.model), "--model_alias", launch.model.stem),
         *("--host", launch.host, "--port", str(launch.port)),
@@ -110,7 +112,7 @@ def threads(found: Hardware) -> int:
 
 
 def parallel_slots(model_bytes: int, found: Hardware) -> int:
-    """As many as have room for their context beside the model, from 1 to GPU_SLOTS; on a processor CPU_SLOTS."""
+    """Return the number of slots whose contexts fit beside the model, from 1 to GPU_SLOTS; CPU_SLOTS without a GPU."""
     if not found.gpu_memory:
         return CPU_SLOTS
     room = found.gpu_memory - GPU_RESERVE - model_bytes
@@ -118,7 +120,9 @@ def parallel_slots(model_bytes: int, found: Hardware) -> int:
 
 
 def gpu_layers(model_bytes: int, slots: int, found: Hardware) -> int:
-    """All layers if the model and its context fit into the GPUs, else the share of a usual model's that does."""
+    """Return all layers if the model and its contexts fit into the GPUs, otherwise the fitting share of a typical
+    model.
+    """
     if not found.gpu_memory:
         return 0
     needed = model_bytes + slots * SLOT_TOKENS * TOKEN_BYTES

@@ -1,4 +1,4 @@
-"""The abilities of a language model's server, found by trying them."""
+"""Tests of the abilities of a language model server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EVIDENCE = "The refunds worker of the payment gateway retries a failed transfer 
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """An ability of a server, and what was found. Without a `needed` one Plumbline cannot use the model."""
+    """An ability of a server, with the test result. The model is unusable without a `needed` one."""
 
     name: str
     works: bool
@@ -35,17 +35,17 @@ class Ability:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A structured reply with nothing that a model could make long."""
+    """A structured reply whose fields cannot grow long."""
 
     answer: Literal["yes", "no", "unsure"]
     score: Literal[1, 2, 3, 4, 5]
 
 
-Outcome = tuple[bool, str]  # whether it works, and what was found
+Outcome = tuple[bool, str]  # whether it works, and the details
 
 
 async def check_model(model: LanguageModel) -> AsyncIterator[Ability]:
-    """Try every ability in turn, the needed ones first; one that fails does not keep the next from being tried."""
+    """Test every ability, needed ones first. A failure does not stop the following tests."""
     checks: list[tuple[str, bool, Callable[[LanguageModel], Awaitable[Outcome]]]] = [
         ("answers", True, _answers),
         ("context", True, _context),

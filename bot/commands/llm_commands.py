@@ -26,14 +26,14 @@ Start = Callable[[list[str]], None]
 
 
 def become(command: list[str]) -> None:
-    """Replace this process by the server, so that it gets the terminal and every signal."""
+    """Replace this process with the server, which then owns the terminal and receives every signal."""
     os.execv(command[0], command)  # noqa: S606 -- no shell is wanted, and the program was found on the PATH
 
 
 async def run_up(
     settings: Settings, model: str, host: str, port: int, out: Console, *, hub: str = HUB, start: Start = become
 ) -> int:
-    """Fetch the model if it is a name and not a file, and start a server with it. Does not come back."""
+    """Download the model if it is no file, and replace this process with a server for it."""
     path = Path(model) if await asyncio.to_thread(Path(model).is_file) else await _fetched(settings, model, hub, out)
     found = await hardware()
     launch = Launch(path, (await asyncio.to_thread(path.stat)).st_size, host, port)
@@ -68,7 +68,7 @@ def _described(found: Hardware) -> str:
 
 
 async def run_check(settings: Settings, url: str, out: Console) -> int:
-    """Print what the servers can do; exit code 1 if a needed ability is missing."""
+    """Print the abilities of the servers. Returns exit code 1 if a needed one is missing."""
     if url:
         settings = settings.model_copy(update={"llm_url": url})
     if not settings.llm_urls:

@@ -1,4 +1,4 @@
-"""`plumbline postmortem`: the draft of an incident's postmortem as Markdown."""
+"""`plumbline postmortem`: print the draft of an incident's postmortem as Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_SUCH = "There is no incident {id}: its message and the local page name its id
 
 
 async def run_postmortem(settings: Settings, incident_id: str) -> int:
-    """Print the draft to standard output, and nothing else there. Raises PlumblineError for an unknown incident."""
+    """Print the draft to standard output. Raises PlumblineError for an unknown incident."""
     async with open_store(settings) as store, store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
     if incident is None:

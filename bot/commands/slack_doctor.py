@@ -1,4 +1,4 @@
-"""`plumbline doctor slack`: can the app do in Slack what it is there for, and does Slack reach it?"""
+"""`plumbline doctor slack`: check the Slack app's token, scopes, events, channels and manifest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TO_AGENT = (
 async def check_slack(
     settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
 ) -> AsyncIterator[Finding]:
-    """Token, scopes, the way in, the channels that plumbline.yaml names, and the app's own manifest."""
+    """Check the token, the scopes, the delivery of events, the configured channels and the app manifest."""
     if settings.slack_bot_token is None:
         yield Finding("Slack", "off (SLACK_BOT_TOKEN is not set)")
         return
@@ -189,7 +189,7 @@ class _AppSettings(BaseModel):
 
 
 class AppManifest(BaseModel):
-    """The parts of an app's manifest that the bot cannot do without."""
+    """The parts of an app manifest that the bot requires."""
 
     features: _Features = _Features()
     settings: _AppSettings = _AppSettings()
@@ -201,7 +201,7 @@ class AppManifest(BaseModel):
 
 
 def missing_in(manifest: AppManifest) -> set[str]:
-    """Return the needs of the bot that a manifest does not meet, in words."""
+    """Return the requirements of the bot that a manifest does not meet, in words."""
     features, settings = manifest.features, manifest.settings
     commands = {each.command for each in features.slash_commands}
     shortcuts = {each.callback_id for each in features.shortcuts}

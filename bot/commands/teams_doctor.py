@@ -1,4 +1,4 @@
-"""`plumbline doctor teams`: can the bot speak in Teams, does Teams reach it, and is the app what it has to be?"""
+"""`plumbline doctor teams`: check the Teams app's credentials, services, channels, messages and package."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ async def check_teams(
     service_url: str = SERVICE,
     package: Path = PACKAGE,
 ) -> AsyncIterator[Finding]:
-    """Ids, token, signing keys, the connector service and its channels, Graph, the way in, and the app's package."""
+    """Check ids, token, signing keys, connector service, channels, Microsoft Graph, inbound messages and the app
+    package.
+    """
     if not settings.teams_app_id:
         yield Finding("Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off")
         return
@@ -112,7 +114,7 @@ async def _service(service_url: str, connector: Connector, workspace: Workspace)
 async def _histories(
     settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, token: AccessToken, cloud: Cloud
 ) -> AsyncIterator[Finding]:
-    """Check that Microsoft Graph shows what is said in the channels that plumbline.yaml names."""
+    """Check that Microsoft Graph can read the configured channels."""
     channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
     password = settings.teams_app_password
     if not channels or password is None:
@@ -173,7 +175,7 @@ async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding
 
 
 async def _way_in(settings: Settings, session: aiohttp.ClientSession) -> Finding:
-    """Our own address has to refuse what comes without a token."""
+    """Check that our public address refuses a request without a token."""
     if not settings.public_url:
         mend = "Set PLUMBLINE_PUBLIC_URL to the address that Teams sends to, and this checks it."
         return Finding("Teams messages", "the way in is not checked", mend, fatal=False)
@@ -190,7 +192,7 @@ async def _way_in(settings: Settings, session: aiohttp.ClientSession) -> Finding
 
 
 def _package(package: Path, app_id: str) -> list[Finding]:
-    """The package that was last made here, if there is one, is what an administrator uploaded, as far as can be told."""
+    """Compare the latest local app package, if there is one, with what this version needs."""
     if not package.exists():
         return []
     what = f"Teams app {package.name}"

@@ -1,4 +1,4 @@
-"""`plumbline webhook-check`: what a recorded webhook would be understood as, without doing anything about it."""
+"""`plumbline webhook-check`: show how a recorded webhook would be parsed and routed, without any effect."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from core.model.incident import Alert, AlertDelivery
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The content of a webhook, None if it holds no alert, and the place where its incident would be posted."""
+    """A parsed webhook (None if it contains no alert), and the places of its incident."""
 
     delivery: AlertDelivery | None
     places: tuple[Place, ...]
 
 
 def run_webhook_check(settings: Settings, file: Path, source: str, out: Console, *, as_json: bool) -> None:
-    """Raises MalformedInput with the sentence that the sender would be answered with."""
+    """Print the result. Raises MalformedInput with the error that the sender would receive."""
     workspace = load_workspace(settings.config)
     delivery = webhook_parser(workspace.webhooks, source)(recorded(file), datetime.now(UTC))
     places = places_for(settings, workspace)(delivery) if delivery is not None and delivery.fires else ()

@@ -1,4 +1,4 @@
-"""Checks of `plumbline doctor`: who is let in, and who may send webhooks."""
+"""Checks of `plumbline doctor` for access without a secret, and for webhook secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.config.webhook_sections import WebhooksSection
 from bot.web.webhook_sources import webhook_sources
 from core.model.errors import ConfigurationError
 
-SHORT = 16  # characters; a shorter secret can be guessed
+SHORT = 16  # characters; shorter secrets can be guessed
 
 BEFORE_A_PROXY = (
     "They refuse requests that come through a proxy. Set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN before you "
@@ -20,7 +20,7 @@ OPEN = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECR
 
 
 def check_doors(settings: Settings) -> Finding:
-    """Return whether everybody who can reach the bot must show a secret."""
+    """Check that everybody who can reach the bot must present a secret."""
     if missing := missing_secrets(settings):
         return Finding("doors", "are open to other machines", missing)
     doors = {"webhooks": settings.webhook_secret, "the local page": settings.console_token}
@@ -32,7 +32,7 @@ def check_doors(settings: Settings) -> Finding:
 
 
 def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Finding]:
-    """Check that the secret of each source is there and long enough, and that the paths of the generic one are paths."""
+    """Check that each source's secret exists and is long enough, and that the generic webhook's paths are valid."""
     try:
         sources = webhook_sources(webhooks)
     except ConfigurationError as error:

@@ -1,1 +1,1 @@
-"""Settings of the environment, and plumbline.yaml section by section."""
+"""Settings from the environment, and the sections of plumbline.yaml."""

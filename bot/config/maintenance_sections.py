@@ -1,4 +1,4 @@
-"""The `maintenance` of plumbline.yaml: when nobody wants to be told of which alerts."""
+"""The `maintenance` section of plumbline.yaml: planned windows in which alerts are not posted."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday"
 
 
 class MaintenanceSection(Section):
-    """Once, from `starts` to `ends`; or every week on `days`, from the time `begins` to `until` in `timezone`.
+    """A maintenance window: once, from `starts` to `ends`; or weekly on `days`, from `begins` to `until` in `timezone`.
 
-    `match` says of which alerts, as in a route: labels, `source`, `service`, `severity` or `team`.
+    `match` selects alerts as in a route: by labels, `source`, `service`, `severity` or `team`.
     """
 
     match: Annotated[dict[str, str | tuple[str, ...]], Field(min_length=1)]
@@ -47,7 +47,7 @@ class MaintenanceSection(Section):
 
 
 def maintenance_of(sections: Sequence[MaintenanceSection]) -> Maintenance:
-    """The windows that the sections describe."""
+    """Return the maintenance windows of the sections."""
     once = tuple(
         Silence(f"plumbline.yaml:{number}", each.matchers, each.starts, each.ends, reason=each.reason)
         for number, each in enumerate(sections, 1)

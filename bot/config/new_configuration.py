@@ -1,4 +1,4 @@
-"""`plumbline init`: a commented plumbline.yaml to begin with."""
+"""`plumbline init`: write a commented plumbline.yaml as a starting point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS = ("ingest", "doctor", "serve")  # in the order in which somebody new r
 
 @dataclass(frozen=True, slots=True)
 class FirstAnswers:
-    """The answers to the questions of `plumbline init`; an empty one leaves its part of the file as a comment."""
+    """The answers to the questions of `plumbline init`. An empty answer leaves its part of the file as a comment."""
 
     name: str
     documents: str  # folder, relative to the file
@@ -28,7 +28,10 @@ class FirstAnswers:
 
 
 def run_init(file: Path, answers: FirstAnswers, out: Console, *, force: bool) -> None:
-    """Write the file and print the next steps. Raises ConfigurationError if a file is there or cannot be written."""
+    """Write the file and print the next steps.
+
+    Raises ConfigurationError if it exists (without `force`) or is not writable.
+    """
     if file.exists() and not force:
         raise ConfigurationError(f"{file} already exists. Choose another name, or use --force to replace it.")
     try:
@@ -52,7 +55,7 @@ def _next_steps(file: Path, answers: FirstAnswers) -> list[str]:
 
 
 def configuration(answers: FirstAnswers) -> str:
-    """Return the text of a plumbline.yaml: what the answers name, and the other common parts as comments."""
+    """Return the text of a plumbline.yaml with the given answers, and the other common parts as comments."""
     ids = {"slack": answers.slack, "teams": answers.teams, "console": "incidents"}
     channel = ", ".join(f"{key}: {_quoted(value)}" for key, value in ids.items() if value)
     prometheus = f"  - {{kind: prometheus, url: {_quoted(answers.prometheus)}}}"

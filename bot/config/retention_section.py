@@ -1,4 +1,4 @@
-"""`retention:` in plumbline.yaml: how many days what is kept."""
+"""The `retention` section of plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ Days = Annotated[int, Field(ge=1, le=36_500)]
 
 
 class RetentionSection(Section):
-    """Each counts from when the thing ended; `None` keeps it for good. Nothing that is under way is deleted.
+    """Days for which data is kept, counted from its end; `None` keeps it for good. Active data is never deleted.
 
-    `events` are tasks, deliveries and finished workflows: an event that is sent again after that is taken for a new one.
-    `conversations` are what was said to Plumbline and by it, on the local page too. `incidents` are resolved ones, with
-    the record of all posts. `predictions` are the claims that badges are calibrated with: without them, badges forget.
+    - `events`: tasks, deliveries and finished workflows. An event that is sent again later counts as new.
+    - `conversations`: messages to and from the bot, including the local page.
+    - `incidents`: resolved incidents, with the record of all posts.
+    - `predictions`: the claims that badges are calibrated with. Deleting them deletes calibration data.
     """
 
     events: Days = 30

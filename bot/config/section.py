@@ -1,4 +1,4 @@
-"""The base of every section of plumbline.yaml."""
+"""The base class of the sections of plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """A key that nobody knows is an error: it is a mistyped one."""
+    """A section in which unknown keys are errors, because they are probably misspelt."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

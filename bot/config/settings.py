@@ -1,4 +1,4 @@
-"""The settings, read from the environment here and nowhere else."""
+"""Settings from environment variables, which are read only here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Settings(BaseSettings):
     port: int = Field(8080, validation_alias="PLUMBLINE_PORT", ge=0, le=65535)
     data_dir: Path = Field(Path("plumbline-data"), validation_alias="PLUMBLINE_DATA_DIR")
     database_url: str = Field("", validation_alias="PLUMBLINE_DATABASE_URL")
-    # for one start after an update, where the version before left work that is not read
+    # for one start after an update whose earlier version left unreadable work
     begin_anew: bool = Field(default=False, validation_alias="PLUMBLINE_BEGIN_ANEW")
     qdrant_url: str = Field("", validation_alias="PLUMBLINE_QDRANT_URL")
     qdrant_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_QDRANT_API_KEY")
@@ -36,7 +36,7 @@ class Settings(BaseSettings):
     llm_answers: Literal["auto", "never", "choose", "compose"] = Field("auto", validation_alias="PLUMBLINE_LLM_ANSWERS")
     config: Path | None = Field(None, validation_alias="PLUMBLINE_CONFIG")
     webhook_secret: SecretStr | None = Field(None, validation_alias="PLUMBLINE_WEBHOOK_SECRET")
-    public_url: str = Field("", validation_alias="PLUMBLINE_PUBLIC_URL")  # of the local page, as people reach it
+    public_url: str = Field("", validation_alias="PLUMBLINE_PUBLIC_URL")  # of the local page
     console_token: SecretStr | None = Field(None, validation_alias="PLUMBLINE_CONSOLE_TOKEN")
     log: Literal["console", "json"] = Field("console", validation_alias="PLUMBLINE_LOG")
     otlp_endpoint: str = Field("", validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")  # of an OpenTelemetry collector
@@ -45,7 +45,9 @@ class Settings(BaseSettings):
     slack_app_token: SecretStr | None = Field(None, validation_alias="SLACK_APP_TOKEN")
     slack_api_url: str = Field("https://slack.com/api/", validation_alias="SLACK_API_URL")
     slack_post_interval: float = Field(1.05, validation_alias="SLACK_POST_INTERVAL", ge=0)  # seconds, in a channel
-    slack_config_token: SecretStr | None = Field(None, validation_alias="SLACK_CONFIG_TOKEN")  # for the doctor alone
+    slack_config_token: SecretStr | None = Field(
+        None, validation_alias="SLACK_CONFIG_TOKEN"
+    )  # for `plumbline doctor` only
     teams_app_id: str = Field("", validation_alias="TEAMS_APP_ID")
     teams_app_password: SecretStr | None = Field(None, validation_alias="TEAMS_APP_PASSWORD")
     teams_tenant_id: str = Field("", validation_alias="TEAMS_TENANT_ID")
@@ -66,12 +68,12 @@ class Settings(BaseSettings):
 
     @property
     def llm_urls(self) -> tuple[str, ...]:
-        """The servers of the language model; empty: none, the evidence engine works alone."""
+        """Return the language model servers; empty if the evidence engine works alone."""
         return tuple(url.strip().rstrip("/") for url in self.llm_url.split(",") if url.strip())
 
     @property
     def ways_in(self) -> tuple[str, ...]:
-        """The settings that let other machines reach the bot: directly, or through a proxy on this machine."""
+        """Return the settings that expose the bot to other machines, directly or through a local proxy."""
         ways = {
             f"PLUMBLINE_HOST={self.host}": self.host not in LOOPBACK,
             "PLUMBLINE_PUBLIC_URL": self._has_public_url,
@@ -95,14 +97,15 @@ class Settings(BaseSettings):
 
     @property
     def slack_over_http(self) -> bool:
-        """Return whether Slack sends its events to us, instead of through Socket Mode."""
+        """Return whether Slack sends events over HTTP, not through Socket Mode."""
         return self.slack_enabled and self.slack_signing_secret is not None and self.slack_app_token is None
 
     @property
     def teams_anonymous(self) -> bool:
-        """Local mode for the playground: no credentials, and no proxy that could lead others to its door.
+        """Return whether Teams works without credentials, for the local playground. Requires that no proxy exposes the
+        bot.
 
-        A Slack on this machine is an emulator, which needs no proxy.
+        A Slack API on this machine is an emulator, which needs no proxy.
         """
         has_proxy = self._has_public_url or (self.slack_over_http and _host_of(self.slack_api_url) not in LOOPBACK)
         return not self.teams_app_id and self.host in LOOPBACK and not has_proxy
@@ -113,7 +116,7 @@ class Settings(BaseSettings):
 
     @property
     def teams_tenant_ids(self) -> frozenset[str]:
-        """The tenants whose people are heard; none: those of all."""
+        """Return the accepted tenants; empty if all are accepted."""
         return frozenset(tenant.strip() for tenant in self.teams_tenant_id.split(",") if tenant.strip())
 
     @property
@@ -122,15 +125,15 @@ class Settings(BaseSettings):
 
     @property
     def workflow_database(self) -> str:
-        """The database of the durable workflows: the same PostgreSQL, or a SQLite file of their own."""
+        """Return the URL of the workflow database: the same PostgreSQL, or a separate SQLite file."""
         return self.database_url or f"sqlite:///{self.data_dir / 'workflows.sqlite'}"
 
 
 def load_settings(**overrides: object) -> Settings:
     """Return the settings of this process.
 
-    Raises ConfigurationError that names the variable that is wrong, or the secrets that a bot needs which other
-    machines can reach.
+    Raises ConfigurationError that names the invalid variable, or the secrets that are required because other machines
+    can reach the bot.
     """
     settings = read_settings(**overrides)
     if missing := missing_secrets(settings):
@@ -140,9 +143,9 @@ def load_settings(**overrides: object) -> Settings:
 
 
 def read_settings(**overrides: object) -> Settings:
-    """Return the settings of this process, also where secrets are missing: for `doctor`, which reports that.
+    """Return the settings of this process even if secrets are missing, for `doctor`.
 
-    Raises ConfigurationError that names the variable that is wrong.
+    Raises ConfigurationError that names the invalid variable.
     """
     try:
         return Settings(**overrides)  # pyright: ignore[reportArgumentType]
@@ -152,7 +155,7 @@ def read_settings(**overrides: object) -> Settings:
 
 
 def missing_secrets(settings: Settings) -> str:
-    """Return a sentence that says which secrets to set, and why; empty if none is missing."""
+    """Return a sentence about the secrets to set, and why; empty if none is missing."""
     secrets = {
         "PLUMBLINE_WEBHOOK_SECRET": settings.webhook_secret,
         "PLUMBLINE_CONSOLE_TOKEN": settings.console_token,
@@ -165,7 +168,7 @@ def missing_secrets(settings: Settings) -> str:
 
 
 def named_secret(variable: str, source: str) -> str:
-    """The secret of a source, from the environment variable that plumbline.yaml names. Raises ConfigurationError."""
+    """Return a source's secret from the environment variable named in plumbline.yaml. Raises ConfigurationError."""
     value = os.environ.get(variable, "").strip()
     if not value:
         raise ConfigurationError(f"Source {source} needs {variable}, which is not set in the environment.")

@@ -1,4 +1,4 @@
-"""plumbline.yaml: where knowledge comes from."""
+"""The `sources` section of plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pydantic import Field, model_validator
 from bot.config.section import Section
 from core.model.conversation import PUBLIC
 
-EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]  # of the variable that holds a secret
+EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]  # of a variable that contains a secret
 Readers = Annotated[tuple[str, ...], Field(min_length=1)]  # `public`, `channel:NAME`, `person:PLATFORM:ID`
 SourceName = Annotated[str, Field(pattern="^[^/]+$")]  # the first part of its documents' ids
 
 
 class _SourceSection(Section):
-    """`fresh_for_days` after its last change a document is marked as stale in answers; null: it never is."""
+    """A source. Documents are marked as stale `fresh_for_days` after their last change; null disables that."""
 
     name: SourceName
     fresh_for_days: Annotated[int, Field(ge=1)] | None = 365
 
     @property
     def place(self) -> str:
-        """The place that it reads, in a few words."""
+        """Return a short description of the location."""
         raise NotImplementedError
 
 
@@ -36,7 +36,7 @@ class _FileSection(_SourceSection):
 
 
 class FolderSection(_FileSection):
-    """Markdown, HTML, PDF and text files. `readers` read those that do not say by whom they may be read."""
+    """Markdown, HTML, PDF and text files. `readers` applies to files that do not name their readers."""
 
     kind: Literal["folder"]
     url: str = ""
@@ -48,7 +48,7 @@ class ChatThreadsSection(_FileSection):
 
 
 class PastIncidentsSection(_FileSection):
-    """`readers` read those that do not say by whom they may be read. What happened once does not become stale."""
+    """Past incidents. `readers` applies to incidents that do not name their readers. They never become stale."""
 
     kind: Literal["past_incidents"]
     fresh_for_days: Annotated[int, Field(ge=1)] | None = None
@@ -56,7 +56,7 @@ class PastIncidentsSection(_FileSection):
 
 
 class SlackExportSection(_FileSection):
-    """`url` is the workspace's (`https://acme.slack.com`); empty: threads have no links."""
+    """A Slack export. `url` is the workspace's address (`https://acme.slack.com`); if empty, threads have no links."""
 
     kind: Literal["slack_export"]
     url: str = ""
@@ -67,9 +67,9 @@ class TeamsExportSection(_FileSection):
 
 
 class GitRepositorySection(_SourceSection):
-    """Either `path`, a clone that somebody keeps up to date, or `url`, which is fetched.
+    """A Git repository: either `path`, a clone that is kept up to date externally, or `url`, which is fetched.
 
-    `links` is the address of a file on the web with `{commit}` and `{path}` in it; empty: derived from an https URL.
+    `links` is a web address with `{commit}` and `{path}`; if empty, it is derived from an https URL.
     """
 
     kind: Literal["git_repository"]
@@ -92,11 +92,11 @@ class GitRepositorySection(_SourceSection):
 
 
 class ConfluenceSection(_SourceSection):
-    """`url` is the site's, with its context path (`https://acme.atlassian.net/wiki`).
+    """A Confluence site. `url` includes its context path (`https://acme.atlassian.net/wiki`).
 
-    `token_env` names the variable with the API token of the account `email` (Cloud) or, without `email`, with a
-    personal access token (Data Center). `readers` read the pages that are not restricted: whoever may read the spaces.
-    `identities` maps `group:NAME` and `user:ID` of Confluence to the readers that they are here.
+    `token_env` names the variable with the API token of the account `email` (Cloud), or with a personal access token if
+    there is no `email` (Data Center). `readers` are the readers of unrestricted pages: everybody with access to the
+    spaces. `identities` maps `group:NAME` and `user:ID` of Confluence to reader names.
     """
 
     kind: Literal["confluence"]
@@ -113,7 +113,7 @@ class ConfluenceSection(_SourceSection):
 
 
 class SlackChannelsSection(_SourceSection):
-    """`channels` are ids; the bot whose token `token_env` names is a member of each."""
+    """Slack channels, by id. The bot with the token in `token_env` must be a member of each."""
 
     kind: Literal["slack_channels"]
     channels: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -125,7 +125,7 @@ class SlackChannelsSection(_SourceSection):
 
 
 class TeamsChannelsSection(_SourceSection):
-    """`teams` maps a team's id to those of the channels to read; none: all that the application can see."""
+    """Teams channels. `teams` maps a team id to the ids of the channels to read; empty means all visible ones."""
 
     kind: Literal["teams_channels"]
     tenant_id: str

@@ -1,4 +1,4 @@
-"""The teams as their function documents describe them now: a document is edited while the bot runs."""
+"""Current versions of the teams' function documents, which can be edited while the bot runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ log = structlog.get_logger()
 
 
 async def current_teams(workspace: Workspace) -> tuple[Team, ...]:
-    """A document that cannot be read any more still counts as it was when the bot started."""
+    """Return the teams with their current documents.
+
+    An unreadable document keeps the content from the start of the bot.
+    """
     return await asyncio.to_thread(lambda: tuple(_current(team, workspace) for team in workspace.teams))
 
 

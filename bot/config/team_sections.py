@@ -1,4 +1,4 @@
-"""plumbline.yaml: the teams, who of them is on call, and the catalogues that know more of them."""
+"""The `teams`, `on_call` and `catalogues` sections of plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 from core.model.team import TAG, Rota, Team
 
-Id = Annotated[str, Field(min_length=1)]  # an empty one names no schedule, and asked for might stand for all
+Id = Annotated[str, Field(min_length=1)]  # an empty id in a query could match every schedule
 Ids = Annotated[tuple[Id, ...], Field(min_length=1)]
 
 
 class MentionSection(Section):
-    """The mention of a team: in Slack the id of a user group, in Teams a person's directory id or address,
-    or a tag's id.
+    """The mention of a team.
+
+    In Slack, the id of a user group; in Teams, a person's directory id or address, or a tag's id.
     """
 
     slack: Annotated[str, Field(pattern=r"^S[A-Z0-9]{2,20}$")] | None = None
@@ -44,9 +45,10 @@ class MentionSection(Section):
 
 
 class RotaSection(Section):
-    """`people` take turns of so many days and hours; the first turn begins at `start`.
+    """A rota: `people` take turns of the given days and hours, beginning at `start`.
 
-    With a `timezone` turns end at the same time of its clocks all year; else an hour off while these are changed.
+    With a `timezone`, turns end at the same local time all year; without one, daylight-saving time moves them by an
+    hour.
     """
 
     people: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -68,7 +70,7 @@ class RotaSection(Section):
 
 
 def _kind(given: object) -> str:
-    """Which form somebody meant, so that a mistake is named in its words."""
+    """Return which form was meant, so that an error message refers to that form."""
     return "rota" if isinstance(given, dict | RotaSection) else "name" if isinstance(given, str) else "names"
 
 
@@ -79,9 +81,9 @@ OnCallNames = Annotated[
 
 
 class TeamSection(Section):
-    """`on_call` is a name, names of which the first is called first, or people who take turns.
+    """A team. `on_call` is a name, a list of names in calling order, or a rota.
 
-    `formerly` are ids that the team had before, or those of teams that were merged into it.
+    `formerly` contains former ids of the team, and ids of teams merged into it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -96,7 +98,10 @@ class TeamSection(Section):
     mention: MentionSection = MentionSection()
 
     def team(self, folder: Path) -> Team:
-        """With its document, whose path is relative to `folder`. Raises ConfigurationError if that cannot be read."""
+        """Return the team with its document, whose path is relative to `folder`.
+
+        Raises ConfigurationError if it is unreadable.
+        """
         rota = self.on_call.rota if isinstance(self.on_call, RotaSection) else None
         return Team(
             self.id,
@@ -125,7 +130,7 @@ class TeamSection(Section):
 
 
 def read_document(team_id: str, file: Path) -> str:
-    """A team's function document. Raises ConfigurationError if it cannot be read."""
+    """Return a team's function document. Raises ConfigurationError if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -134,7 +139,7 @@ def read_document(team_id: str, file: Path) -> str:
 
 
 class PagerDutySection(Section):
-    """`schedules` and `escalation_policies` map a team to the ids of those that say who is on call for it."""
+    """PagerDuty. `schedules` and `escalation_policies` map a team to the ids of its schedules and policies."""
 
     kind: Literal["pagerduty"]
     name: str = "PagerDuty"
@@ -145,7 +150,7 @@ class PagerDutySection(Section):
 
 
 class OpsgenieSection(Section):
-    """`schedules` maps a team to the names of those that say who is on call for it."""
+    """Opsgenie. `schedules` maps a team to the names of its schedules."""
 
     kind: Literal["opsgenie"]
     name: str = "Opsgenie"
@@ -158,7 +163,7 @@ OnCallSection = Annotated[PagerDutySection | OpsgenieSection, Field(discriminato
 
 
 class _CatalogueSection(Section):
-    """Read from the folder `path`, or from the repository of a source of kind `git_repository`, by its name."""
+    """A catalogue in the folder `path`, or in the repository of the git_repository `source` with this name."""
 
     path: Path | None = None
     source: str = ""
@@ -175,7 +180,7 @@ class _CatalogueSection(Section):
 
 
 class CodeownersSection(_CatalogueSection):
-    """`teams` maps an owner, as the file has it, to the id of a team; `services` are those whose code it is."""
+    """A CODEOWNERS file. `teams` maps its owners to team ids; `services` are the services whose code it covers."""
 
     kind: Literal["codeowners"]
     teams: dict[str, str] = Field(default_factory=dict[str, str])
@@ -183,7 +188,7 @@ class CodeownersSection(_CatalogueSection):
 
 
 class BackstageSection(_CatalogueSection):
-    """Every `catalog-info.yaml`, and what its Locations name in the same place."""
+    """All `catalog-info.yaml` files, and the entities that their Locations name in the same place."""
 
     kind: Literal["backstage"]
 

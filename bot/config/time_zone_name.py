@@ -1,4 +1,4 @@
-"""A time zone as plumbline.yaml names it."""
+"""A validated time zone name."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ def _known(name: str) -> str:
 
 
 TimeZoneName = Annotated[str, AfterValidator(_known)]
-"""An IANA name."""
+"""An IANA time zone name."""

@@ -1,4 +1,4 @@
-"""plumbline.yaml: what an investigation may read."""
+"""The `tools` section of plumbline.yaml: systems that an investigation may read."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pydantic import Field
 from bot.config.section import Section
 from bot.config.source_sections import EnvironmentName
 
-Url = Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]  # a server and the path that its API is under
+Url = Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]  # a server with the path of its API
 Project = Annotated[str, Field(min_length=1)]
-Named = Annotated[dict[str, Project], Field(min_length=1)]  # service → what it is called there
+Named = Annotated[dict[str, Project], Field(min_length=1)]  # service → its name in the tool
 
 
 class LogFilesTool(Section):
@@ -40,7 +40,7 @@ class PrometheusTool(Section):
 
 
 class AlertmanagerTool(Section):
-    """Asked whether an alert still fires, and what is silenced. `source` is the webhook that its alerts come by."""
+    """Alertmanager, asked whether alerts fire and what is silenced. `source` is the webhook of its alerts."""
 
     kind: Literal["alertmanager"]
     name: str = "Alertmanager"
@@ -56,7 +56,7 @@ class TraceFilesTool(Section):
 
 
 class TraceGraphTool(Section):
-    """The store of traces, from which the calls between services are read, beside `dependencies`."""
+    """A trace store, from which calls between services are read in addition to `dependencies`."""
 
     kind: Literal["jaeger", "zipkin"]
     name: str = "traces"
@@ -65,7 +65,10 @@ class TraceGraphTool(Section):
 
 
 class LokiTool(Section):
-    """`services` maps a service to the labels of its log streams; `tenant` is for an installation with several."""
+    """Loki.
+
+    `services` maps a service to the labels of its log streams; `tenant` is needed for multi-tenant installations.
+    """
 
     kind: Literal["loki"]
     name: str = "Loki"
@@ -81,7 +84,10 @@ class WorkloadSection(Section):
 
 
 class KubernetesTool(Section):
-    """`ca_file` holds the certificate of the cluster's authority; without it the system's authorities are trusted."""
+    """A Kubernetes cluster.
+
+    `ca_file` contains the certificate of its authority; the default is the system's authorities.
+    """
 
     kind: Literal["kubernetes"]
     name: str = "Kubernetes"
@@ -92,9 +98,9 @@ class KubernetesTool(Section):
 
 
 class GitHubActionsTool(Section):
-    """`services` maps a service to `owner/repository`.
+    """GitHub Actions. `services` maps a service to `owner/repository`.
 
-    `log_hosts` (`host` or `host:port`) are where GitHub may send us for a job's log.
+    `log_hosts` (`host` or `host:port`) are the hosts that GitHub may redirect log downloads to.
     """
 
     kind: Literal["github_actions"]
@@ -106,7 +112,7 @@ class GitHubActionsTool(Section):
 
 
 class GitLabCiTool(Section):
-    """`services` maps a service to the path of its project, with its groups."""
+    """GitLab CI. `services` maps a service to its project path, including groups."""
 
     kind: Literal["gitlab_ci"]
     name: str = "GitLab CI"
@@ -116,7 +122,7 @@ class GitLabCiTool(Section):
 
 
 class JenkinsTool(Section):
-    """`services` maps a service to the path of its job, its folders first. `token_env` names the token of `user`."""
+    """Jenkins. `services` maps a service to its job path, including folders. `token_env` names the token of `user`."""
 
     kind: Literal["jenkins"]
     name: str = "Jenkins"
@@ -127,7 +133,7 @@ class JenkinsTool(Section):
 
 
 class CodeTool(Section):
-    """`services` maps a service to its checkout, which somebody keeps up to date: its code and its commits are read."""
+    """Source code. `services` maps a service to a checkout, kept up to date externally. Code and commits are read."""
 
     kind: Literal["code"]
     name: str = "code"
@@ -135,7 +141,7 @@ class CodeTool(Section):
 
 
 class McpTool(Section):
-    """`tools` maps the name of each tool that may be called to what the language model is told about it."""
+    """An MCP server. `tools` maps each tool that may be called to its description for the language model."""
 
     kind: Literal["mcp"]
     name: str

@@ -1,4 +1,4 @@
-"""The `webhooks` of plumbline.yaml: the secret of each monitoring system, and how other JSON is read."""
+"""The `webhooks` section of plumbline.yaml: secrets of monitoring systems, and the format of the generic webhook."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Path = Annotated[str, Field(max_length=500)]  # JSONPath, RFC 9535
 
 
 class WebhookSection(Section):
-    """`secret_env` names the environment variable with the secret; without it, PLUMBLINE_WEBHOOK_SECRET is asked for."""
+    """A webhook. `secret_env` names the variable with its secret; the default secret is PLUMBLINE_WEBHOOK_SECRET."""
 
     secret_env: str = ""
 
 
 class GenericWebhookSection(WebhookSection):
-    """The paths of the fields in a body, see `adapters.alerts.generic.Paths`."""
+    """The paths of the fields in a body; see `adapters.alerts.generic.Paths`."""
 
     title: Annotated[Path, Field(min_length=1)]
     group: Path = ""

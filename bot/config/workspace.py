@@ -1,4 +1,4 @@
-"""plumbline.yaml: the channels, sources, teams, routes, tools and dependencies of one workspace."""
+"""The whole plumbline.yaml: loading, validation and the resulting workspace."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class RouteSection(Section):
 
 
 class PrivacySection(Section):
-    """`names` are people whose names no source tells: they are taken out of every document."""
+    """`names` are people unknown to any source, whose names are also removed from documents."""
 
     names: tuple[str, ...] = ()
 
 
 class CuratedSection(Section):
-    """`days` after its confirmation a person's correction is no longer answered with."""
+    """Corrections expire `days` after their confirmation."""
 
     days: Annotated[int, Field(ge=1, le=3650)] = LIFETIME.days
 
@@ -61,12 +61,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class ConfidenceSection(Section):
-    """Below `ask_below` an owner or a cause is put as a question; above `ping_owner_above` the owner is pinged.
+    """The use of badges: below `ask_below`, an owner or a cause is phrased as a question; above `ping_owner_above`, the
+    owner is pinged.
 
-    Both are calibrated probabilities; without them, nothing changes. With `ping_two_when_unsure` the two teams that are
-    asked are pinged where no owner can be named. `estimator` says what measures the owners and the
-    answers of a language model: what was checked anyway (`evidence`), or the model asked in two steps (`two-step`), which
-    takes longer. The causes that a model finds are always measured in two steps.
+    Both are calibrated probabilities and unused by default. With `ping_two_when_unsure`, the two candidate teams are
+    pinged if no owner can be named. `estimator` selects the measures of owners and of a language model's answers: the
+    checks that were made anyway (`evidence`), or a slower two-step estimate by the model (`two-step`). The causes that
+    a model finds always use the two-step estimate.
     """
 
     ask_below: Share | None = None
@@ -106,11 +107,11 @@ class _File(Section):
     confidence: ConfidenceSection = ConfidenceSection()
     maintenance: tuple[MaintenanceSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
-    operators: str = ""  # the channel that is told when something is wrong with Plumbline itself
+    operators: str = ""  # the channel for alerts about Plumbline itself
 
 
 class Workspace(BaseModel):
-    """The content of plumbline.yaml, with every path made absolute and every team document read."""
+    """The content of plumbline.yaml, with absolute paths and team documents loaded."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -118,7 +119,7 @@ class Workspace(BaseModel):
     channels: tuple[Channel, ...]
     sources: tuple[SourceSection, ...]
     teams: tuple[Team, ...]
-    team_documents: dict[str, Path]  # team id → the file that its document was read from
+    team_documents: dict[str, Path]  # team id → file of its document
     routes: tuple[Route, ...]
     tools: tuple[ToolSection, ...]
     dependencies: dict[str, tuple[str, ...]]
@@ -130,16 +131,16 @@ class Workspace(BaseModel):
     policy: Policy = NO_POLICY
     two_step: bool = False  # see ConfidenceSection
     maintenance: Maintenance = Maintenance()
-    operators: str = ""  # name of a channel, empty for none
+    operators: str = ""  # name of a channel; may be empty
     on_call: tuple[OnCallSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
     catalogues: tuple[CatalogueSection, ...] = ()
-    origins: dict[str, str] = {}  # service → the catalogue that names its owner, where plumbline.yaml does not
-    code: tuple[CodeOwners, ...] = ()  # from the catalogues, the owners named by the ids of teams
+    origins: dict[str, str] = {}  # service → the catalogue that names its owner, unless plumbline.yaml does
+    code: tuple[CodeOwners, ...] = ()  # from the catalogues, with team ids as owners
 
     @property
     def help_desk(self) -> HelpDesk:
-        """Of the channels, those that everybody may know of."""
+        """Return the help desk, which names only public channels."""
         limits = {source.name: source.fresh_for_days for source in self.sources}
         return HelpDesk(
             {name: timedelta(days=days) for name, days in limits.items() if days is not None},
@@ -149,15 +150,15 @@ class Workspace(BaseModel):
 
 
 S = TypeVar("S", bound=BaseModel)
-Location = tuple[int | str, ...]  # of a part of the file: keys and positions, outermost first
+Location = tuple[int | str, ...]  # keys and positions of a part of the file, outermost first
 
 DEFAULT_CHANNEL = ChannelSection(name="general", console="general")
 
 
 def load_workspace(path: Path | None) -> Workspace:
-    """Read plumbline.yaml; without one, an empty workspace with a single channel on the local page.
+    """Load plumbline.yaml. Without a file, return an empty workspace with one channel on the local page.
 
-    Paths in the file are relative to it. Raises ConfigurationError naming the line of the file that is wrong.
+    Paths in the file are relative to it. Raises ConfigurationError that names the line of the error.
     """
     file = _read(path) if path is not None else _File()
     folder = path.parent.resolve() if path is not None else Path.cwd()
@@ -220,7 +221,7 @@ def _mistake(path: Path, text: str, location: Location, problem: str) -> Configu
 
 
 def _line(text: str, location: Location) -> int:
-    """The line of the innermost part of the file that a location leads to; pydantic's own names in it are skipped."""
+    """Return the line of the innermost part of a location, skipping keys that pydantic adds."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     line = 0
     for part in location:
@@ -235,9 +236,7 @@ def _line(text: str, location: Location) -> int:
 
 
 def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
-    """Yield the errors that pydantic cannot see: names that are given twice, or to nothing, and incidents
-    without a place.
-    """
+    """Yield errors that pydantic cannot detect: duplicate names, unknown names, and incidents without a route."""
     channels = {channel.name for channel in file.channels or (DEFAULT_CHANNEL,)}
     names = {
         "channels": [channel.name for channel in file.channels],
@@ -264,7 +263,7 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
 
 
 def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
-    """Yield each mention of a channel in the file, with its name."""
+    """Yield each reference to a channel in the file, with the channel's name."""
     for index, team in enumerate(file.teams):
         if team.channel:
             yield ("teams", index, "channel"), team.channel

@@ -1,1 +1,1 @@
-"""Each measure of `plumbline eval`: files in, figures out."""
+"""Measures of `plumbline eval`, each from files to figures."""

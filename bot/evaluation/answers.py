@@ -1,17 +1,22 @@
-"""`plumbline eval answers`: is what is said supported, is it what should be said, and is the limit of it known?
+"""`plumbline eval answers`: measure whether answers are supported and relevant, and withheld without a source.
 
-Every question is asked twice: of the whole corpus (“with”), and of the corpus without the document that answers
-(“without”). A document is taken out by the audience filter: it is not readable, as if it were somebody else's. The
-encoder still knows its words, which makes a wrong answer rather more likely.
+Every question is asked twice: with the whole corpus (“with”), and without the document that answers it (“without”). A
+document is removed by the audience filter, so the encoder still knows its words, which makes a wrong answer more
+likely.
 
-`supported`: of all excerpts of all answers, with and without, shown or offered, the share that the document which the
-citation links to says word for word, block by block: markup, punctuation and letter case aside.
-`answer_recall`: of the distinct terms (stemmed, without stop words) of the gold answer, the share that the shown text
-holds; 0 for an abstention. Gold answers are whole sections, some longer than an excerpt, so 1 is out of reach.
-`citation_precision`: of an answer's citations, those offered below it included, the share that are the gold document.
-`answered_with_gold`: share of the questions that get an answer, be it a tentative one, with the gold document there.
-`abstained_without_gold`: share that, without it, abstain or name no other document as certain, which is to say that
-the answer is shown as tentative. `silent_without_gold` is the share of abstentions alone.
+`supported`: of all excerpts of all answers (with and without, shown or offered), the share that the cited document
+contains word for word, block by block, ignoring markup, punctuation and case.
+
+`answer_recall`: of the distinct terms (stemmed, without stop words) of the gold answer, the share in the shown text; 0
+for an abstention. Gold answers are whole sections, some longer than an excerpt, so 1 cannot be reached.
+
+`citation_precision`: of an answer's citations, including offered ones, the share that are the gold document.
+
+`answered_with_gold`: share of questions that get an answer, possibly tentative, with the gold document.
+
+`abstained_without_gold`: share that, without it, abstain or give only a tentative answer. `silent_without_gold` is the
+share of abstentions alone.
+
 `certain_with_gold`: share that get an answer which is not tentative; `certain_precision`: of those, the share whose
 first citation is the gold document.
 """
@@ -63,7 +68,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One question with the answers to it, from the whole corpus and from the corpus without the gold document."""
+    """A question with its answers, with and without the gold document."""
 
     case: Case
     with_gold: Answer
@@ -71,7 +76,10 @@ class _Asked:
 
 
 def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None = None) -> dict[str, Any]:
-    """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for a file that is not as described there."""
+    """Return the figures described above, with dense vectors if there is an embedder.
+
+    Raises MalformedInput for a file in another format.
+    """
     return asyncio.run(_run(questions, corpora, embedder))
 
 
@@ -148,7 +156,7 @@ def _supported(asked: _Asked, texts: Mapping[str, str]) -> Iterator[bool]:
 
 
 def holds(document: str, excerpt: str) -> bool:
-    """Tell whether a document says every block of an excerpt word for word, markup, punctuation and case aside."""
+    """Return whether a document contains every block of an excerpt, ignoring markup, punctuation and case."""
     said = _words(document)
     return all(_contains(said, _words(block.text)) for block in blocks(excerpt))
 

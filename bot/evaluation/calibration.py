@@ -1,8 +1,8 @@
-"""`plumbline eval calibration`: stated confidences before and after they are calibrated on a few labels.
+"""`plumbline eval calibration`: measure stated confidences before and after calibration on few labels.
 
-Each group (`llm/qset`) is split in halves at random, several times. A method is fitted on the first labels of one half,
-as many as the budget says, and measured on the other half. A figure is the mean over the splits, and `mean` is the mean
-of that over the groups. A group whose half is smaller than a budget is left out of it.
+Each group (`llm/qset`) is split into random halves several times. A method is fitted on the first labels of one half,
+up to the budget, and measured on the other half. Figures are means over the splits; `mean` is the mean of those over
+the groups. A group whose half is smaller than a budget is left out of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from core.confidence.tally import FloatArray, count
 from core.model.errors import MalformedInput
 from core.model.prediction import Evaluation
 
-BUDGETS = (20, 50, 100, 200, 500)  # labels; then all of the half
+BUDGETS = (20, 50, 100, 200, 500)  # labels; then the whole half
 SPLITS = 10
 COLUMNS = {"llm", "qset", "stated_confidence", "correct"}
 LABELS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
@@ -58,13 +58,13 @@ def _isotonic(scores: FloatArray, correct: FloatArray) -> Map:
 
 
 def _curve(features: Features, slopes: int) -> Callable[[FloatArray, FloatArray], Map]:
-    """Without a prior, but for half a label each way: without those, few labels can make a curve certain."""
+    """Return a method without a prior, except half a label each way, which keeps few labels from giving certainty."""
     flat = Prior(np.zeros(slopes), np.full(slopes, FLAT))
     return lambda scores, correct: fit_curve(count(scores, correct), features, flat).at
 
 
 def _plumbline(scores: FloatArray, correct: FloatArray) -> Map:
-    """The product's own fit and its own step function, also below the number of labels at which it shows a percentage."""
+    """Fit the product's calibrator, also below the number of labels at which it shows a percentage."""
     labelled = [Label(Evaluation(1.0, score), label == 1.0) for score, label in zip(scores, correct, strict=True)]
     calibrator = fit(labelled, "eval", FITTED_AT, min_outcomes=BUDGETS[0])
     assert calibrator is not None
@@ -82,7 +82,7 @@ METHODS: Mapping[str, Callable[[FloatArray, FloatArray], Map]] = {
 
 
 def run(path: Path) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there."""
+    """Return the figures (DESIGN, section 7). Raises MalformedInput for a file in another format."""
     groups = _groups(path)
     results = {name: _measured(name, *group) for name, group in groups.items()}
     return {
@@ -114,13 +114,13 @@ def print_table(figures: Mapping[str, Any], out: Console) -> None:
 
 
 def _budgets(answers: int) -> dict[str, int]:
-    """Name → number of labels, as far as half of that many answers goes; `all` is the half itself."""
+    """Return the numbers of labels by name, as far as half of the answers suffices; `all` is the whole half."""
     half = (answers + 1) // 2
     return {str(budget): budget for budget in BUDGETS if budget <= half} | {"all": half}
 
 
 def _measured(name: str, scores: FloatArray, correct: FloatArray) -> dict[str, dict[str, Figures]]:
-    """Method → budget → figures. The splits follow from the group's name, whatever else is in the file."""
+    """Return method → budget → figures. The splits depend only on the group's name."""
     budgets = _budgets(len(correct))
     taken: dict[str, dict[str, list[Figures]]] = {method: {budget: [] for budget in budgets} for method in METHODS}
     for split in range(SPLITS):
@@ -147,7 +147,7 @@ def _figures(probabilities: FloatArray, correct: FloatArray, seed: int) -> Figur
 
 
 def _averaged(many: Sequence[Figures]) -> Figures:
-    """The mean of every figure; None where it is None throughout."""
+    """Return the mean of every figure; None if it is always None."""
     known = {key: [value for figures in many if (value := figures[key]) is not None] for key in many[0]}
     return {key: round(float(np.mean(values)), 4) if values else None for key, values in known.items()}
 
@@ -158,7 +158,7 @@ def _mean(many: Sequence[Figures]) -> dict[str, Any]:
 
 
 def _groups(path: Path) -> dict[str, Group]:
-    """`llm/qset` → its answers. A group too small for the least budget in either half is left out."""
+    """Return the answers by `llm/qset`, without groups whose halves are smaller than the smallest budget."""
     rows: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for name, score, correct in _rows(path):
         rows[name].append((score, correct))
@@ -171,7 +171,7 @@ def _groups(path: Path) -> dict[str, Group]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, float, float]]:
-    """Group, stated confidence and correctness of every answer. Raises MalformedInput."""
+    """Yield group, stated confidence and correctness of every answer. Raises MalformedInput."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
             reader = csv.DictReader(file)

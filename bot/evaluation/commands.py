@@ -1,4 +1,4 @@
-"""`plumbline eval`: each command measures one thing on files of the user's own. What is heavy is imported when asked for."""
+"""The commands of `plumbline eval`. Heavy modules are imported only when needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of documents as a knowledge source, for measures."""
+"""Corpus files as knowledge sources for evaluations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.model.errors import MalformedInput
 
 @dataclass(frozen=True, slots=True)
 class CorpusFile:
-    """A file of documents as a knowledge source."""
+    """A JSON lines file of documents as a knowledge source."""
 
     name: str
     path: Path

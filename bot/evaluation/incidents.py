@@ -1,11 +1,12 @@
-"""`plumbline eval incidents`: is the change that broke it named first, or that none did, and does the badge mean something?
+"""`plumbline eval incidents`: measure whether the culprit change, or none, is named first, and whether badges are
+calibrated.
 
-`DIR/*/` holds one incident each: `alert.json` (an Alertmanager webhook), and in the formats of the file tools
-`changes.jsonl`, `logs/`, `metrics/` and `traces/`, perhaps `dependencies.json` (caller → services that it calls).
-`truth.json` says `class`, `culprits` (every id that names the change, none if no change did it), `decoys` (ids of
-innocent changes), `first_failing` (a service) and perhaps `onset` (when the trouble began) and `developed_on` (whether the
-class was one to develop on).
-The product's own investigation reads all but the truth, as it would five minutes after the alert.
+`DIR/*/` contains one incident each: `alert.json` (an Alertmanager webhook), `changes.jsonl`, `logs/`, `metrics/` and
+`traces/` in the formats of the file tools, and optionally `dependencies.json` (caller → called services). `truth.json`
+contains `class`, `culprits` (every id of the change; empty if no change is the cause), `decoys` (ids of innocent
+changes), `first_failing` (a service), and optionally `onset` (the time of the first symptom) and `developed_on`
+(whether the class was used for development). The product's investigation reads everything but the truth, as of five
+minutes after the alert.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ from core.rca.scene import SLACK
 from core.triage.history import IncidentHistory
 from handlers.incidents.observe_incident import Readers, observe_incident
 
-INVESTIGATED_AFTER = timedelta(minutes=5)  # from the alert
+INVESTIGATED_AFTER = timedelta(minutes=5)  # after the alert
 AMONG = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The truth about a case."""
+    """The ground truth of a case."""
 
     kind: str
     culprits: frozenset[str]
@@ -65,7 +66,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """How one case went. `probability` is what the badge of the first cause says, None where none was named."""
+    """The result of a case. `probability` is that of the first cause, None if none was named."""
 
     truth: Truth
     first: bool
@@ -73,14 +74,14 @@ class Graded:
     decoy: bool
     service: bool
     probability: float | None
-    strong: bool  # the badge says so
-    late: bool  # the first cause is a change that came into force after the trouble had begun
+    strong: bool  # the badge is strong
+    late: bool  # the first cause is a change that took effect after the onset
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """Clock that stands still."""
+    """A clock that stands still."""
 
     at: datetime
 
@@ -89,9 +90,9 @@ class _At:
 
 
 def run(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the figures; `without` names what is left out of what is read (see ABLATIONS).
+    """Return the figures. `without` names the inputs to leave out (see ABLATIONS).
 
-    Raises MalformedInput for a folder that is not as described.
+    Raises MalformedInput for a folder in another format.
     """
     cases = sorted(path.parent for path in folder.glob("*/truth.json"))
     if not cases:
@@ -186,7 +187,7 @@ def _mean(values: Sequence[bool]) -> float:
 
 
 async def observed(case: Path) -> tuple[Truth, Observations]:
-    """Return the truth about a case, and what the investigation reads of it."""
+    """Return the truth of a case, and the observations of the investigation."""
     truth, incident = _truth(case / "truth.json"), _alerted(case)
     clock = _At(incident.started_at + INVESTIGATED_AFTER)
     return truth, await observe_incident(incident, _readers(case), history=IncidentHistory([]), clock=clock)
@@ -273,4 +274,4 @@ ABLATIONS: Mapping[str, Callable[[Observations], Observations]] = {
     "graph": lambda seen: replace(seen, dependencies={}),
     "logs": lambda seen: replace(seen, logs=()),
 }
-"""What can be left out of what is read, to see what it is worth."""
+"""Inputs that can be left out, to measure their value."""

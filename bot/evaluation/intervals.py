@@ -1,4 +1,4 @@
-"""How far a figure might be off."""
+"""Confidence intervals of figures."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ SEED = 7
 
 
 def bootstrap_interval(values: Sequence[float], seed: int = SEED) -> list[float]:
-    """The 95 % percentile bootstrap interval of the mean, as [low, high]."""
+    """Return the 95 % percentile bootstrap interval of the mean, as [low, high]."""
     return rounded(bootstrap(np.mean, np.asarray(values, float), seed=seed))
 
 
 def wilson_interval(held: Sequence[bool]) -> list[float]:
-    """The 95 % interval of a share (Wilson 1927), as [low, high]. `held` has at least one member."""
+    """Return the 95 % Wilson interval of a share, as [low, high]. `held` has at least one element."""
     low, high = binomtest(sum(held), len(held)).proportion_ci(method="wilson")
     return rounded((float(low), float(high)))
 
 
 def rounded(interval: tuple[float, float]) -> list[float]:
-    """As it is written, to four digits."""
+    """Return the interval rounded to four digits."""
     return [round(end, 4) for end in interval]

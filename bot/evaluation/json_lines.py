@@ -1,4 +1,4 @@
-"""Reads the files that measures are made on."""
+"""Reading of JSON lines files for evaluations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.model.errors import MalformedInput
 
 
 def json_lines(path: Path, *fields: str) -> list[dict[str, str]]:
-    """The objects of a file of JSON lines, plain or .gz, each with these fields. Raises MalformedInput."""
+    """Return the objects of a JSON lines file (plain or .gz), each with these fields. Raises MalformedInput."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
             rows: list[Any] = [json.loads(line) for line in file if line.strip()]

@@ -1,4 +1,4 @@
-"""The documents of some files, ingested as the product does, to ask questions of."""
+"""Corpus files, ingested as in the product, to ask questions of."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from core.model.document import Document
 from core.ports import Embedder
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 
-ADDRESS_BITS = 24  # of a document's number: more documents than an evaluation ever has
+ADDRESS_BITS = 24  # of a document's number; more documents than any evaluation has
 
 _ASKER, _PLACE = Person(Platform.TERMINAL, ""), Place(Platform.TERMINAL, "")
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,14 +27,14 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class Library:
-    """The documents of some files, each with the readers that let any single one of them be left out.
+    """The documents of some files, with readers that allow any single document to be excluded.
 
-    The readers of a document are the bits of its number. Who may read whatever differs from a number in one bit at
-    least reads everything but that one document.
+    The readers of a document encode the bits of its number. An audience with the complement of one number can read
+    every document that differs in at least one bit: all but that document.
     """
 
     files: Sequence[CorpusFile]
-    texts: dict[str, str] = field(default_factory=dict[str, str])  # of a document, by its id
+    texts: dict[str, str] = field(default_factory=dict[str, str])  # document id → text
     name: str = "corpus"
 
     async def documents(self) -> AsyncIterator[Document]:
@@ -44,7 +44,7 @@ class Library:
                 yield replace(document, readers=frozenset(_address(len(self.texts))))
 
     def audience(self, without: str = "") -> Audience:
-        """Whoever may read everything, or everything but the document at this path."""
+        """Return an audience that can read everything, or everything except the document at this path."""
         if not without:
             return Audience(frozenset({"bit:0:0", "bit:0:1"}))
         number = next(n for n, document in enumerate(self.texts, start=1) if document.partition("/")[2] == without)
@@ -64,7 +64,7 @@ async def library_of(
 
 
 def asked_of(text: str, audience: Audience, history: Sequence[Turn] = ()) -> Question:
-    """A question that somebody of this audience asks, after what was said before."""
+    """Return a question from this audience, with the earlier conversation."""
     return Question("", text, _ASKER, _PLACE, audience, _NOW, tuple(history))
 
 

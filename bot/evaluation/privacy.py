@@ -1,8 +1,8 @@
-"""`plumbline eval privacy`: is everything taken out that must not be indexed, and nothing else?
+"""`plumbline eval privacy`: measure whether everything confidential is removed, and nothing else.
 
-A case is a line of text in which what must go stands between ⟦ and ⟧ with the letter of its kind (`⟦n|Asha⟧`: n name,
-e e-mail, p phone, s secret). A secret is written as the name of its format (`{{github}}`) and made up when the file is
-read, so that no file holds anything that looks like a key. The file's first line names the people whom the source knows.
+A case is a line of text in which confidential parts are marked ⟦kind|text⟧ (n name, e e-mail, p phone, s secret). A
+secret is written as the name of its format (`{{github}}`) and generated when the file is read, so that no file contains
+anything like a key. The first line of the file names the people whom the source knows.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _FORMAT = re.compile(r"\{\{(\w+)\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A text, and the spans in it that must go, each with its kind."""
+    """A text, and the spans in it that must be removed, with their kinds."""
 
     text: str
     spans: tuple[tuple[int, int, str], ...]
 
 
 def load_cases(path: Path) -> tuple[People, list[Case]]:
-    """The people and the cases of a file. Raises MalformedInput."""
+    """Return the people and the cases of a file. Raises MalformedInput."""
     try:
         head, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         people = tuple(tuple(map(str, names)) for names in head["people"])
@@ -53,10 +53,10 @@ def load_cases(path: Path) -> tuple[People, list[Case]]:
 
 
 def run(cases: Path) -> dict[str, Any]:
-    """Figures over a file.
+    """Return the figures of a file.
 
-    Per kind, `recall` is the share of what must go that goes, `precision` the share of what goes that must;
-    `untouched` is the share of the texts without anything to hide that stay as they are. Raises MalformedInput.
+    Per kind, `recall` is the share of labelled spans that are removed, `precision` the share of removals that are
+    labelled; `untouched` is the share of texts without labels that are unchanged. Raises MalformedInput.
     """
     people, loaded = load_cases(cases)
     redactor = Redactor(SecretPatterns())
@@ -121,7 +121,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 
 def _is_right(text: str, finding: Finding, meant: set[int]) -> bool:
-    """It hides something that must go, and beside it nothing but punctuation."""
+    """Return whether a finding covers labelled text, and otherwise only punctuation."""
     span = range(finding.start, finding.end)
     surplus = [text[position] for position in span if position not in meant]
     return len(surplus) < len(span) and not any(map(str.isalnum, surplus))

@@ -1,10 +1,11 @@
-"""`plumbline eval rca`: do recorded tool outputs lead to the cause, and do the quoted lines show it?
+"""`plumbline eval rca`: measure whether recorded tool outputs lead to the cause, and whether the quotes show it.
 
-Each case has a `question`, or a list of the user's turns, or null for “look at what was found”, and `observations` (`tool`, `params`, `status`, `output`). `keys` and `evidence_keys` are groups
-of alternatives: a text is right if it has one of every group, where case, white space and the kind of hyphen do not
-count. `stated` looks only at the first 60 words of the stated cause, `evidence@3` only at the first three quotes, 300
-characters each. The figures are those of the gradable cases of kind `root_cause`; the other kinds stand beside them, and
-a `healthy` case is right when no cause is named. Nothing but the question and the observations is shown to an engine.
+Each case has a `question` (or a list of the user's turns, or null for “look at what was found”) and `observations`
+(`tool`, `params`, `status`, `output`). `keys` and `evidence_keys` are groups of alternatives: a text is right if it
+contains one of every group, ignoring case, white space and the kind of hyphen. `stated` considers the first 60 words of
+the stated cause, `evidence@3` the first three quotes of 300 characters each. The figures are those of the gradable
+cases of kind `root_cause`; other kinds are listed beside them, and a `healthy` case is right when no cause is named.
+Engines see only the question and the observations.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Keys = tuple[tuple[str, ...], ...]  # groups, of each of which one alternative i
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The input of an engine, and the answer that its own is compared with."""
+    """The input of an engine, and the expected result."""
 
     given: Given
     kind: str
@@ -49,7 +50,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """How one engine did in one case."""
+    """The result of one engine in one case."""
 
     kind: str
     stated: float
@@ -62,7 +63,7 @@ class Graded:
 async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
     """Return the figures of each engine; that of a language model too, where there is one, paired with the evidence engine.
 
-    Raises MalformedInput for a file that is not as described.
+    Raises MalformedInput for a file in another format.
     """
     cases = cases_of(path)
     found = {name: [await graded(engine, case) for case in cases] for name, engine in ENGINES.items()}
@@ -119,7 +120,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 
 def holds(text: str, keys: Keys) -> bool:
-    """Return whether a text has one alternative of every group."""
+    """Return whether a text contains one alternative of every group."""
     plain = _plain(text)
     return all(any(_plain(alternative) in plain for alternative in group) for group in keys)
 
@@ -206,7 +207,7 @@ def _case(row: Mapping[str, Any]) -> Case:
 
 
 def _question(asked: Any) -> str:
-    """Return the question, empty if there is none; several turns of a conversation stand one below the other."""
+    """Return the question, empty if there is none. Several turns are joined by line breaks."""
     return asked if isinstance(asked, str) else "\n".join(str(turn) for turn in cast("list[object]", asked or []))
 
 

@@ -1,4 +1,4 @@
-"""The engines that `plumbline eval rca` compares, but for the language model: the evidence engine and a keyword search."""
+"""The engines of `plumbline eval rca` without a language model: the evidence engine and a keyword search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEYWORDS = (phrases(CAUSE), phrases(COMPLAINT))
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The part of a case that an engine may see."""
+    """The input of an engine."""
 
     question: str
     outputs: tuple[ToolOutput, ...]
@@ -26,7 +26,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of an engine. An empty `cause` means that none was found; `steps` are the outputs that it read."""
+    """The result of an engine. An empty `cause` means none was found; `steps` is the number of outputs read."""
 
     cause: str
     quotes: tuple[str, ...]
@@ -42,7 +42,7 @@ async def by_evidence(given: Given) -> Verdict:
 
 
 async def by_keyword(given: Given) -> Verdict:
-    """The baseline: the different lines with the most different keywords, earlier ones first."""
+    """Return the distinct lines with the most distinct keywords, earlier ones first, as a baseline."""
     lines = dict.fromkeys(line.strip() for output in given.outputs for line in output.text.splitlines())
     counts = {line: len({word.lower() for pattern in _KEYWORDS for word in pattern.findall(line)}) for line in lines}
     ranked = sorted((line for line, count in counts.items() if count), key=lambda line: -counts[line])

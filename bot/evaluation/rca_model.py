@@ -1,4 +1,4 @@
-"""A language model that investigates a case of `plumbline eval rca`: every recorded output is a tool that it may ask."""
+"""The language model engine of `plumbline eval rca`: every recorded output is a tool."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from core.rca.grounding import matched
 from core.rca.self_consistency import investigate
 from core.rca.tool_outputs.clues import ToolOutput, clues
 
-DEADLINE = 120.0  # seconds that one reply may take
-SHOWN = 20  # clues of a snapshot that the expert shows
+DEADLINE = 120.0  # seconds per reply
+SHOWN = 20  # clues of a snapshot that the expert returns
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A tool that gives one recorded output."""
+    """A tool that returns one recorded output."""
 
     number: int
     output: ToolOutput
@@ -42,7 +42,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """An expert that quotes the complaints in an output that is too long to be shown, the strongest first."""
+    """An expert that quotes the complaints in a long output, strongest first."""
 
     name: str = "read_for_trouble"
     description: str = "The lines of an earlier observation that tell of trouble, the most telling first."
@@ -54,9 +54,9 @@ class Expert:
 
 
 def by_model(model: LanguageModel) -> Engine:
-    """The controller over the recorded outputs; one trajectory, decoded greedily.
+    """Return an engine that investigates the recorded outputs, with one greedy trajectory.
 
-    A quote that does not stand in an output is dropped, and a cause of which no quote is left is none.
+    Quotes that appear in no output are dropped; a cause without quotes counts as none.
     """
 
     async def verdict(given: Given) -> Verdict:

@@ -1,4 +1,4 @@
-"""Writes the figures of a measure, and prints them."""
+"""Output of figures as JSON and tables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rich.table import Column, Table
 
 
 def write_json(figures: Mapping[str, Any], path: Path | None) -> None:
-    """Write the figures to `path` as indented JSON; does nothing without one."""
+    """Write the figures to `path` as indented JSON, if there is a path."""
     if path is not None:
         path.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def print_whole(table: Table, console: Console) -> None:
-    """Print a table without cutting anything: columns that are too many for a line follow below, beside the first again."""
+    """Print a table without truncation. Columns that do not fit follow below, next to the first column again."""
     first, *rest = table.columns
     title = table.title
     while rest:
@@ -41,5 +41,5 @@ def _part(table: Table, columns: Sequence[Column]) -> Table:
 
 
 def _width(table: Table, console: Console) -> int:
-    """Return the width of the table if no cell is wrapped."""
+    """Return the width of the table without wrapped cells."""
     return Measurement.get(console, console.options.update(max_width=10_000), table).maximum

@@ -1,8 +1,8 @@
-"""`plumbline eval retrieval`: does the search find the document that answers, and does it know when there is none?
+"""`plumbline eval retrieval`: measure whether the search finds the document that answers, and notices if there is none.
 
-Every method ranks the same corpus, and a document ranks as its best passage. `tfidf`, `bm25`, `dense` and `ensemble` are
-the four retrievers of the Ericsson chatbot (section VI-G), the last two where an embedding model is given; `plumbline` ranks
-a document as its best excerpt, as answers do.
+Every method ranks the same corpus; a document ranks as its best passage. `tfidf`, `bm25`, `dense` and `ensemble` are
+the retrievers of the Ericsson chatbot (section VI-G), the last two only with an embedding model. `plumbline` ranks a
+document as its best excerpt, as answers do.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from core.ports import Embedder, Hit
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 
 CUTOFFS = (1, 3, 5)
-ANSWERED_SHARE = 0.9  # of the answerable questions that the reported threshold answers
+ANSWERED_SHARE = 0.9  # of the answerable questions, answered at the reported threshold
 READERS = frozenset({PUBLIC})
 
-Method = Callable[[str], Awaitable[list[str]]]  # a query → document ids, best first, each once
+Method = Callable[[str], Awaitable[list[str]]]  # query → distinct document ids, best first
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question and the path of the document that answers it; no path: there is none."""
+    """A question and the path of the document that answers it; empty if there is none."""
 
     question: str
     gold_path: str = ""
@@ -58,9 +58,9 @@ class Case:
 def run(
     questions: Path, corpora: Sequence[Path], unanswerable: Path | None = None, embedder: Embedder | None = None
 ) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there.
+    """Return the figures (DESIGN, section 7). Raises MalformedInput for a file in another format.
 
-    `embedder` gives dense vectors; without one the search is lexical.
+    `embedder` provides dense vectors; without it, the search is lexical.
     """
     return asyncio.run(_run(questions, corpora, unanswerable, embedder))
 
@@ -115,7 +115,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Corpus:
-    """An ingested corpus and the methods that search it."""
+    """An ingested corpus, and the methods that search it."""
 
     documents: int
     passages: Mapping[str, Passage]
@@ -125,7 +125,7 @@ class _Corpus:
     embedder: Embedder | None
 
     def methods(self) -> dict[str, Method]:
-        """The methods by name; those that need an embedding model only where there is one."""
+        """Return the methods by name; dense ones only with an embedding model."""
         embedded = {"dense": self._dense, "ensemble": self._ensemble} if self.embedder else {}
         return {
             "tfidf": _tfidf(list(self.passages.values())),
@@ -202,7 +202,7 @@ async def _measured(method: Method, cases: Sequence[Case]) -> dict[str, Any]:
 
 
 def _abstention(answerable: Sequence[float], unanswerable: Sequence[float]) -> dict[str, Any]:
-    """At the highest threshold that still answers ANSWERED_SHARE of the answerable questions, and at the shipped one."""
+    """Return abstention at the threshold that still answers ANSWERED_SHARE of the answerable questions, and as shipped."""
     threshold = sorted(answerable)[int(len(answerable) * (1 - ANSWERED_SHARE))]
     abstained = [float(score < threshold) for score in unanswerable]
     return {

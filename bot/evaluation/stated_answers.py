@@ -1,15 +1,15 @@
-"""`plumbline eval answers` with keys: does the text that is shown state the answer, and is what is called certain right?
+"""`plumbline eval answers` with keys: measure whether the shown text states the answer.
 
-A question's `key` is a regular expression of the text that states the answer (letter case ignored, `.` matches line
-ends); each expression of `key_must` has to match as well. A question without a key has no answer in the corpus.
+A question's `key` is a regular expression for text that states the answer (case-insensitive, `.` matches line ends);
+each expression of `key_must` has to match too. A question without a key has no answer in the corpus.
 
-Of the questions that have an answer:
-`states`: the shown answer states it. `states_anywhere`: so does it, or a passage that is offered below it.
+Of the questions with an answer:
+`states`: the shown answer states it. `states_anywhere`: the answer or a passage offered below it does.
 `hedged_right`: of the answers that state it, the share shown as tentative.
 `certain_share`: the share answered without a hedge. `wrongly_abstained`: the share not answered.
 Of the others, `abstained`: the share not answered.
-Of all answers without a hedge, `certain_precision`: the share that states the answer.
-`words` is the median number of words shown, over the answers of all questions.
+Of all answers without a hedge, `certain_precision`: the share that state the answer.
+`words` is the median number of words shown, over the answers to all questions.
 
 With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, the excerpt that the model
 chooses wherever the evidence engine is not certain, taken at its word; and `plumbline`, the product, in which the choice is
@@ -75,9 +75,9 @@ _ANY_CASE = re.IGNORECASE | re.DOTALL
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question and the expressions that together match the text which states its answer; none: there is no answer.
+    """A question, and the expressions that text stating the answer must match; empty if there is no answer.
 
-    `before` are the earlier questions of the same conversation, first one first.
+    `before` are the earlier questions of the conversation, in order.
     """
 
     question: str
@@ -92,7 +92,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply of one method to a question: the answer, and the offers below it."""
+    """A method's reply to a question: the answer, and the passages offered below it."""
 
     case: Case
     shown: str
@@ -179,7 +179,7 @@ def _pairs(replies: Mapping[str, Sequence[Reply]], name: str) -> Iterable[tuple[
 
 
 def cases_of(questions: Path) -> list[Case]:
-    """The cases of a file; `after` names the row that holds the question before. Raises MalformedInput."""
+    """Return the cases of a file. `after` refers to the row with the preceding question. Raises MalformedInput."""
     rows: list[Any] = json_lines(questions, "question", "key")
     by_id = {row["id"]: row for row in rows if "id" in row}
 
@@ -233,7 +233,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 
 def figures_of(replies: Sequence[Reply]) -> dict[str, Any]:
-    """The figures of one method, each with its Wilson interval; None where no question counts for it."""
+    """Return the figures of one method with Wilson intervals; None if no question counts."""
     answerable = [each for each in replies if each.case.keys]
     stating = [each for each in answerable if each.states]
     values = {
@@ -367,7 +367,7 @@ def _bm25(documents: Iterable[Document]) -> Callable[[str], list[str]]:
 
 
 def sections_of(document: Document) -> list[tuple[str, str]]:
-    """Each heading of a document with the text below it, up to the next heading; headings without text are left out."""
+    """Return each heading with the text below it, up to the next heading. Headings without text are left out."""
     found: list[tuple[str, list[str]]] = [("", [])]
     for block in blocks(document.text):
         if block.kind is BlockKind.HEADING:

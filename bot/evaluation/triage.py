@@ -1,4 +1,4 @@
-"""`plumbline eval triage`: does an incident reach the team that owns it, and at which hop (Triangle, section 4.2)?
+"""`plumbline eval triage`: measure whether an incident reaches its team, and at which hop (Triangle, section 4.2).
 
 Tickets are JSON lines with `title`, `body` and `owner`, plain or .gz. Folds are split by the text without case and
 punctuation, so that equal texts never stand on both sides. The team documents of `plumbline` are written from the
@@ -73,9 +73,9 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a method for one ticket: the teams it would ask, best first, and how sure it is of the first.
+    """A method's result for one ticket: the teams it would ask, best first, and its confidence in the first.
 
-    `confidence` orders tickets; `probability` in [0, 1] is what it claims.
+    `confidence` orders tickets; `probability` in [0, 1] is the claimed probability.
     """
 
     ranked: tuple[str, ...]
@@ -88,7 +88,7 @@ class Outcome:
         return self.ranked[:1] == (self.owner,)
 
 
-Outcomes = dict[str, list[Outcome]]  # method → one outcome a ticket
+Outcomes = dict[str, list[Outcome]]  # method → one outcome per ticket
 
 
 def run(
@@ -98,11 +98,9 @@ def run(
     on_fold: Callable[[int], None] = lambda _: None,
     embedder: Embedder | None = None,
 ) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7: one split if there is a test file, otherwise `folds` of the training file.
+    """Return the figures (DESIGN, section 7): one split with a test file, otherwise `folds` of the training file.
 
-    With an `embedder`, `plumbline` learns from its vectors too.
-
-    Raises MalformedInput for a file that is not as described there.
+    With an `embedder`, `plumbline` also learns from its embeddings. Raises MalformedInput for a file in another format.
     """
     tickets = list(_tickets(train))
     parts = [(tickets, list(_tickets(test)))] if test else _folds(tickets, folds)
@@ -149,8 +147,9 @@ def _measured(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: Ticke
 
 
 def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
-    """A baseline's claim: its score's share of all scores; of distances the logistic function first, and the margin
-    over the second orders the tickets.
+    """Return a baseline's outcome: the first team's share of all scores.
+
+    For signed distances, the share is computed after the logistic function, and tickets are ordered by the margin.
     """
     order: list[int] = np.argsort(-scores, kind="stable").tolist()
     distances = scores.min() < 0
@@ -161,7 +160,7 @@ def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
 
 
 def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None) -> Outcomes:
-    """The product's own triage, and it without its parts."""
+    """Return the outcomes of the product's triage and its ablations."""
     incidents = [
         PastIncident(str(number), ticket.title, ticket.body, "", Severity.WARNING, AT + number * timedelta(seconds=1), ticket.owner)
         for number, ticket in enumerate(known)
@@ -206,7 +205,7 @@ def _decided(evidence: TriageEvidence, owner: str) -> Outcome:
 
 
 def _teams(known: Sequence[Ticket]) -> list[Team]:
-    """The teams, each with a document of the words that set its tickets apart."""
+    """Return the teams, each with a document of the words that distinguish its tickets."""
     held: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for ticket in known:
         held[ticket.owner].update(set(_WORD.findall(ticket.text.casefold())))
@@ -225,7 +224,7 @@ def _teams(known: Sequence[Ticket]) -> list[Team]:
 
 
 def as_incident(title: str, description: str, incident_id: str = "asked") -> Incident:
-    """A ticket as an incident of which nothing else is known."""
+    """Return a ticket as an incident without further information."""
     alert = Alert("1", "ticket", AlertStatus.FIRING, Severity.WARNING, AT, description=description)
     return Incident(
         id=incident_id,
@@ -246,7 +245,7 @@ def as_incident(title: str, description: str, incident_id: str = "asked") -> Inc
 
 
 def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Every figure with its 95 % bootstrap interval over tickets."""
+    """Return every figure with its 95 % bootstrap interval over tickets."""
     hops = {
         f"hop@{hop}": [float(outcome.owner in outcome.ranked[:hop]) for outcome in outcomes]
         for hop in range(1, HOPS + 1)
@@ -272,7 +271,7 @@ def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _macro_f1(owners: NDArray[np.int64], first: NDArray[np.int64]) -> float:
-    """The mean over the teams that own a ticket or were named for one."""
+    """Return the mean F1 over the teams that own a ticket or were named for one."""
     teams = max(owners.max(), first.max()) + 1
     right = np.bincount(owners[owners == first], minlength=teams)
     both = np.bincount(owners, minlength=teams) + np.bincount(first[first >= 0], minlength=teams)
@@ -280,13 +279,13 @@ def _macro_f1(owners: NDArray[np.int64], first: NDArray[np.int64]) -> float:
 
 
 def _coverage(confidence: FloatArray, correct: FloatArray) -> float:
-    """The largest share of tickets, the surest first, of which PRECISION are right."""
+    """Return the largest share of tickets, most confident first, of which PRECISION are right."""
     found = risk_coverage(confidence, correct)
     return float(found.coverage[found.risk <= 1 - PRECISION].max(initial=0.0))
 
 
 def _curve(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
-    """The risk–coverage curve of the owners, thinned out."""
+    """Return the thinned risk–coverage curve of the owners."""
     found = risk_coverage(
         np.array([outcome.confidence for outcome in outcomes]),
         np.array([float(outcome.correct) for outcome in outcomes]),
@@ -296,7 +295,7 @@ def _curve(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
 
 
 def _folds(tickets: Sequence[Ticket], folds: int) -> list[tuple[list[Ticket], list[Ticket]]]:
-    """Training and test tickets of each fold; the same for the same file."""
+    """Return training and test tickets of each fold, deterministically."""
     keys = sorted({ticket.key for ticket in tickets})
     order = np.random.default_rng(SEED).permutation(len(keys))
     part = {key: int(place) % folds for key, place in zip(keys, order, strict=True)}

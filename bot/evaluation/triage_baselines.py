@@ -1,7 +1,8 @@
-"""The methods that Triangle is compared with (its Table 1, but DeepCT), and a linear SVM. Each scores every team.
+"""The baselines of Triangle's table 1 (without DeepCT), and a linear SVM. Each scores every team.
 
-`lgbm` uses LightGBM, a development dependency, and is left out where that is not installed. `mart` has FastTree's defaults in scikit-learn's histogram
-gradient boosting, on latent features since it takes no sparse ones, with fewer trees. Both are one-vs-all.
+`lgbm` needs LightGBM, a development dependency, and is skipped if it is not installed. `mart` uses scikit-learn's
+histogram gradient boosting with FastTree's defaults and fewer trees, on latent features because it accepts no sparse
+ones. Both are one-vs-all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Scorer = Callable[[Sequence[str], NDArray[np.int64], int, Sequence[str]], FloatA
 
 HASHES = 64  # of a MinHash signature
 BAND = 2  # hashes that must agree before two texts are compared
-MIN_OWN = 5  # incidents of a team, below which no trees are grown for it
+MIN_OWN = 5  # minimum incidents of a team with its own trees
 LGBM_TREES = 100
 MART_TREES = 30
 LATENT = 50  # dimensions
@@ -35,7 +36,7 @@ _WORD = re.compile(r"\w+")
 
 
 def content_based(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
-    """Locality-sensitive hashing: teams by the estimated Jaccard similarity of their incidents that share a bucket."""
+    """Score teams by the estimated Jaccard similarity of incidents in the same locality-sensitive hash bucket."""
     generator = np.random.default_rng(SEED)
     factors, shifts = generator.integers(1, _PRIME, (2, HASHES))
     buckets: defaultdict[tuple[int, bytes], list[int]] = defaultdict(list)
@@ -60,7 +61,7 @@ def _signature(text: str, factors: NDArray[np.int64], shifts: NDArray[np.int64])
 
 
 def inverted_index(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
-    """Word → teams that met it; teams by the sum of the words' inverse frequencies, and of how much of each is theirs."""
+    """Score teams by the inverse document frequencies of the text's words, weighted by the team's share of each."""
     table: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for text, owner in zip(texts, owners.tolist(), strict=True):
         for word in set(_words(text)):
@@ -75,7 +76,7 @@ def inverted_index(texts: Sequence[str], owners: NDArray[np.int64], teams: int, 
 
 
 def lgbm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
-    """One LightGBM model a team on TF-IDF words."""
+    """Score teams with one LightGBM model per team on TF-IDF words."""
     new_model = import_module("lightgbm").LGBMClassifier
     words = _text_features().TfidfVectorizer(min_df=5, max_features=3_000, sublinear_tf=True, dtype=np.float32)
     known, tested = words.fit_transform(texts), words.transform(asked)
@@ -88,7 +89,7 @@ def lgbm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Seq
 
 
 def mart(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
-    """One model of multiple additive regression trees a team, on latent features."""
+    """Score teams with one boosted-trees model per team on latent features."""
     new_model = import_module("sklearn.ensemble").HistGradientBoostingClassifier
     words = _text_features().TfidfVectorizer(min_df=2, sublinear_tf=True)
     counted = words.fit_transform(texts)
@@ -103,7 +104,7 @@ def mart(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Seq
 
 
 def linear_svm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
-    """A linear support vector machine on word and character n-grams; the scores are signed distances."""
+    """Score teams with a linear SVM on word and character n-grams; scores are signed distances."""
     hstack = import_module("scipy.sparse").hstack
     new_view = _text_features().TfidfVectorizer
     views = [
@@ -120,7 +121,7 @@ def linear_svm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, aske
 def _one_vs_all(
     new_model: Callable[[], Any], known: Any, owners: NDArray[np.int64], teams: int, asked: Any
 ) -> FloatArray:
-    """A team with too few incidents for a model of its own scores its share of all incidents."""
+    """Fit one model per team. A team with too few incidents scores its share of all incidents."""
     shares = np.bincount(owners, minlength=teams) / len(owners)
     columns = [
         new_model().fit(known, owners == team).predict_proba(asked)[:, 1]
@@ -136,7 +137,7 @@ def _one_vs_all(
 
 
 def _text_features() -> Any:
-    """Untyped, and slow to import."""
+    """Import the untyped module, which is slow to load."""
     return import_module("sklearn.feature_extraction.text")
 
 
@@ -154,5 +155,5 @@ BASELINES: Mapping[str, Scorer] = {
 
 
 def installed() -> Mapping[str, Scorer]:
-    """The baselines whose libraries are there."""
+    """Return the baselines whose libraries are installed."""
     return {name: scorer for name, scorer in BASELINES.items() if name != "lgbm" or find_spec("lightgbm")}

@@ -1,4 +1,4 @@
-"""The vectors of an evaluation's tickets, each embedded once as a past incident and once as the one that is asked for."""
+"""Embeddings of an evaluation's tickets, both as past incidents and as queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handlers.knowledge.embed_incidents import embed_past_incidents
 
 @dataclass(slots=True)
 class TicketEmbedder:
-    """Remembers what it embedded for one part until the next needs it too."""
+    """Embeds tickets, and caches embeddings between folds."""
 
     embedder: Embedder
     known: Embeddings | None = None

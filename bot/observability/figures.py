@@ -1,4 +1,4 @@
-"""Figures of the database for GET /metrics: queue, dead letters, sources, calibration. Read on request."""
+"""Metrics from the database for GET /metrics: queue, dead letters, sources and calibration. Read on request."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from core.model.errors import StoreUnavailable
 from core.model.prediction import Drift, Estimator
 from core.ports import Backlog, Clock, Ingestion, Store
 
-CALIBRATION_EVERY = timedelta(minutes=15)  # the labels of a night are many, and change slowly
-PATIENCE = 5.0  # seconds that the database has
+CALIBRATION_EVERY = timedelta(minutes=15)  # expensive to compute, and slow to change
+PATIENCE = 5.0  # seconds for the database to answer
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The figures that were read at a time."""
+    """Figures read at one time."""
 
     at: datetime
     backlog: Backlog
@@ -32,7 +32,7 @@ class Looked:
 
 
 class Figures(Collector):
-    """The latest look. Until there is one, and while the database is down, only that is shown."""
+    """A collector of the latest figures. While the database is unavailable, only that is reported."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class Figures(Collector):
         self._calibrated_at: datetime | None = None
 
     async def look(self) -> None:
-        """Look at the database; what it does not say in time is not shown."""
+        """Read the figures. Figures that the database does not return in time are not shown."""
         try:
             async with asyncio.timeout(PATIENCE):
                 self._looked = await self._look()
@@ -135,7 +135,7 @@ def _gauge(name: str, text: str, value: float) -> Metric:
 
 @contextmanager
 def shown(figures: Figures, registry: CollectorRegistry = REGISTRY) -> Generator[None]:
-    """Show them until the block ends."""
+    """Register the collector until the block ends."""
     registry.register(figures)
     try:
         yield

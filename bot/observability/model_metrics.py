@@ -1,4 +1,4 @@
-"""The language model's figures for GET /metrics, read when they are asked for."""
+"""Metrics of the language model for GET /metrics. Read on request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.model.language_model import ModelReply
 
 @dataclass(slots=True)
 class TokenTally:
-    """Tokens since the bot started: of prompts, those of them that were served from a cache, and of replies."""
+    """Token counts since start: prompt tokens, those served from a cache, and reply tokens."""
 
     prompt: int = 0
     cached: int = 0
@@ -30,7 +30,7 @@ class TokenTally:
 
 
 class ModelCollector(Collector):
-    """Queue, slots and breakers of a pool, and its tokens."""
+    """Collector of a pool's queue, slots, circuit breakers and tokens."""
 
     def __init__(self, status: Callable[[], PoolStatus], tally: TokenTally) -> None:
         self._status = status
@@ -77,7 +77,7 @@ class ModelCollector(Collector):
 def collected(
     status: Callable[[], PoolStatus], tally: TokenTally, registry: CollectorRegistry = REGISTRY
 ) -> Generator[None]:
-    """Show a pool's figures until the block ends."""
+    """Register a collector for a pool until the block ends."""
     collector = ModelCollector(status, tally)
     registry.register(collector)
     try:

@@ -1,4 +1,4 @@
-"""Logs and metrics, set up once."""
+"""Set-up of logs and metrics."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ POSTS = Histogram(
 
 @contextmanager
 def timed(histogram: Histogram, *labels: str) -> Generator[None]:
-    """Observes how long the block took. Its outcome is the last label: `done`, `waits` or `failed`."""
+    """Observe the duration of the block, with the outcome `done`, `waits` or `failed` as the last label."""
     started, outcome = time.perf_counter(), "failed"
     try:
         yield

@@ -1,7 +1,7 @@
-"""One trace and one correlation id from a request to what it leads to in a chat, whichever process does which part.
+"""Traces and correlation ids that follow a request through all processes to the chat.
 
-A task carries the id of the request that asked for it. Spans go to an OpenTelemetry collector if one is configured; the id
-stands in every log line either way.
+A task carries the id of the request that created it. Spans are sent to an OpenTelemetry collector if one is configured;
+the id is in every log line in any case.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from core.model.errors import ConfigurationError
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
-KEY = "correlation"  # in a log line, and in the payload of a workflow
+KEY = "correlation"  # the key in a log line and in a workflow's payload
 
 Workflows = TypeVar("Workflows")
 Workflow = Callable[[Workflows, str, dict[str, Any]], Awaitable[None]]
@@ -32,7 +32,7 @@ tracer = trace.get_tracer("plumbline")
 
 @contextmanager
 def tracing(settings: Settings) -> Generator[None]:
-    """Send spans to the collector of the settings, if they name one, until the block ends. Raises ConfigurationError."""
+    """Send spans to the configured collector, if any, until the block ends. Raises ConfigurationError."""
     provider = _provider(settings.otlp_endpoint) if settings.otlp_endpoint else None
     try:
         yield
@@ -59,7 +59,7 @@ def _provider(endpoint: str) -> TracerProvider:
 
 @contextmanager
 def request_span(name: str) -> Generator[None]:
-    """A request from outside: the begin of a trace. What its sender says of traces is not believed."""
+    """Begin a trace for an external request. Trace headers of the sender are ignored."""
     nothing_before = trace.set_span_in_context(trace.INVALID_SPAN)
     with (
         tracer.start_as_current_span(name, context=nothing_before, kind=SpanKind.SERVER),
@@ -70,7 +70,7 @@ def request_span(name: str) -> Generator[None]:
 
 @contextmanager
 def work_span(name: str, asked_for_by: Correlation | None, **attributes: str) -> Generator[None]:
-    """Work that a request asked for, perhaps long ago and of another process."""
+    """Continue the trace of the request that created this work, possibly in another process."""
     origin = asked_for_by or new_correlation()
     parent = SpanContext(int(origin.trace_id, 16), int(origin.span_id, 16), is_remote=True, trace_flags=TraceFlags(1))
     context = trace.set_span_in_context(NonRecordingSpan(parent))
@@ -83,13 +83,13 @@ def work_span(name: str, asked_for_by: Correlation | None, **attributes: str) ->
 
 @contextmanager
 def span(name: str, **attributes: str) -> Generator[None]:
-    """A part of what is under way."""
+    """Trace a part of the current work."""
     with tracer.start_as_current_span(name, attributes=attributes):
         yield
 
 
 def traced(workflow: Workflow[Workflows]) -> Workflow[Workflows]:
-    """A workflow, as a part of the trace of the request that asked for it."""
+    """Wrap a workflow so that it continues the trace of its request."""
 
     @wraps(workflow)
     async def run(self: Workflows, subject: str, payload: dict[str, Any]) -> None:
@@ -106,7 +106,7 @@ def _bound(correlation: Correlation) -> Generator[None]:
 
 
 def _here() -> Correlation | None:
-    """The span under way, if spans are recorded at all."""
+    """Return the current span's correlation; None if spans are not recorded."""
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:
         return None

@@ -1,1 +1,1 @@
-"""HTTP routes, their description, and the limits of inbound requests."""
+"""HTTP routes, their OpenAPI description, and the limits of inbound requests."""

@@ -1,4 +1,4 @@
-"""Rules for every inbound door: who is let in without a secret, how long a body may take, how often one may come."""
+"""Limits of inbound requests: local-only access without a secret, time limits and rate limits."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from core.model.rate_limit import RateLimit, client_key
 from core.ports import Clock
 
 BODY_TIMEOUT = 20.0  # seconds from the headers to the end of the body
-HEADERS_TIMEOUT = 75.0  # seconds that a connection may stand without a whole request
+HEADERS_TIMEOUT = 75.0  # seconds that a connection may wait for a complete request
 
-DELIVERIES = 5_000  # that a webhook source may send at once: an alerting system's storm
-DELIVERIES_PER_SECOND = 250.0  # that it may send for good
-REFUSALS = 300  # requests without a valid credential that a client may send at once
-REFUSALS_PER_SECOND = 5.0  # that it may send for good
+DELIVERIES = 5_000  # burst per webhook source, enough for an alert storm
+DELIVERIES_PER_SECOND = 250.0  # sustained rate
+REFUSALS = 300  # burst per client, of requests without a valid credential
+REFUSALS_PER_SECOND = 5.0  # sustained rate
 
 PROXY_HEADERS = ("Forwarded", "Via", "X-Real-IP", "X-Client-IP", "X-Original-Host")
 PROXY_PREFIX = "x-forwarded-"
@@ -30,11 +30,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class NotFromThisMachine(PlumblineError):
-    """A request to a door without a secret came through a proxy, or under a name that is not this machine's."""
+    """A request without a secret came through a proxy, or under a host name that is not local."""
 
 
 class TooManyRequests(PlumblineError):
-    """A sender comes more often than it may. Nothing was accepted; it should wait and send again."""
+    """A sender exceeds its rate limit. The request was rejected; it should be sent again later."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
@@ -42,14 +42,14 @@ class TooManyRequests(PlumblineError):
 
 
 class BodyTooSlow(PlumblineError, web.RequestPayloadError):
-    """The body of a request did not arrive in time. Nothing was accepted.
+    """The body of a request did not arrive in time. The request was rejected.
 
-    The server meets it again when it throws the rest of the body away, and takes it for one that broke off.
+    It is also a RequestPayloadError, so that the server treats the unread body as an aborted one.
     """
 
 
 class Doors:
-    """Counts senders. What a chat sends and signs is never counted: it is refused by nothing but its signature."""
+    """Rate limits per sender. Signed chat events are never limited."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -57,25 +57,25 @@ class Doors:
         self._refusals = RateLimit(REFUSALS_PER_SECOND, REFUSALS)
 
     def deliver(self, source: str) -> None:
-        """A webhook with a valid credential. Raises TooManyRequests."""
+        """Count a webhook with a valid credential. Raises TooManyRequests."""
         if seconds := self._deliveries.take(source, self._clock.now()):
             raise TooManyRequests(
                 f"More than {DELIVERIES_PER_SECOND:.0f} webhooks a second came from {source}.", seconds
             )
 
     def refuse(self, request: web.Request) -> None:
-        """A request without a valid credential. Raises TooManyRequests if its sender goes on in spite of refusals.
+        """Count a request without a valid credential. Raises TooManyRequests for a client that keeps sending them.
 
-        Asked after the credential was looked at: behind a proxy, one who guesses shuts nobody else out.
+        Called after the credential was checked, so that a guessing client behind a shared proxy does not block others.
         """
         if seconds := self._refusals.take(client_key(request.remote), self._clock.now()):
             raise TooManyRequests("Too many requests without a valid credential came from this address.", seconds)
 
 
 def keep_local(remedy_of: Callable[[web.Request], str]) -> Middleware:
-    """Refuse what other machines send to a door without a secret.
+    """Refuse requests from other machines to a route without a secret.
 
-    `remedy_of` returns what would give the door of a request a secret; empty: it has one, or needs none.
+    `remedy_of` returns what would protect the route of a request; empty if it is protected or public.
     """
 
     @web.middleware
@@ -89,9 +89,9 @@ def keep_local(remedy_of: Callable[[web.Request], str]) -> Middleware:
 
 
 def check_direct(request: web.Request, remedy: str) -> None:
-    """Raises NotFromThisMachine for a request that a proxy passed on: its sender may be anywhere.
+    """Raise NotFromThisMachine for a request that came through a proxy, whose sender may be anywhere.
 
-    Some proxies add no header, but speak HTTP/1.0, which nothing else does that is sent to us.
+    Some proxies add no header but speak HTTP/1.0, which no legitimate client uses.
     """
     headers = request.headers
     is_forwarded = any(name in headers for name in PROXY_HEADERS) or any(
@@ -104,9 +104,9 @@ def check_direct(request: web.Request, remedy: str) -> None:
 
 
 def check_local_name(request: web.Request, remedy: str) -> None:
-    """Raises NotFromThisMachine for a request that names another host.
+    """Raise NotFromThisMachine for a request to another host name.
 
-    A name of somebody else's that leads to 127.0.0.1 would let a page of theirs speak with us (DNS rebinding).
+    A foreign name that resolves to 127.0.0.1 would let a foreign web page call us (DNS rebinding).
     """
     host = request.headers.get("Host", "")
     if _host_name(host) not in LOOPBACK:
@@ -122,7 +122,7 @@ def _host_name(host: str) -> str:
 
 @web.middleware
 async def bound_waiting(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Give up a body that does not arrive, however its reader reads it."""
+    """Abort requests whose body does not arrive in time, however it is read."""
     timer = asyncio.get_running_loop().call_later(BODY_TIMEOUT, _give_up, request)
     try:
         return await handler(request)

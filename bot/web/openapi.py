@@ -1,4 +1,4 @@
-"""The OpenAPI description of every route: `openapi.yaml`, with the bodies as those who read them know them."""
+"""The OpenAPI description of all routes: `openapi.yaml` completed with the models of the request bodies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BODIES: dict[str, type[BaseModel]] = {
 
 
 class _AsTaken(GenerateJsonSchema):
-    """A number is taken for a text where the model says so."""
+    """A schema generator that allows numbers for strings if the model coerces them."""
 
     def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
         described = super().str_schema(schema)
@@ -34,7 +34,7 @@ class _AsTaken(GenerateJsonSchema):
 
 
 def describe() -> dict[str, Any]:
-    """The whole description, as it is written to JSON."""
+    """Return the complete description."""
     description: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     schemas = description["components"]["schemas"]
     for name, model in {**BODIES, "TeamsActivity": Activity}.items():

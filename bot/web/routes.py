@@ -1,4 +1,4 @@
-"""Every inbound path: verify, parse, record, answer. The work itself comes after the answer."""
+"""All inbound routes: verify, parse, record and acknowledge. The work is done after the response."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Una
 from core.model.incident import AlertDelivery
 from core.ports import Clock
 
-MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; the chats' own limit is 1 MiB
-LARGE_BODY = 256 * 1024  # bytes above which parsing would hold up everybody else
+MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; chats are limited to 1 MiB
+LARGE_BODY = 256 * 1024  # bytes above which parsing would block the event loop noticeably
 
-RETRY_AFTER = 5  # seconds that a sender is asked to wait when we do not know better
+RETRY_AFTER = 5  # default for Retry-After, in seconds
 
 TO_PROMETHEUS = "let Prometheus come to /metrics directly, at an address that PLUMBLINE_HOST names"
 
@@ -52,7 +52,7 @@ log = structlog.get_logger()
 
 
 class Webhooks:
-    """`POST /webhooks/SOURCE`: alert deliveries of every monitoring system."""
+    """`POST /webhooks/SOURCE`: alert deliveries of all monitoring systems."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class Webhooks:
         secret: str | None,
         clock: Clock,
     ) -> None:
-        """`accept` stores a delivery and returns the id of its incident, None if there was nothing to do.
+        """Create the handler. `accept` stores a delivery and returns the id of its incident, None if nothing changed.
 
-        `secret` is asked of every source that has none of its own; None: nothing is asked of them.
+        `secret` is required from every source without a secret of its own; None requires nothing.
         """
         self._sources = sources
         self._accept = accept
@@ -78,7 +78,7 @@ class Webhooks:
         if source is None:
             known = ", ".join(sorted(self._sources))
             return refusal(404, f"There is no webhook for {name[:50]!r}: use one of {known}.")
-        # A page in somebody's browser could send a form to a bot that knows no secret, but no JSON unasked.
+        # A web page could send a form to a bot without a secret, but no JSON without a CORS preflight.
         if request.content_type != "application/json":
             raise MalformedInput("A webhook must be JSON. Send Content-Type: application/json.")
         self.doors.deliver(name)
@@ -92,12 +92,12 @@ class Webhooks:
         return web.json_response({"incident": incident}, status=202)
 
     def has_secret(self, name: str) -> bool:
-        """Return whether a sender to the source of this name must show a secret."""
+        """Return whether senders to this source must present a secret."""
         source = self._sources.get(name)
         return bool((source.secret if source is not None else None) or self._secret)
 
     async def _authenticate(self, request: web.Request, source: WebhookSource | None) -> None:
-        """The secret itself, or a signature made with it by a source that signs."""
+        """Check the secret, or a signature made with it."""
         secret = (source.secret if source is not None else None) or self._secret
         if secret is None:
             return
@@ -114,7 +114,7 @@ class Webhooks:
 
 
 def _given_secret(request: web.Request) -> str:
-    """The bearer token, or the password of basic authentication for senders that know only that."""
+    """Return the bearer token, or the password of basic authentication."""
     scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return credentials.strip()
@@ -142,11 +142,11 @@ def build_app(
     has_teams_app: bool = False,
     is_scraped: bool = False,
 ) -> web.Application:
-    """Return the application with every route.
+    """Return the application with all routes.
 
-    `ready` returns what is missing, or an empty string; `look` brings the metrics up to date that the database knows.
-    `has_console_token` and `has_teams_app` tell whether the page and Teams must show a credential: without one, each
-    answers to this machine alone. So do the metrics, unless they are scraped from other machines (`is_scraped`).
+    `ready` returns what is missing, or an empty string; `look` refreshes the metrics from the database.
+    `has_console_token` and `has_teams_app` tell whether the page and Teams require a credential; without one, they
+    answer only to this machine. So do the metrics, unless they are scraped from other machines (`is_scraped`).
     """
 
     def remedy_of(request: web.Request) -> str:
@@ -157,7 +157,7 @@ def build_app(
                 return "" if teams is None or has_teams_app else "set TEAMS_APP_ID and TEAMS_APP_PASSWORD"
             case "/metrics":
                 return "" if is_scraped else TO_PROMETHEUS
-            case "/slack/events" | "/mcp" | "/healthz" | "/readyz":  # signed, with a token, or nothing to hide
+            case "/slack/events" | "/mcp" | "/healthz" | "/readyz":  # signed, with a token, or not confidential
                 return ""
             case _:
                 return "" if has_console_token else "set PLUMBLINE_CONSOLE_TOKEN"
@@ -186,13 +186,13 @@ def build_app(
 
 
 def is_our_fault(record: logging.LogRecord) -> bool:
-    """Filters aiohttp's log: bytes that are no HTTP were answered with 400, and their sender is no news."""
+    """Filter aiohttp's log: invalid HTTP was answered with status 400 and is not logged."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, (HttpProcessingError, web.RequestPayloadError))
 
 
 def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    """An error response: one sentence, as JSON."""
+    """Return an error response with one sentence as JSON."""
     return web.json_response({"error": sentence}, status=status, headers=headers)
 
 
@@ -225,7 +225,7 @@ def _metrics(look: Callable[[], Awaitable[None]]) -> Handler:
 
 
 def _path_of(request: web.Request) -> str:
-    """Return the path of the route with its variables by name; "none" where there is no route."""
+    """Return the path of the route with its variables by name; "none" if there is no route."""
     resource = request.match_info.route.resource
     return resource.canonical if resource else "none"
 
@@ -255,7 +255,7 @@ def _counted_refusals(doors: Doors) -> Middleware:
 
 @web.middleware
 async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every error as a status and a sentence; an unforeseen one as a reference that the log holds too."""
+    """Convert every error to a status and a sentence; an unexpected one to a reference to the log."""
     try:
         return await handler(request)
     except PlumblineError as error:

@@ -1,4 +1,4 @@
-"""The monitoring systems that may send webhooks: how each is read, and how it shows who it is."""
+"""The monitoring systems that may send webhooks: their formats, signatures and secrets."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ SignatureCheck = Callable[[Mapping[str, str], bytes, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class WebhookSource:
-    """`parse` is the format's (see `adapters.alerts`). `secret` is the source's own, None: the one that all share.
+    """A webhook source. `parse` is its format (see `adapters.alerts`), `secret` its own secret; None for the shared
+    one.
 
-    `is_signed` tells of headers, body and secret whether the request is signed with it; None: it never is.
+    `is_signed` checks a signature of headers and body with the secret; None if the source does not sign.
     """
 
     parse: Parser
@@ -36,7 +37,7 @@ class WebhookSource:
 
 
 def webhook_parsers(webhooks: WebhooksSection) -> dict[str, Parser]:
-    """Every format by the name of its source. Raises ConfigurationError for a path that is no JSONPath."""
+    """Return all formats by source name. Raises ConfigurationError for an invalid JSONPath."""
     parsers: dict[str, Parser] = {each.SOURCE: each.parse for each in FORMATS}
     parsers[opsgenie.JIRA_SERVICE_MANAGEMENT] = partial(opsgenie.parse, source=opsgenie.JIRA_SERVICE_MANAGEMENT)
     if webhooks.generic is not None:
@@ -45,7 +46,7 @@ def webhook_parsers(webhooks: WebhooksSection) -> dict[str, Parser]:
 
 
 def webhook_sources(webhooks: WebhooksSection) -> dict[str, WebhookSource]:
-    """Every source by its name. Raises ConfigurationError for a secret that is not in the environment."""
+    """Return all sources by name. Raises ConfigurationError for a secret missing in the environment."""
     signatures: dict[str, SignatureCheck] = {each.SOURCE: each.is_signed for each in (grafana, pagerduty, sentry)}
     sections: dict[str, WebhookSection | None] = {
         name: getattr(webhooks, name) for name in WebhooksSection.model_fields
@@ -57,7 +58,7 @@ def webhook_sources(webhooks: WebhooksSection) -> dict[str, WebhookSource]:
 
 
 def webhook_parser(webhooks: WebhooksSection, source: str) -> Parser:
-    """Raises ConfigurationError if there is no such format."""
+    """Return the format of a source. Raises ConfigurationError if there is none."""
     parsers = webhook_parsers(webhooks)
     if source not in parsers:
         raise ConfigurationError(f"There is no webhook format {source}: use one of {', '.join(sorted(parsers))}.")
@@ -71,7 +72,7 @@ def _secret(name: str, section: WebhookSection | None) -> str | None:
 
 
 def _generic(section: GenericWebhookSection) -> GenericFormat:
-    # Few workspaces have one, and the others start sooner without the library of its paths.
+    # Imported late: few workspaces use it, and its JSONPath library is slow to load.
     from adapters.alerts.generic import GenericFormat, Paths
 
     return GenericFormat(Paths(**section.model_dump(exclude={"secret_env"})))

@@ -1,1 +1,1 @@
-"""The wiring of ports and adapters, part by part."""
+"""Wiring of ports, adapters and handlers."""

@@ -1,4 +1,4 @@
-"""Settings → adapters → handlers → application: plain constructor calls, top to bottom."""
+"""Wiring of settings, adapters and the core of the application by plain constructor calls."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, in
 from handlers.questions.answer_from_records import Records
 from handlers.questions.examine_model import ExaminedModel
 
-MAX_LEFT_OUT = 200  # documents of a source that are named where its last ingestion is remembered
+MAX_LEFT_OUT = 200  # documents listed in the stored record of a source's ingestion
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The corpus, and the way into it."""
+    """The corpus and the access to it."""
 
     sources: tuple[KnowledgeSource | ChangingSource, ...]
     index: PassageIndex
@@ -77,7 +77,7 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """State, knowledge and tools: what every command needs, and no chat."""
+    """State, knowledge and tools: what every command needs, without chats."""
 
     settings: Settings
     workspace: Workspace
@@ -100,7 +100,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
     """Open the database, the index and the tools. Raises IndexUnavailable if another process holds the index."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
-        # A triage multiplies small matrices: threads for them only wait for each other, longest on a busy machine.
+        # Triage multiplies small matrices, for which BLAS threads cost more than they gain.
         stack.enter_context(threadpool_limits(1, user_api="blas"))
         engine = open_database(settings.database)
         stack.push_async_callback(engine.dispose)
@@ -163,7 +163,7 @@ def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> Lear
 
 
 def is_shared(engine: AsyncEngine) -> bool:
-    """Return whether several processes may work on this database; one is alone on a SQLite file."""
+    """Return whether several processes may use this database. A SQLite file has one."""
     return engine.dialect.name == "postgresql"
 
 
@@ -183,7 +183,7 @@ def _index(settings: Settings) -> PassageIndex:
 
 
 def embedder(model: str) -> Embedder | None:
-    """Return the model of that name or in that folder; None for `none`, or `latent` as settings of before have it."""
+    """Return the model with this name or in this folder; None for `none`, and for `latent` in old settings."""
     if model in ("none", "latent"):
         return None
     if model == "words":
@@ -211,7 +211,7 @@ def secret(value: SecretStr | None) -> str | None:
 async def ingest(
     core: Core, on_progress: Callable[[IngestProgress], None] = lambda _: None, only: str = ""
 ) -> IngestReport:
-    """Bring the corpus up to date, or only the source of this name, and remember how fresh each source is."""
+    """Refresh the corpus, or only one source, and record the freshness of each source."""
     async with AsyncExitStack() as stack:
         async with core.awaiting_index:
             await stack.enter_async_context(core.store.lock("write the index"))
@@ -219,7 +219,7 @@ async def ingest(
 
 
 async def learn_owners(core: Core) -> bool:
-    """Learn which team owns which incidents, from all that ended so far; whether there were enough."""
+    """Fit the owner model from all closed incidents. Returns whether there were enough."""
     await core.history.grow(core.store)
     await fit_severity(core.history.whole, store=core.store, clock=core.clock)
     return await fit_triage(
@@ -238,7 +238,7 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
     sources = [source for source in knowledge.sources if only in ("", source.name)]
     async with core.store.transaction() as transaction:
         before = {ingestion.source: ingestion.finished_at for ingestion in await transaction.ingestions.all()}
-    # Settings that name no source at all are taken for the wrong ones.
+    # A configuration without any source is probably wrong, so it removes nothing.
     former = before.keys() - {source.name for source in sources} if core.workspace.sources and not only else set[str]()
     report = await ingest_knowledge(
         [*sources, *map(FormerSource, sorted(former))],
@@ -256,7 +256,7 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
     for source in sources:
         documents = len(await knowledge.index.content_hashes(source.name))
         failure, now = report.failed.get(source.name, ""), core.clock.now()
-        # What could not be read is as old as it was.
+        # A source that could not be read keeps its age.
         finished_at = before.get(source.name, now) if failure else now
         left_out = tuple(f"{each.path}: {each.reason}" for each in report.left_out.get(source.name, ())[:MAX_LEFT_OUT])
         async with core.store.transaction() as transaction:
@@ -265,7 +265,7 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
 
 
 def records_of(core: Core) -> Records:
-    """Return what questions are answered from before any document is read."""
+    """Return the records that answer questions without a document."""
     workspace = core.workspace
     return Records(
         workspace.teams,
@@ -285,7 +285,7 @@ def redactor(core: Core) -> Redactor:
 
 
 def incident_platforms(settings: Settings) -> tuple[Platform, ...]:
-    """The platforms on which incidents are posted; of a channel, the first one that has it."""
+    """Return the platforms on which incidents are posted, in order of preference."""
     platforms = [Platform.SLACK] if settings.slack_enabled else []
     if settings.teams_app_id:
         platforms.append(Platform.TEAMS)
@@ -296,20 +296,22 @@ def incident_platforms(settings: Settings) -> tuple[Platform, ...]:
 
 
 def places_for(settings: Settings, workspace: Workspace) -> Callable[[AlertDelivery], tuple[Place, ...]]:
-    """A delivery → the channels that the incident it opens is posted in. Raises ConfigurationError if there is none."""
+    """Return a function from a delivery to the places of its incident. Raises ConfigurationError if there is none."""
     platforms = incident_platforms(settings)
-    incident_place({}, workspace.routes, workspace.channels, platforms)  # found now, and not by the first alert
+    incident_place(
+        {}, workspace.routes, workspace.channels, platforms
+    )  # a missing route is reported at start, not by the first alert
     return lambda delivery: incident_places(
         routing_facts(delivery, workspace.teams), workspace.routes, workspace.channels, platforms
     )
 
 
 def operators_place(core: Core) -> Place | None:
-    """The place for news about Plumbline itself for the operators; None if plumbline.yaml names no channel."""
+    """Return the place for alerts about Plumbline itself; None if plumbline.yaml names no channel."""
     name, channels = core.workspace.operators, core.workspace.channels
     return incident_place({}, [Route((name,))], channels, incident_platforms(core.settings)) if name else None
 
 
 def new_incident_id() -> str:
-    """Short enough to be read aloud on a call."""
+    """Return an id that is short enough to be read aloud on a call."""
     return uuid.uuid4().hex[:10]

@@ -1,4 +1,4 @@
-"""Every behaviour with its ports in hand: which handler answers what."""
+"""Wiring of every handler with its ports."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from handlers.questions.tell_home import tell_home
 
 
 def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadReader]) -> Behaviours:
-    """Every handler with its ports in hand. `threads` reads what people said to each other, where a platform can."""
+    """Return every handler with its ports. `threads` reads threads on the platforms that support it."""
     store, clock, redact = core.store, core.clock, redactor(core)
     investigations = Investigations(core, poster)
     feedback = _feedback(core, poster)
@@ -85,7 +85,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         await poster.post_or_edit(answer_intent(question.id), question.place, notice, reference)
 
     async def ingest_all() -> None:
-        if not core.awaiting_index.locked():  # else the one that is next sees what this one would
+        if not core.awaiting_index.locked():  # otherwise the waiting ingestion includes the changes
             await ingest(core)
 
     async def fit_owners() -> None:
@@ -117,7 +117,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
 def _commands(
     core: Core, poster: Poster, investigations: Investigations, ask: Callable[[Question], Awaitable[None]]
 ) -> dict[CommandName, Callable[[Question], Awaitable[None]]]:
-    """Return the function that answers each command; `ask` answers a question."""
+    """Return the handler of each command; `ask` answers a question."""
     store, clock, knowledge = core.store, core.clock, core.knowledge
     channels, redact = core.workspace.channels, redactor(core)
     services = {
@@ -183,7 +183,7 @@ def _commands(
 
 
 def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None]]:
-    """Return the function that handles a pressed button: it saves a label, unless the button asks for something."""
+    """Return the handler of pressed buttons, which stores a label by default."""
     store, redact = core.store, redactor(core)
 
     async def publish() -> None:
@@ -239,7 +239,7 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
 
 
 async def _learn_from_outcomes(core: Core, poster: Poster) -> None:
-    """Nightly: label, learn, calibrate, and look whether the badges still hold."""
+    """Label outcomes, extend the history, recalibrate, and check for drift (nightly)."""
     store, clock = core.store, core.clock
     await label_noted_incidents(teams=core.workspace.teams, store=store)
     await label_suggestions(store=store)

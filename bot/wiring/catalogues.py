@@ -1,4 +1,4 @@
-"""The workspace with what its catalogues know of teams: what plumbline.yaml says wins."""
+"""Merging of catalogues into the workspace. plumbline.yaml takes precedence."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from core.model.conversation import Platform
 from core.model.errors import SourceUnavailable
 from core.model.team import TAG, Team
 
-DEADLINE = 60.0  # seconds until the bot starts without a catalogue
+DEADLINE = 60.0  # seconds per catalogue at start
 
 log = structlog.get_logger()
 
 
 async def with_catalogues(workspace: Workspace, settings: Settings) -> Workspace:
-    """Read when the bot starts. A catalogue that cannot be read is named in the log, and the others count."""
+    """Read the catalogues at start. One that cannot be read is logged and skipped."""
     read = [(section, await _read_if_there(section, workspace, settings)) for section in workspace.catalogues]
     found = [(section, catalogue) for section, catalogue in read if catalogue is not None]
     groups = [team for section, catalogue in found for team in _called(section, catalogue)]
@@ -51,7 +51,7 @@ async def with_catalogues(workspace: Workspace, settings: Settings) -> Workspace
 
 
 async def read_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Catalogue:
-    """Read the catalogue of a section. Raises SourceUnavailable, and ConfigurationError for a token that is not set."""
+    """Read the catalogue of a section. Raises SourceUnavailable, and ConfigurationError for a missing token."""
     files = _files(section, workspace, settings)
     match section:
         case CodeownersSection():
@@ -77,7 +77,7 @@ def _files(section: CatalogueSection, workspace: Workspace, settings: Settings) 
 
 
 def _called(section: CatalogueSection, catalogue: Catalogue) -> Sequence[Team]:
-    """The teams under the ids that the section gives them."""
+    """Return the teams with the ids that the section assigns."""
     if not isinstance(section, CodeownersSection):
         return catalogue.teams
     given = {owner.rpartition("/")[2]: team for owner, team in section.teams.items()}
@@ -85,7 +85,7 @@ def _called(section: CatalogueSection, catalogue: Catalogue) -> Sequence[Team]:
 
 
 def _reachable(team: Team, workspace: Workspace) -> Team:
-    """Without a channel that plumbline.yaml does not name, and without ids that ping nobody."""
+    """Return the team without an unknown channel and without invalid mentions."""
     channel = team.channel
     if channel and channel not in {each.name for each in workspace.channels}:
         log.warning("catalogue_channel_unknown", team=team.id, channel=channel)

@@ -1,4 +1,4 @@
-"""The chat platforms that a workspace is on, each opened if it is configured. Their SDKs are loaded only then."""
+"""Wiring of the configured chat platforms. Their SDKs are imported only if needed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from handlers.questions.show_again import ShownAgain
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """One chat platform: what speaks on it, what its requests are handed to, and what reads its threads.
+    """A chat platform: its messenger, its request handler and its thread reader.
 
-    `warm_up` does beforehand what the first message that is posted would have to wait for.
+    `warm_up` prepares what the first post would otherwise wait for.
     """
 
     messenger: Messenger
@@ -31,7 +31,7 @@ class Chat:
 
 
 async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
-    """Slack, until the stack is closed; None if it is not configured."""
+    """Open Slack until the stack is closed; None if it is not configured."""
     settings = core.settings
     if settings.slack_bot_token is None:
         return None
@@ -60,7 +60,7 @@ async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
 
 
 async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
-    """Microsoft Teams, until the stack is closed; None if it is not configured."""
+    """Open Microsoft Teams until the stack is closed; None if it is not configured."""
     settings = core.settings
     if not settings.teams_enabled:
         return None
@@ -117,5 +117,5 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     )
     stack.push_async_callback(messenger.close)
     threads = TeamsThreads(history, core.clock) if history else None
-    # A bot without an app is one that may never hear of Teams, and is spared the SDK.
+    # Without an app id, Teams may never be used, so the SDK is loaded on first use.
     return Chat(messenger, inbound.handle, threads, transport.opened if app_id else None)

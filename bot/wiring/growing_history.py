@@ -1,6 +1,6 @@
-"""The past incidents: those that the sources hold, and those that ended here with a note on why or a known owner.
+"""The incident history: past incidents from sources, and closed incidents with a note or a known owner.
 
-Every process has its own copy, and looks now and then for what ended, or was judged, wherever people said so.
+Every process has its own copy, and regularly adds incidents that were closed or judged in any process.
 """
 
 from __future__ import annotations
@@ -22,19 +22,17 @@ from core.model.team import Team
 from core.ports import Clock, Store, Transaction
 from core.triage.history import IncidentHistory
 
-MAX_ENDED = 5_000  # latest incidents that ended and are learned from
-EVERY = 30.0  # seconds between looks for what is new
-LOADED = (
-    20.0  # a look that took long is followed by a pause of so many times as long: building the history takes a core
-)
-OVERLAP = timedelta(minutes=5)  # that is read again: clocks differ, and what began to be written may be seen late
-WHOLE = timedelta(days=1)  # after which all of it is read: what was reopened or deleted is taken out by that alone
+MAX_ENDED = 5_000  # latest closed incidents used
+EVERY = 30.0  # seconds between updates
+LOADED = 20.0  # an update is followed by a pause of this many times its duration, because it uses a core
+OVERLAP = timedelta(minutes=5)  # read again, because clocks differ and a transaction may commit late
+WHOLE = timedelta(days=1)  # between full reads, which remove reopened and deleted incidents
 
 log = structlog.get_logger()
 
 
 class GrowingHistory:
-    """The history as of the last look; whoever searches it meanwhile goes on in the one before."""
+    """The history as of the latest update. Running searches keep the earlier version."""
 
     def __init__(
         self, incidents: Sequence[PastIncident], channels: Sequence[Channel], teams: Sequence[Team], clock: Clock
@@ -44,7 +42,7 @@ class GrowingHistory:
         self._teams = teams
         self._clock = clock
         self._known = {incident.id for incident in self._incidents}
-        self._closed: dict[str, tuple[datetime, PastIncident]] = {}  # by id; with when it was opened
+        self._closed: dict[str, tuple[datetime, PastIncident]] = {}  # by id, with the time of opening
         self._whole = IncidentHistory(self._incidents)
         self._whole_at: datetime | None = None
         self._read_at: datetime | None = None
@@ -52,25 +50,25 @@ class GrowingHistory:
 
     @property
     def whole(self) -> IncidentHistory:
-        """All of it, whoever may read it: to learn from, never to show."""
+        """Return the whole history, regardless of readers: for learning, never to be shown."""
         return self._whole
 
     @property
     def incidents(self) -> tuple[PastIncident, ...]:
-        """All of them, whoever may read them: to learn from, never to show."""
+        """Return all incidents, regardless of readers: for learning, never to be shown."""
         return self._whole.incidents
 
     def readable_by(self, audience: Audience) -> IncidentHistory:
-        """See `IncidentHistory.readable_by`."""
+        """Return the readable part of the history; see `IncidentHistory.readable_by`."""
         return self._whole.readable_by(audience)
 
     async def grow(self, store: Store) -> None:
-        """Take in all that ended. An incident is read by those who may read what is said in its channel."""
+        """Read all closed incidents. An incident is readable by those who may read its channel."""
         async with self._reading:
             await self._read_whole(store)
 
     async def catch_up(self, store: Store) -> None:
-        """Take in what ended, or was judged, since the last look. Cheap where nothing was."""
+        """Read the incidents closed or judged since the last update. Cheap if there are none."""
         async with self._reading:
             now = self._clock.now()
             if self._read_at is None or self._whole_at is None or now - self._whole_at >= WHOLE:
@@ -87,7 +85,7 @@ class GrowingHistory:
             self._read_at = now
 
     async def follow(self, store: Store) -> None:
-        """Catch up again and again until cancelled."""
+        """Update repeatedly, until cancelled."""
         pause = EVERY
         while True:
             await asyncio.sleep(pause)
@@ -96,7 +94,7 @@ class GrowingHistory:
                 await self.catch_up(store)
             except StoreUnavailable as error:
                 log.warning("past incidents wait", reason=str(error))
-            except Exception:  # a mistake of ours: what ended is not to be missed for good
+            except Exception:  # a bug must not stop the updates for good
                 log.exception("past incidents cannot be read")
             pause = max(EVERY, LOADED * (time.monotonic() - began))
 
@@ -128,7 +126,7 @@ class GrowingHistory:
 
 
 async def _owner_labels(incident: Incident, transaction: Transaction) -> OwnerLabels:
-    """Return the labels of the owner that was proposed last; a note says more."""
+    """Return the labels of the last proposed owner; empty if there is a note, which is more informative."""
     proposal = incident.owner
     if incident.resolution is not None or proposal is None or proposal.owner is None:
         return OwnerLabels()

@@ -1,4 +1,4 @@
-"""The pages of their own that people open in a chat, with every port in hand."""
+"""Wiring of the home pages that people open in a chat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handlers.questions.show_home import home_of
 
 
 def home_pages(core: Core) -> Callable[[Sequence[str], Audience], Awaitable[Home]]:
-    """Return the function that makes the home page of a person with these names, for this audience."""
+    """Return a function that builds the home page of a person with these names, for this audience."""
     return partial(
         home_of,
         channels=core.workspace.channels,
@@ -24,7 +24,7 @@ def home_pages(core: Core) -> Callable[[Sequence[str], Audience], Awaitable[Home
 
 
 def workspace_settings(core: Core) -> tuple[tuple[str, str], ...]:
-    """Return the settings that members of the workspace may know, by name and value."""
+    """Return the settings that members of the workspace may see, as names and values."""
     workspace = core.workspace
     policy = workspace.policy
     public = [f"#{channel.name}" for channel in workspace.channels if not channel.private]

@@ -1,4 +1,4 @@
-"""The work on an incident, with every port in hand."""
+"""Wiring of the investigation of incidents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
 
 
 class Investigations:
-    """Each takes an incident and who will read what is found, and returns the incident with what was found."""
+    """Investigation steps.
+
+    Each takes an incident and the audience of its findings, and returns the updated incident.
+    """
 
     def __init__(self, core: Core, poster: Poster) -> None:
         self._core = core
@@ -70,20 +73,20 @@ class Investigations:
         )
 
     async def triage(self, incident: Incident, audience: Audience, show: Show | None = None) -> Incident:
-        """Find the owner: the teams negotiate, played by the language model if there is one.
+        """Find the owner by negotiation of the teams, played by the language model if there is one.
 
-        `show` gets what the evidence alone says, before the model is asked.
+        `show` receives the evidence-only result before the model is asked.
         """
         if show is not None and self._core.model is not None:
             await show(await self.triage_at_once(incident, audience))
         return await self._triaged(incident, audience)
 
     async def triage_in_sight(self, incident: Incident, audience: Audience) -> Incident:
-        """The same for an incident that is posted: what the evidence alone says stands there meanwhile."""
+        """Triage a posted incident, and show the evidence-only result while the model works."""
         return await self.triage(incident, audience, partial(self._show, read=incident))
 
     async def triage_at_once(self, incident: Incident, audience: Audience) -> Incident:
-        """The same without what takes its time: the language model, and what the teams' monitoring shows."""
+        """Triage without the slow parts: the language model and the teams' monitoring."""
         return await self._triaged(incident, audience, asks=False, looks=False)
 
     async def explain(
@@ -94,10 +97,10 @@ class Investigations:
         show: Show | None = None,
         over: str = "",
     ) -> Incident:
-        """Why it broke, and who should own it in the light of that.
+        """Find the cause, and revise the owner accordingly.
 
-        `over` says why it is not worth a long analysis: then the language model is not asked. `show` gets what is
-        known before the model says why it broke, and before it says who should own it.
+        `over` says why a long analysis is not worthwhile; the language model is then not used. `show` receives the
+        interim results before the model analyses the cause, and before it proposes the owner.
         """
 
         async def show_owned(explained: Incident) -> None:
@@ -124,9 +127,9 @@ class Investigations:
         return await self._triaged(replace(explained, cut_short=cut_short), audience, asks=not over)
 
     async def explain_in_sight(self, incident: Incident, audience: Audience) -> Incident:
-        """The same for an incident that is posted: its message says at every step what is being done.
+        """Explain a posted incident, and show the current activity in its message.
 
-        What the evidence alone says stands there first. What the language model says replaces it when and if it comes.
+        The evidence-only result is shown first, and replaced by the model's result if there is one.
         """
 
         async def progress(doing: str) -> None:
@@ -137,10 +140,10 @@ class Investigations:
         return await self.explain(incident, audience, progress, show=partial(self._show, read=incident), over=over)
 
     async def step(self, incident_id: str, investigate: Investigate, *, wanted: bool = False) -> None:
-        """One step of an incident's own investigation, whose findings stand where the incident is posted.
+        """Run one step of an incident's own investigation and save its findings.
 
-        One that is silenced or a part of another is left as it is, unless a person `wanted` the step: what is missing is
-        done once it stands for itself.
+        Skip silenced and merged incidents unless a person requested the step (`wanted=True`). The skipped work is done
+        when the incident is shown on its own.
         """
         channels = self._core.workspace.channels
 
@@ -152,25 +155,25 @@ class Investigations:
         await investigate_incident(incident_id, looked_into, store=self._core.store)
 
     async def recheck(self, incident_id: str, note: ThreadNote) -> None:
-        """Investigate an incident again with what somebody wrote in its thread."""
+        """Investigate an incident again with a remark from its thread."""
         await update_incident(incident_id, lambda latest: with_note(latest, note), self._core.store)
         await self.step(incident_id, self.explain_in_sight, wanted=True)
 
     async def observe(self, incident: Incident) -> Observations:
-        """Read what the tools show around an incident, as far as those who see it may know."""
+        """Read the tools around an incident, with the history that its audience may read."""
         audience = incident_audience(incident, self._core.workspace.channels)
         history = await asyncio.to_thread(self._core.history.readable_by, audience)
         return await observe_incident(incident, self._readers, history=history, clock=self._core.clock)
 
     async def present(self, incident_id: str) -> None:
-        """Bring the chats up to date: the message, a ping if policy wants one, a postmortem once it is over."""
+        """Update the chats: the message, a ping if the policy wants one, and a postmortem once it is resolved."""
         core, poster = self._core, self._poster
         store, policy = core.store, core.workspace.policy
         try:
             await self._present(incident_id)
         except ChatBusy:
             if await is_under_way(incident_id, store=store):
-                return  # the work does not wait for a chat, and its last step shows all of it
+                return  # the investigation goes on, and its last step shows everything
             raise
         if await is_held(incident_id, store=store):
             return
@@ -187,16 +190,16 @@ class Investigations:
         await write_postmortem(incident_id, store=store, poster=poster, public_url=core.settings.public_url)
 
     async def watch(self) -> None:
-        """Look after the open incidents: whose silence is over, and whose leader."""
+        """Update open incidents whose silence has ended or whose parent was resolved."""
         await watch_incidents(self._around, store=self._core.store, clock=self._core.clock)
 
     async def _show(self, found: Incident, read: Incident) -> None:
-        """Save what is known so far and bring the message up to date, while the language model is asked."""
+        """Save interim findings and update the message while the language model works."""
         await save_findings(replace(found, stage=read.stage), read, progress=LOOKS_CLOSER, store=self._core.store)
         await self._present_meanwhile(read.id)
 
     async def _present_meanwhile(self, incident_id: str) -> None:
-        """The work does not wait for a chat: the next step shows more, and says what is wrong with the chat."""
+        """Update the message, ignoring chat errors: the next step shows more, and reports errors."""
         with suppress(Unavailable, Undeliverable, MessageNotFound):
             await self._present(incident_id)
 
@@ -216,7 +219,7 @@ class Investigations:
     async def _triaged(
         self, incident: Incident, audience: Audience, *, asks: bool = True, looks: bool = True
     ) -> Incident:
-        """`asks` the language model, if there is one, and `looks` at what the teams' monitoring shows."""
+        """Return the incident after triage. `asks` uses the language model, `looks` the teams' monitoring."""
         core = self._core
         history = await asyncio.to_thread(core.history.readable_by, audience)
         observe = partial(observe_incident, readers=self._readers, history=history, clock=core.clock)
@@ -249,7 +252,7 @@ class Investigations:
 
 
 def _negotiators(model: LanguageModel | None) -> Negotiators | None:
-    """Managers for one triage each; what they remember of the team documents they share. None without a model."""
+    """Return a factory of one negotiator per triage; they share the team documents. None without a model."""
     if model is None:
         return None
     documents = TeamDocuments(model)

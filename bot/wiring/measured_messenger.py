@@ -1,4 +1,4 @@
-"""A messenger whose calls are counted, timed and traced."""
+"""A messenger that counts, times and traces the calls of another one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.ports import Messenger, SignallingMessenger
 
 
 class MeasuredMessenger:
-    """Implements `core.ports.Messenger` and `SignallingMessenger` over another one."""
+    """Implements `core.ports.Messenger` and `SignallingMessenger` by delegation."""
 
     def __init__(self, platform: Platform, messenger: Messenger) -> None:
         self._platform = platform

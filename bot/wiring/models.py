@@ -1,4 +1,4 @@
-"""The language model out of the settings: the servers that are named there behind one queue, or none."""
+"""Wiring of the language model servers behind one queue."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ EXAM_FILE = "language-model.json"  # in the data directory: the outcome of the e
 async def open_model(
     settings: Settings, session: aiohttp.ClientSession, clock: Clock
 ) -> AsyncGenerator[ModelPool | None]:
-    """The pool of all servers of PLUMBLINE_LLM_URL, watched and measured until the block ends; None if none is set.
+    """Open a pool of the servers in PLUMBLINE_LLM_URL until the block ends; None if none is configured.
 
-    No server is waited for: one that is down now is found by its health check when it is up.
+    Does not wait for servers: health checks find one that comes up later.
     """
     if not settings.llm_urls:
         yield None
@@ -53,7 +53,7 @@ def _server(url: str, settings: Settings, session: aiohttp.ClientSession, tally:
 
 
 def llama_server(url: str, settings: Settings, session: aiohttp.ClientSession, tally: TokenTally) -> LlamaServer:
-    """One server, with the model and the key of the settings."""
+    """Return one server, with the model name and the key of the settings."""
     return LlamaServer(url, session, model=settings.llm_model, api_key=_api_key(settings), on_reply=tally.add)
 
 

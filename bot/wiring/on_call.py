@@ -1,4 +1,4 @@
-"""Sections of plumbline.yaml → who is on call."""
+"""Wiring of on-call schedules from plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from core.ports import OnCall
 def open_on_call(
     sections: Sequence[OnCallSection], teams: Sequence[Team], session: aiohttp.ClientSession
 ) -> tuple[OnCall, ...]:
-    """The schedules in the order of plumbline.yaml, and what it says itself last.
+    """Return the schedules in the order of plumbline.yaml, with its own rotas last.
 
-    Raises ConfigurationError for a token that is not set and for a team that is none.
+    Raises ConfigurationError for a missing token or an unknown team.
     """
     schedules = [open_schedule(section, session) for section in sections]
     known = {team.id for team in teams}

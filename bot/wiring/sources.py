@@ -1,4 +1,4 @@
-"""Sections of plumbline.yaml → knowledge sources."""
+"""Wiring of knowledge sources from plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def open_source(
     section: sections.SourceSection, settings: Settings, session: aiohttp.ClientSession, clock: Clock
 ) -> KnowledgeSource | ChangingSource:
-    """The source that a section describes. Raises ConfigurationError for a secret that is not set."""
+    """Return the source of a section. Raises ConfigurationError for a missing secret."""
     match section:
         case sections.FolderSection():
             return FolderSource(section.name, section.path, section.url, frozenset(section.readers))
@@ -50,14 +50,14 @@ def open_source(
 
 
 def source_setting(workspace: Workspace, name: str) -> str:
-    """Changes exactly when plumbline.yaml says something else of a source, or of whose names are taken out."""
+    """Return a digest that changes exactly when the configuration of a source or of the redaction changes."""
     sections = [section.model_dump_json() for section in workspace.sources if section.name == name]
     parts = (REDACTION, *sections, *sorted(workspace.private_names))
     return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def open_repository(section: sections.GitRepositorySection, settings: Settings) -> GitRepositorySource:
-    """The repository that a section describes. Raises ConfigurationError."""
+    """Return the repository of a section. Raises ConfigurationError."""
     from adapters.sources.git_repository import GitRepositorySource, Repository
 
     return GitRepositorySource(

@@ -1,4 +1,4 @@
-"""Sections of plumbline.yaml → what an investigation may read."""
+"""Wiring of the tools that investigations read, from plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from core.ports import (
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools that the investigator may read."""
+    """The tools that investigations may read."""
 
     logs: tuple[LogReader, ...] = ()
     metrics: tuple[MetricReader, ...] = ()
@@ -46,13 +46,13 @@ class Tools:
 
     @property
     def checked(self) -> list[CheckedTool]:
-        """Those that can tell whether they are let in, each once."""
+        """Return the distinct tools whose access can be checked."""
         every = (*self.logs, *self.metrics, *self.changes, *self.code, *self.toolboxes, *self.monitors, *self.graphs)
         return [tool for tool in {id(each): each for each in every}.values() if isinstance(tool, CheckedTool)]
 
 
 def open_tools(tool_sections: Sequence[sections.ToolSection], session: aiohttp.ClientSession) -> Tools:
-    """Every tool that is configured. Raises ConfigurationError for a secret or a certificate that is missing."""
+    """Open every configured tool. Raises ConfigurationError for a missing secret or certificate."""
     opened = [open_tool(section, session) for section in tool_sections]
     return Tools(
         tuple(each for tools in opened for each in tools.logs),
@@ -66,7 +66,7 @@ def open_tools(tool_sections: Sequence[sections.ToolSection], session: aiohttp.C
 
 
 def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> Tools:
-    """Open what one section describes. Raises ConfigurationError."""
+    """Open the tools of one section. Raises ConfigurationError."""
     match section:
         case sections.LogFilesTool():
             return Tools(logs=(LogFiles(section.name, section.path),))
@@ -124,7 +124,7 @@ def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession
     if section.ca_file is not None:
         try:
             tls = ssl.create_default_context(cafile=str(section.ca_file))
-        except OSError as error:  # ssl.SSLError is one
+        except OSError as error:  # ssl.SSLError is a subclass
             raise ConfigurationError(f"{section.name}: {section.ca_file} is no certificate: {error}.") from None
     http = _http(section, session, tls=tls)
     workloads = {service: Workload(each.namespace, each.selector) for service, each in section.services.items()}
@@ -134,7 +134,7 @@ def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession
 def _hosted_changes(
     section: sections.GitHubActionsTool | sections.GitLabCiTool | sections.JenkinsTool, session: aiohttp.ClientSession
 ) -> tuple[ChangeReader, ...]:
-    """The commits and deployments of what is built there; none from a system that keeps no repositories."""
+    """Return the reader of commits and deployments; none for a system without repositories."""
     if isinstance(section, sections.JenkinsTool):
         return ()
     from adapters.tools.hosted_changes import GitHubRepositories, GitLabRepositories, HostedChanges

@@ -1,7 +1,7 @@
-"""Tasks become workflows, and end when their workflows have.
+"""Starts a workflow for each task, and ends the task when the workflow has ended.
 
-A task's key is its workflow's id, and a workflow id runs once however often it is started. A task belongs to the replica
-that claimed it until its workflow has ended: what the engine forgot, or a dead replica left, is started again.
+A task's key is its workflow's id, and a workflow with a given id runs once, however often it is started. A task belongs
+to the replica that claimed it until its workflow ends, so lost workflows and those of a dead replica are started again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from prometheus_client import Counter
 from core.model.errors import StoreUnavailable
 from core.ports import Store, Task
 
-POLLING_INTERVAL = 1.0  # seconds between looks at the task table when nobody rings
+POLLING_INTERVAL = 1.0  # seconds between checks of the task table without notification
 BATCH = 100  # tasks claimed at once
-MAX_UNDER_WAY = 500  # workflows at once: most of them wait, as for a chat that is down; the rest wait in the table
-DRAINING = 5.0  # seconds that workflows have to end when the process is told to
+MAX_UNDER_WAY = 500  # concurrent workflows, most of which wait, for example for a chat; further tasks wait in the table
+DRAINING = 5.0  # seconds for workflows to end at shutdown
 
 FAILED = Counter("plumbline_workflows_failed_total", "Workflows that ended with an error", ["workflow"])
 
@@ -27,20 +27,20 @@ log = structlog.get_logger()
 
 
 class Dispatcher:
-    """Starts the workflow of every task, oldest first, a bounded number at a time."""
+    """Starts the workflow of every task, oldest first, with a bounded number in progress."""
 
     def __init__(self, store: Store, owner: str, run: Callable[[Task], Awaitable[Awaitable[object]]]) -> None:
-        """`run` starts the workflow of a task durably and returns an awaitable that ends when the workflow does."""
+        """Create the dispatcher. `run` durably starts a task's workflow, and returns an awaitable of its end."""
         self._store = store
         self._owner = owner
         self._run = run
         self._bell = asyncio.Event()
         self._under_way: dict[str, asyncio.Task[None]] = {}
-        self._ended: set[str] = set()  # and not yet known to the store
-        self._unsure = False  # whether something may be claimed that is not under way
+        self._ended: set[str] = set()  # not yet reported to the store
+        self._unsure = False  # whether claimed tasks may lack a running workflow
 
     def ring(self) -> None:
-        """There may be a new task."""
+        """Signal that there may be a new task."""
         self._bell.set()
 
     async def serve(self) -> None:
@@ -55,13 +55,13 @@ class Dispatcher:
                 await self._wait()
 
     async def drain(self) -> None:
-        """Wait for the workflows under way; those that do not end are resumed by another process, or the next."""
+        """Wait for the running workflows. Those that do not end are resumed by another process or the next start."""
         if self._under_way:
             await asyncio.wait(self._under_way.values(), timeout=DRAINING)
         await self._claimed(0)
 
     async def _claimed(self, limit: int) -> list[Task]:
-        """Tell the store what has ended, and take on up to `limit` new tasks."""
+        """Report ended tasks to the store, and claim up to `limit` new ones."""
         ended = frozenset(self._ended)
         try:
             async with self._store.transaction() as transaction:
@@ -71,10 +71,10 @@ class Dispatcher:
                     await transaction.tasks.release([self._owner], self._under_way.keys())
                 tasks = await transaction.tasks.claim(self._owner, limit) if limit else []
         except StoreUnavailable as error:
-            self._unsure = True  # it may have been committed all the same
+            self._unsure = True  # the transaction may have been committed
             log.warning("tasks wait", reason=str(error))
             return []
-        except Exception:  # a mistake of ours: nothing would be dispatched any more, and nobody would know
+        except Exception:  # a bug must not stop the dispatching silently
             self._unsure = True
             log.exception("tasks cannot be claimed")
             return []
@@ -83,7 +83,7 @@ class Dispatcher:
         return tasks
 
     async def _start(self, task: Task) -> None:
-        """Start one task. If that fails it is tried again, and keeps no other task waiting."""
+        """Start one task. After a failure, it is retried later without delaying other tasks."""
         try:
             finished = await self._run(task)
         except Exception:

@@ -1,7 +1,7 @@
-"""The workflow engine: how it keeps its state, and what becomes of workflows whose process died.
+"""The workflow engine: set-up, state, and recovery of workflows whose process died.
 
-Its SQLite file is written without waiting for the disk. A killed process loses nothing by that; a power cut may lose the
-last steps, which are then done again, or whole workflows, whose tasks have not ended and start them again.
+Its SQLite file is written without waiting for the disk. A killed process loses nothing; a power failure may lose the
+last steps, which are then repeated, or whole workflows, which are started again from their unfinished tasks.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from bot.work.workflow_state import UNFINISHED, JsonSerializer, refuse_pickled
 from core.model.errors import PlumblineError
 
 VERSION = "2"  # of the workflows: see "Versions of workflows" in CONTRIBUTING.md
-CONNECTIONS = 8  # to PostgreSQL, of the engine alone
-POLLING_INTERVAL = 1.0  # seconds between looks at a workflow that another process runs
+CONNECTIONS = 8  # to PostgreSQL, for the engine only
+POLLING_INTERVAL = 1.0  # seconds between checks of a workflow in another process
 PART = 500  # workflows deleted at once
 
 DRAIN = (
@@ -43,9 +43,9 @@ class EngineConnection(sqlite3.Connection):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.execute("PRAGMA journal_mode=WAL")
-        self.execute("PRAGMA synchronous=NORMAL")  # a commit waits for no disk; what is lost is done again
-        self.execute("PRAGMA secure_delete=ON")  # what is forgotten is overwritten
-        if sqlite3.sqlite_version_info < (3, 42):  # the engine asks for the sub-second clock, which is newer
+        self.execute("PRAGMA synchronous=NORMAL")  # commits do not wait for the disk; lost steps are repeated
+        self.execute("PRAGMA secure_delete=ON")  # deleted data is overwritten
+        if sqlite3.sqlite_version_info < (3, 42):  # the engine uses sub-second times, which older versions lack
             self.create_function("unixepoch", -1, _unix_time)
 
 
@@ -54,7 +54,7 @@ def _unix_time(*modifiers: str) -> float:
 
 
 def configure(database_url: str, replica: str) -> None:
-    """Set the engine up for this process, which is called `replica` and nobody ever was before."""
+    """Configure the engine for this process, under the unique name `replica`."""
     config: DBOSConfig = {
         "name": "plumbline",
         "system_database_url": database_url,
@@ -72,7 +72,7 @@ def configure(database_url: str, replica: str) -> None:
 
 @contextmanager
 def client(database_url: str) -> Generator[DBOSClient]:
-    """Open the database of the workflows for a process that runs none."""
+    """Open the workflow database for a process that runs no workflows."""
     connected = None
     if database_url.startswith("sqlite"):
         connected = sa.create_engine(database_url, connect_args={"factory": EngineConnection})
@@ -86,10 +86,10 @@ def client(database_url: str) -> Generator[DBOSClient]:
 
 
 async def launch(database_url: str, replica: str, *, begin_anew: bool = False) -> None:
-    """Start the engine that was set up; again if its server drops the connection meanwhile, for PATIENCE at most.
+    """Start the configured engine, retrying for PATIENCE at most if the database server drops the connection.
 
-    Raises ConfigurationError where an earlier version left unfinished workflows that cannot be read safely, unless they
-    may be begun anew, as `bot.work.replica` does with those of another version.
+    Raises ConfigurationError if an earlier version left unfinished workflows that cannot be read safely, unless they
+    may be restarted (`begin_anew`).
     """
     deadline = time.monotonic() + (0 if database_url.startswith("sqlite") else PATIENCE)
     while True:
@@ -109,21 +109,21 @@ async def launch(database_url: str, replica: str, *, begin_anew: bool = False) -
 
 
 async def stop() -> None:
-    """Also gives the loop an executor of its own again: the engine puts its own there, and takes it along."""
+    """Stop the engine, and give the event loop a new default executor in place of the engine's."""
     await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=5)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
 class Interrupted(asyncio.CancelledError):
-    """The engine could not write what was done: the workflow stays as it was written last, and is resumed later.
+    """The engine could not record progress. The workflow keeps its last recorded state and is resumed later.
 
-    The engine takes every other exception for the workflow's own outcome, and writes it as soon as it can again.
+    The engine treats every other exception as the workflow's outcome, and records it when it can.
     """
 
 
 @contextmanager
 def interruptions() -> Generator[None]:
-    """Around what the engine does in a workflow. Raises Interrupted where its database fails."""
+    """Raise Interrupted if the engine's database fails within the block."""
     try:
         yield
     except DBAPIError as error:
@@ -132,9 +132,10 @@ def interruptions() -> Generator[None]:
 
 
 async def outcome(workflow_id: str, running: Any) -> object:
-    """The result of a workflow, whichever process runs it to its end. Raises what it raised.
+    """Return the result of a workflow, whichever process finishes it, or raise its error.
 
-    `running` is its handle here. What the engine could not write does not end it: somebody resumes the workflow.
+    `running` is its local handle. A failure to record progress does not end the workflow, which is then resumed by some
+    process.
     """
     try:
         return await running.get_result()
@@ -155,18 +156,18 @@ async def _is_unfinished(workflow_id: str) -> bool:
 
 
 async def left_by(replicas: list[str]) -> list[WorkflowStatus]:
-    """Return the unfinished workflows of dead replicas, except those queued for others of its version."""
+    """Return the unfinished workflows of dead replicas, except those queued for others of this version."""
     left = await _unfinished(replicas)
     return [each for each in left if not (each.status == "ENQUEUED" and each.app_version == VERSION)]
 
 
 async def under_way(replica: str) -> list[str]:
-    """The ids of the workflows that this replica runs, or began to run."""
+    """Return the ids of the workflows that this replica has started and not finished."""
     return [each.workflow_id for each in await _unfinished([replica]) if each.status == "PENDING"]
 
 
 async def resume(workflow_ids: list[str]) -> None:
-    """Let any replica of this version go on with them where they were."""
+    """Let any replica of this version resume the workflows."""
     if workflow_ids:
         await DBOS.resume_workflows_async(workflow_ids)
 
@@ -178,7 +179,7 @@ async def forget(workflow_ids: list[str]) -> None:
 
 
 async def forget_before(at: datetime) -> int:
-    """Delete the workflows that ended before this time; how many that were."""
+    """Delete the workflows that ended before a time. Returns their number."""
     count = 0
     while ended := await DBOS.list_workflows_async(
         completed_before=at.isoformat(), limit=PART, load_input=False, load_output=False

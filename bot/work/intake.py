@@ -1,4 +1,4 @@
-"""Arrivals at the same time are written in one transaction, so that they wait for the disk once together."""
+"""Group commit: concurrent arrivals are written in one transaction, and share one disk flush."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Stored = TypeVar("Stored")
 
 
 class Intake(Generic[Arrival, Stored]):
-    """Writes arrivals in the order in which they come, as many at once as came while others were written."""
+    """Writes arrivals in order. Those that arrive during a write form the next batch."""
 
     def __init__(self, write: Callable[[Sequence[Arrival]], Awaitable[list[Stored]]]) -> None:
-        """`write` stores all of them or none, and returns what became of each."""
+        """Create the writer. `write` stores all arrivals or none, and returns the result of each."""
         self._write = write
         self._waiting: list[tuple[Arrival, asyncio.Future[Stored]]] = []
         self._writer: asyncio.Task[None] | None = None
 
     async def take(self, arrival: Arrival) -> Stored:
-        """Store an arrival and return the outcome. Raises what storing it raised."""
+        """Store an arrival and return the result, or raise the error of the write."""
         outcome: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
         self._waiting.append((arrival, outcome))
         if self._writer is None or self._writer.done():
@@ -39,7 +39,7 @@ class Intake(Generic[Arrival, Stored]):
                 outcomes: list[Stored | BaseException] = [*stored]
             elif not isinstance(stored, Conflict) and (len(batch) == 1 or isinstance(stored, Unavailable)):
                 outcomes = [stored] * len(batch)
-            else:  # one of them spoils the batch, or another writer was in its way: each on its own
+            else:  # one arrival spoils the batch, or another writer interfered: retry one by one
                 outcomes = [await self._alone(arrival) for arrival, _ in batch]
             for (_, waiting), outcome in zip(batch, outcomes, strict=True):
                 _settle(waiting, outcome)
@@ -50,7 +50,7 @@ class Intake(Generic[Arrival, Stored]):
 
 
 def _settle(waiting: asyncio.Future[Stored], outcome: Stored | BaseException) -> None:
-    """Tell whoever waits; nobody does if the request was given up."""
+    """Deliver the outcome, unless the request was cancelled."""
     if waiting.done():
         return
     if isinstance(outcome, BaseException):

@@ -1,8 +1,7 @@
-"""One of the processes that share a database: it says that it lives, and takes over from those that died.
+"""A replica: one of the processes that share a database. It signals that it is alive, and takes over from dead ones.
 
-A replica keeps a lock in the database as long as it lives. Whoever finds the lock of another one free goes on with its
-work: its tasks are claimed anew, its workflows are resumed where they were. A workflow that was begun by another version
-of the workflows is begun anew, which every step bears.
+A replica holds a database lock while it lives. A replica that finds another one's lock free takes over its work: tasks
+are claimed again, and workflows are resumed. Workflows of another version are restarted, which every step tolerates.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from core.model.errors import Unavailable
 from core.ports import Clock
 
 LONG_DEAD = timedelta(hours=2)
-INTERVAL = 1.0  # seconds between two looks; less than PATIENCE in adapters/store/locks.py
+INTERVAL = 1.0  # seconds between checks; less than PATIENCE in adapters/store/locks.py
 NOT_LOOKED = "has not looked at the database yet"
 
 TAKEN_OVER = Counter("plumbline_workflows_taken_over_total", "Workflows that went on after their process died")
@@ -32,49 +31,49 @@ log = structlog.get_logger()
 
 
 def new_replica() -> str:
-    """A name that no process ever had, and that tells people which it is."""
+    """Return a unique name that starts with the host name."""
     return f"{socket.gethostname()}-{secrets.token_hex(4)}"
 
 
 class Replica:
-    """This process among the others."""
+    """This process among the replicas."""
 
     def __init__(self, name: str, store: SqlStore, clock: Clock, running: Callable[[], frozenset[str]]) -> None:
-        """`running` are the ids of the workflows that are in a step in this process."""
-        self.trouble = NOT_LOOKED  # why the database cannot be worked with; empty if it can
+        """Create the replica. `running` returns the ids of the workflows in a step in this process."""
+        self.trouble = NOT_LOOKED  # the database problem; empty if there is none
         self._name = name
         self._store = store
         self._clock = clock
         self._running = running
-        self._settled: dict[str, datetime] = {}  # dead replicas of which nothing is left → when they were seen last
+        self._settled: dict[str, datetime] = {}  # dead replicas without remaining work → when they were last seen
         self._stuck: frozenset[str] = frozenset()
         self._looked = asyncio.Event()
 
     async def looked(self) -> None:
-        """Returns once it looked at the database, whatever it saw."""
+        """Wait for the first check of the database, whatever its result."""
         await self._looked.wait()
 
     async def join(self) -> None:
-        """Say that it lives: before anything is claimed in its name. Raises StoreUnavailable."""
+        """Announce this replica, before anything is claimed in its name. Raises StoreUnavailable."""
         await self._store.locks.keep(self._name)
         async with self._store.transaction() as transaction:
             await transaction.replicas.seen(self._name, self._clock.now())
 
     async def serve(self) -> None:
-        """Look after the others until cancelled."""
+        """Watch the other replicas until cancelled."""
         while True:
             try:
                 await self.look()
                 self._say("")
             except Unavailable as error:
                 self._say(str(error))
-            except Exception:  # the engine's own database has no type of error of its own
+            except Exception:  # the engine's database errors have no common type
                 log.exception("replica cannot look after workflows")
                 self._say("The workflow engine's database cannot be read or written; the log says why.")
             await asyncio.sleep(INTERVAL)
 
     async def look(self) -> None:
-        """Once around: this replica lives, who else does not, and what does not go on?"""
+        """Announce this replica, take over from dead ones, and resume stuck workflows."""
         await self.join()
         async with self._store.transaction() as transaction:
             others = await transaction.replicas.all()
@@ -88,12 +87,12 @@ class Replica:
         await self._resume_stuck()
 
     async def _take_over(self, dead: list[str]) -> bool:
-        """Go on with the work of dead replicas; whether there was none left."""
+        """Take over the work of dead replicas. Returns whether nothing was left."""
         async with self._store.lock("take over"):
             left = await engine.left_by(dead)
             await engine.resume([each.workflow_id for each in left if each.app_version == engine.VERSION])
             others = [each.workflow_id for each in left if each.app_version != engine.VERSION]
-            # In this order a kill in between loses nothing, and nobody waits for a workflow that is deleted.
+            # In this order, a crash in between loses nothing, and nobody waits for a deleted workflow.
             if others:
                 async with self._store.transaction() as transaction:
                     await transaction.tasks.reopen(others, dead[0])
@@ -106,7 +105,10 @@ class Replica:
         return not left and not released
 
     async def _forget_long_dead(self) -> None:
-        """Not at once: a replica that only lost its session for a moment still claims tasks in its name."""
+        """Remove long-dead replicas.
+
+        Not at once, because a replica that lost its session briefly still claims tasks.
+        """
         long_ago = self._clock.now() - LONG_DEAD
         async with self._store.transaction() as transaction:
             for name, seen_at in (await transaction.replicas.all()).items():
@@ -114,9 +116,9 @@ class Replica:
                     await transaction.replicas.remove(name)
 
     async def _resume_stuck(self) -> None:
-        """Workflows that the engine holds to be under way here, and are not: it could not write how they went on."""
+        """Resume workflows that the engine considers running here but are not, because their progress was not recorded."""
         stuck = frozenset(await engine.under_way(self._name)) - self._running()
-        still = stuck & self._stuck  # one may just be about to begin, or to end
+        still = stuck & self._stuck  # one may be just starting or ending, so it must be stuck twice
         self._stuck = stuck - still
         if still:
             await engine.resume(sorted(still))

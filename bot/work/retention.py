@@ -1,4 +1,4 @@
-"""The retention policy, every night, and the command that forgets a person or a thread."""
+"""The nightly retention policy, and the command that deletes the data of a person or a thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from core.ports import Clock, Store
 
 
 async def apply_retention(policy: RetentionSection, *, engine: AsyncEngine, store: Store, clock: Clock) -> None:
-    """Delete what is older than the policy keeps it, and note how much that was. Raises StoreUnavailable."""
+    """Delete what exceeds the retention periods, and record the counts in the audit log. Raises StoreUnavailable."""
     now = clock.now()
     kept = {kind: days for kind, days in policy.model_dump().items() if days is not None}
     deleted = await retention.delete_before(engine, {kind: now - timedelta(days=days) for kind, days in kept.items()})
@@ -33,7 +33,7 @@ async def apply_retention(policy: RetentionSection, *, engine: AsyncEngine, stor
 
 
 async def run_forget(settings: Settings, person: str, thread: str, out: Console) -> int:
-    """Delete what a person or a thread said to Plumbline; also while the bot runs."""
+    """Delete the messages of a person or a thread, also while the bot runs."""
 
     async def of_keys(keys: list[str]) -> None:
         await asyncio.to_thread(forget_workflows, settings.workflow_database, keys)
@@ -56,17 +56,17 @@ async def run_forget(settings: Settings, person: str, thread: str, out: Console)
 
 
 def forget_workflows(database_url: str, keys: list[str]) -> None:
-    """Delete what the engine keeps of these workflows, also while the bot runs."""
+    """Delete the engine's data of these workflows, also while the bot runs."""
     if not keys:
         return
-    DBOS.migrate(database_url)  # a workspace that was restored may have none of its tables, or those of an older one
+    DBOS.migrate(database_url)  # a restored workspace may lack the tables, or have those of an older version
     with workflow_engine.client(database_url) as client:
-        for start in range(0, len(keys), retention.BATCH):  # a statement has a limited number of parameters
+        for start in range(0, len(keys), retention.BATCH):  # statements have a limited number of parameters
             client.delete_workflows(keys[start : start + retention.BATCH])
 
 
 async def _note(store: Store, now: datetime, count: int) -> None:
-    """That something was forgotten, and not whose it was."""
+    """Record that data was deleted, without whose it was."""
     entry = audit_entry(
         f"forgotten:{now:%Y-%m-%dT%H:%M:%S.%f}", now, Act.RETAINED, PLUMBLINE, "forget", detail=f"events {count}"
     )

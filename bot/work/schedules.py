@@ -1,4 +1,4 @@
-"""Every recurring job. A tick only records a task whose key holds the tick, so that many replicas run it once."""
+"""Recurring jobs. Each tick records a task whose key contains the tick, so that many replicas run it once."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ RETAIN = "apply_retention"
 END_QUIET_HOURS = "end_quiet_hours"
 WATCH = "watch_incidents"
 
-MORNINGS = "*/5"  # minutes at which quiet hours may have ended
-LOOKS = "*/5"  # minutes at which nightly jobs may be due, or may have been missed
-PATIENCE = timedelta(minutes=2)  # that a process leaves to its start, before it catches up with what was missed
+MORNINGS = "*/5"  # minutes at which the end of quiet hours is checked
+LOOKS = "*/5"  # minutes at which due or missed nightly jobs are checked
+PATIENCE = timedelta(minutes=2)  # delay after start before missed jobs are caught up
 MINUTE = "%Y-%m-%dT%H:%M"
-GLANCE = 10.0  # seconds between two glances at the clock, whether it was set back
+GLANCE = 10.0  # seconds between checks whether the clock was set back
 
-NIGHTLY = {INGEST: 2, RECALIBRATE: 3, RETAIN: 4}  # hour of the day (UTC) from which each is due, in this order
+NIGHTLY = {INGEST: 2, RECALIBRATE: 3, RETAIN: 4}  # hour (UTC) at which each is due, in this order
 
 
 def nightly_task(workflow: str, now: datetime) -> Task:
-    """The run of a nightly job that was due last."""
+    """Return the latest due run of a nightly job."""
     due = now.replace(hour=NIGHTLY[workflow], minute=0, second=0, microsecond=0)
     if due > now:
         due -= timedelta(days=1)
@@ -36,9 +36,10 @@ def nightly_task(workflow: str, now: datetime) -> Task:
 
 
 async def ask_for_nightly(accept: Callable[[Task], Awaitable[bool]], now: datetime) -> None:
-    """Ask for the first nightly job whose last run nobody ever asked for, whether it is due now or was missed.
+    """Request the first nightly job whose latest run was never requested, whether due now or missed.
 
-    `accept` says whether a task is new. One job a look: what was missed together does not run together.
+    `accept` returns whether a task is new. At most one job is requested per check, so that missed jobs do not run
+    together.
     """
     for workflow in NIGHTLY:
         if await accept(nightly_task(workflow, now)):
@@ -46,12 +47,12 @@ async def ask_for_nightly(accept: Callable[[Task], Awaitable[bool]], now: dateti
 
 
 class Ticks:
-    """Names each minute, for the key of a task. One that a clock shows again, since it was set back, is another one."""
+    """Names minutes for task keys. A minute that repeats because the clock was set back gets another name."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._last = datetime.min.replace(tzinfo=UTC)
-        self._again_until = self._last  # the latest minute that was named before the clock was set back
+        self._again_until = self._last  # the latest minute named before the clock was set back
 
     def name(self) -> str:
         minute = self._clock.now().replace(second=0, microsecond=0)
@@ -69,12 +70,12 @@ def build_schedules(
     is_anything_held: Callable[[], Awaitable[bool]],
     is_anything_open: Callable[[], Awaitable[bool]],
 ) -> AsyncIOScheduler:
-    """A scheduler that is not started yet. `is_anything_held` by the quiet hours of a channel, or an incident `open`.
+    """Return a scheduler that is not started yet.
 
-    A machine that was asleep, or a clock that was set ahead, is as good as a process that was not there. Whoever starts
-    the scheduler also lets `follow_clock` run.
+    `is_anything_held` tells whether quiet hours hold an incident, `is_anything_open` whether an incident is open. A
+    suspended machine or a clock set ahead is handled like a stopped process. The caller must also run `follow_clock`.
     """
-    # However late a look is, it is not skipped: many that were missed are one.
+    # Late checks are not skipped; several missed ones run once.
     scheduler = AsyncIOScheduler(timezone="UTC", job_defaults={"coalesce": True, "misfire_grace_time": None})
 
     ticks = Ticks(clock)
@@ -103,7 +104,7 @@ def build_schedules(
 async def follow_clock(
     schedules: AsyncIOScheduler, clock: Clock, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> None:
-    """Plan all looks anew when the clock was set back: else none is made before it shows again what it showed."""
+    """Reschedule all jobs when the clock was set back; otherwise none runs until it reaches its earlier time again."""
     before = clock.now()
     while True:
         await sleep(GLANCE)

@@ -1,4 +1,4 @@
-"""Accepted events become tasks: what was acknowledged is written down, under a key that makes it one task."""
+"""Durable acceptance of chat events: each is recorded once as a task before it is acknowledged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLACE = TypeAdapter(Place)
 
 
 class TaskInbox:
-    """Implements `core.ports.Inbox`: writes what arrived as a task, and rings for the dispatcher."""
+    """Implements `core.ports.Inbox`: records each event as a task, and notifies the dispatcher."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class TaskInbox:
         asked: Callable[[Question], None] = lambda _: None,
         redact: Redact = as_it_is,
     ) -> None:
-        """`asked` learns of every question that is new."""
+        """Create the inbox. `asked` is called for every new question."""
         self._store = store
         self._redact = redact
         self._ring = ring
@@ -102,14 +102,14 @@ class TaskInbox:
             return await transaction.tasks.is_known(question_id)
 
     async def _accept(self, task: Task, entry: AuditEntry | None = None) -> bool:
-        """Return whether the task is new."""
+        """Record the task. Returns whether it is new."""
         is_new = await self._intake.take((task, entry))
         EVENTS.labels(task.workflow, "accepted" if is_new else "deduplicated").inc()
         self._ring()
         return is_new
 
     async def _write(self, accepted: Sequence[tuple[Task, AuditEntry | None]]) -> list[bool]:
-        """Write the tasks, and return for each whether it is new."""
+        """Write the tasks. Returns for each whether it is new."""
         async with self._store.transaction() as transaction:
             are_new = [await transaction.tasks.add(task) for task, _ in accepted]
             for _, entry in accepted:

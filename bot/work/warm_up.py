@@ -1,4 +1,4 @@
-"""Work that a first question or message would otherwise wait for, done once the bot is ready."""
+"""Preparation of what the first question or message would otherwise wait for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedMode
     if examined is not None:
         _ = examined.skill  # where it is not known yet, an exam begins
     await asyncio.to_thread(redact.findings, "ready", ())
-    with suppress(PlumblineError):  # whoever asks a question is told
+    with suppress(PlumblineError):  # reported to the first person who asks
         await retriever.retrieve("ready", Audience(), 1)
     for chat in chats:
         if chat is not None and chat.warm_up is not None:

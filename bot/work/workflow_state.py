@@ -1,8 +1,8 @@
-"""How the workflow engine writes what workflows were given and returned: as JSON, which cannot run code.
+"""Serialization of workflow inputs and outputs as JSON, which cannot run code.
 
-The engine's own format is pickle, which runs whatever the bytes ask for, and the engine reads it wherever a row says
-that it was written so: whoever can write a row, as by a backup, could run code. Importing this module takes its reader
-away; what an earlier version wrote with it is found by asking, and never read.
+The engine's own format is pickle, which can run arbitrary code, and the engine reads it wherever a row is marked with
+it. Anybody who can write a row, for example through a backup, could run code. Importing this module disables that
+reader; data of earlier versions is detected without being read.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from core.model.errors import ConfigurationError, PlumblineError, Unavailable
 UNFINISHED = ("PENDING", "ENQUEUED", "DELAYED")
 SCHEMA = "dbos"  # of PostgreSQL
 
-_PICKLE = "py_pickle"  # what the engine calls it
+_PICKLE = "py_pickle"  # the engine's name of the format
 _ERRORS = {
     kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PlumblineError)
 }
 
 
 class RecordedError(PlumblineError):
-    """An error that a step raised before its process ended, and that is none of Plumbline's own errors."""
+    """An error that a step raised before its process ended, and that is not one of Plumbline's own errors."""
 
 
 class JsonSerializer(Serializer):
-    """Writes JSON values and exceptions.
+    """Serializes JSON values and exceptions.
 
-    An error of `core.model.errors` is read as what it was; any other exception as a RecordedError that names it.
+    An error of `core.model.errors` is restored as its type; any other exception as a RecordedError that names it.
     """
 
     def name(self) -> str:
         return "plumbline_json"
 
     def serialize(self, data: Any) -> str:
-        """Raises TypeError or ValueError for what is no JSON value and no exception."""
+        """Return the data as JSON. Raises TypeError or ValueError for anything but a JSON value or an exception."""
         if isinstance(data, dict) and data.keys() == {"args", "kwargs"}:
-            return json.dumps(data, allow_nan=False)  # what a workflow is given: the engine wants a tuple back
+            return json.dumps(data, allow_nan=False)  # a workflow's arguments, which the engine expects back as a tuple
         if not isinstance(data, BaseException):
-            return json.dumps({"value": data}, allow_nan=False)  # ASCII, since text may hold what no database stores
+            return json.dumps({"value": data}, allow_nan=False)  # ASCII, because databases cannot store every character
         error = {"type": type(data).__name__, "message": str(data), "retry_after": getattr(data, "retry_after", None)}
         return json.dumps({"error": error})
 
     def deserialize(self, serialized_data: str) -> Any:
-        """Raises ValueError for what `serialize` does not write."""
+        """Return the data. Raises ValueError for text that `serialize` does not write."""
         written: object = json.loads(serialized_data)
         fields = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
         if fields.keys() == {"value"}:
@@ -73,9 +73,9 @@ def _error(written: Any) -> PlumblineError:
 
 
 def refuse_pickled(database_url: str, way_out: str) -> None:
-    """Raises ConfigurationError if a workflow that has not ended was written as pickle; nothing of it is read.
+    """Raise ConfigurationError if an unfinished workflow was written as pickle, without reading it.
 
-    `way_out` ends the sentence that an operator reads.
+    `way_out` is appended to the message for the operator.
     """
     if count := _pickled(database_url):
         raise ConfigurationError(
@@ -85,7 +85,7 @@ def refuse_pickled(database_url: str, way_out: str) -> None:
 
 
 def _pickled(database_url: str) -> int:
-    """The number of workflows that have not ended and of which something was written as pickle."""
+    """Return the number of unfinished workflows with pickled data."""
     url = sa.make_url(database_url)
     is_server = url.get_backend_name() == "postgresql"
     schema = SCHEMA if is_server else None

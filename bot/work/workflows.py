@@ -1,7 +1,7 @@
-"""The durable workflows: which behaviour runs after which, and with what retry.
+"""The durable workflows: the order of behaviours, and their retries.
 
-Each step of several is checkpointed. A process that is killed anywhere resumes at the step it was in; every step can run
-twice without doing anything twice.
+Each step of a workflow with several is checkpointed. A killed process resumes at the interrupted step; every step can
+run twice without repeating its effects.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from core.model.incident import ThreadNote
 from core.ports import Task
 from handlers.questions.answer_in_incident import note_of
 
-FIRST_DELAY = 1.0  # seconds before a step that met an unavailable system is tried again
-MAX_RUNNING = 16  # steps of a kind at once; more only compete for the same processor
-LONGEST_DELAY = 30.0  # seconds; the delay doubles up to here
+FIRST_DELAY = 1.0  # seconds before the first retry of a step whose system is unavailable
+MAX_RUNNING = 16  # concurrent steps per kind; more would only compete for the processor
+LONGEST_DELAY = 30.0  # seconds; the limit of the doubling delay
 
-pause = asyncio.sleep  # of what is no step: the engine records nothing of it, and whoever takes over waits no longer
+pause = asyncio.sleep  # for workflows without steps: the engine records no sleep, and a takeover does not wait for it
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviours:
-    """The handlers, with their ports already in hand."""
+    """The handlers with their ports."""
 
     answer: Callable[[Question], Awaitable[None]]
     apologise: Callable[[Question, str], Awaitable[None]]
@@ -65,22 +65,25 @@ class Behaviours:
 
 @DBOS.dbos_class()
 class Workflows(DBOSConfiguredInstance):
-    """One instance per process, made before the engine is launched, so that it can resume what it finds."""
+    """The workflows.
+
+    There is one instance per process, created before the engine starts, so that it can resume them.
+    """
 
     def __init__(self, behaviours: Behaviours, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__("plumbline")
         self._behaviours = behaviours
         self._loop = loop
-        # Of each kind, so that those who wait minutes for a language model keep nobody else.
+        # Per kind, so that steps that wait minutes for a language model do not block others.
         self._places = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
         self._running: set[str] = set()
 
     def running(self) -> frozenset[str]:
-        """The ids of the workflows that are in a step in this process."""
+        """Return the ids of the workflows in a step in this process."""
         return frozenset(self._running)
 
     async def start(self, task: Task) -> Awaitable[object]:
-        """Start a task's workflow. When this returns it will run to its end, even if the process does not."""
+        """Start a task's workflow. Once this returns, it will run to its end, even if the process dies."""
         workflow = getattr(self, task.workflow)
         with SetWorkflowID(task.key):
             payload = {**task.payload, KEY: task.correlation}
@@ -118,13 +121,13 @@ class Workflows(DBOSConfiguredInstance):
     @DBOS.workflow()
     @traced
     async def investigate_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
-        """The raw alert at once, then the owner, then the cause: the same message each time, with more in it."""
+        """Show the alert at once, then add the owner and the cause to the same message."""
         await self._step("present", incident_id)
         for investigation in ("triage", "explain"):
             try:
                 await self._step(investigation, incident_id)
             except Exception:
-                # What one investigation found must be shown even if the other one fails.
+                # The findings of one investigation are shown even if the other one fails.
                 log.exception("investigation failed", incident=incident_id, step=investigation)
             await self._step("present", incident_id)
         await self._step("conclude", incident_id)
@@ -134,14 +137,14 @@ class Workflows(DBOSConfiguredInstance):
     @DBOS.workflow()
     @traced
     async def triage_again(self, incident_id: str, _payload: dict[str, Any]) -> None:
-        """Somebody turned the incident away: the teams that are left negotiate."""
+        """Let the remaining teams negotiate after one rejected the incident."""
         await self._step("triage_again", incident_id)
         await self._step("present", incident_id)
 
     @DBOS.workflow()
     @traced
     async def recheck_incident(self, incident_id: str, payload: dict[str, Any]) -> None:
-        """Somebody wrote what is to blame, or what is not: it is investigated again, and its message says so."""
+        """Investigate again after a remark about the cause, and update the message."""
         await self._step("recheck", incident_id, note_of(payload))
         await self._step("present", incident_id)
 
@@ -158,7 +161,7 @@ class Workflows(DBOSConfiguredInstance):
     @DBOS.workflow()
     @traced
     async def redeliver(self, intent: str, _payload: dict[str, Any]) -> None:
-        """An operator has a dead letter tried again."""
+        """Retry a dead letter at an operator's request."""
         await self._do("redeliver", intent)
 
     @DBOS.workflow()
@@ -169,7 +172,7 @@ class Workflows(DBOSConfiguredInstance):
     @DBOS.workflow()
     @traced
     async def present_held(self, incident_id: str, _payload: dict[str, Any]) -> None:
-        """Quiet hours held it back and it is still open, or the chat did not take it and it is tried again."""
+        """Show an incident after quiet hours, or again after the chat refused it."""
         await self._step("present", incident_id)
         await self._step("details", incident_id)
 
@@ -195,7 +198,7 @@ class Workflows(DBOSConfiguredInstance):
             await _persist(name, lambda: DBOS.run_step_async({"name": name}, step), DBOS.sleep_async)
 
     async def _do(self, name: str, *arguments: Any) -> None:
-        """Run a behaviour that is all of a workflow, whose end is checkpoint enough: half of the engine's work."""
+        """Run the only behaviour of a workflow without a step checkpoint, which halves the engine's work."""
         with self._in_step():
             await _persist(name, partial(self._run, name, arguments), pause)
 
@@ -210,14 +213,14 @@ class Workflows(DBOSConfiguredInstance):
             self._running.discard(workflow_id)
 
     async def _run(self, name: str, arguments: tuple[Any, ...]) -> None:
-        """On the loop that the ports belong to: the engine resumes workflows on a loop of its own."""
+        """Run a behaviour on the event loop of the ports. The engine resumes workflows on another loop."""
 
         async def run() -> None:
             async with self._places[name]:
                 try:
                     with span(name), timed(STEPS, name):
                         await getattr(self._behaviours, name)(*arguments)
-                except DBAPIError as error:  # no outage, which has a type of its own: a mistake of ours
+                except DBAPIError as error:  # a bug, because outages have their own type
                     raise PlumblineError(f"Step {name} met the database's refusal: {error}.") from error
 
         if asyncio.get_running_loop() is self._loop:
@@ -229,9 +232,9 @@ class Workflows(DBOSConfiguredInstance):
 async def _persist(
     name: str, attempt: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]]
 ) -> None:
-    """Attempt it again and again while an outside system is unavailable.
+    """Attempt a step repeatedly while an external system is unavailable.
 
-    Where somebody deleted the message that it belongs to, there is no place left to say anything.
+    If the message or thread that it belongs to was deleted, there is nothing left to do.
     """
     delay = FIRST_DELAY
     while True:

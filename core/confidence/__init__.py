@@ -1,1 +1,1 @@
-"""Confidence: what the evidence says, mapped to what has turned out right, shown as a badge."""
+"""Confidence: raw measures of the evidence, calibrated on labelled outcomes and shown as a badge."""

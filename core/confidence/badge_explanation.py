@@ -1,4 +1,4 @@
-"""“Why this number?”: a badge taken apart into what it was made from."""
+"""The explanation of a badge, shown for “Why this number?”."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHANGES = {
     PredictionKind.SEVERITY: "somebody who sets the severity",
     PredictionKind.DUPLICATE: "somebody who says it isn’t a duplicate",
 }
-"""What would change a claim, by its kind."""
+"""The kinds of information that would change a claim, by its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,13 @@ class TrackRecord:
 
 @dataclass(frozen=True, slots=True)
 class BadgeExplanation:
-    """The basis of a badge. `hidden` counts the references that its reader may not see, or that are gone.
+    """The basis of a badge.
 
-    `evidence` says what speaks for the claim, line by line, and `changes` what would change it, empty for what holds
-    for its kind; both are untrusted. Of such claims `judged` were judged by people, and `right` of them were right.
-    `record` is what became of the badges that said about the same; None without a percentage or without outcomes.
+    - `hidden`: the number of references that the reader may not see, or that no longer exist.
+    - `evidence`: lines of evidence for the claim; untrusted.
+    - `changes`: what would change the claim, empty for the default of its kind; untrusted.
+    - `judged`, `right`: how many claims by the same estimator people judged, and how many of those were right.
+    - `record`: the outcomes of badges with about the same percentage; None without a percentage or outcomes.
     """
 
     kind: PredictionKind
@@ -67,7 +69,7 @@ class BadgeExplanation:
     references: tuple[BadgeReference, ...]
     hidden: int
     record: TrackRecord | None
-    estimator: str  # engine and version of what measured the evidence
+    estimator: str  # engine and version that measured the evidence
     calibrator: str = ""  # version, empty if the badge was not calibrated
     evidence: tuple[str, ...] = ()
     changes: str = ""
@@ -84,7 +86,7 @@ class BadgeExplanation:
 
     @property
     def for_experts(self) -> str:
-        """Return the measures and versions behind the badge, for whoever asks on."""
+        """Return the measures and versions behind the badge."""
         measures = f"COE {self.evaluation.coe:.2f}, RCE {self.evaluation.rce:.2f}, both of 1"
         versions = f"measured by {self.estimator}" + (f", calibrated by {self.calibrator}" if self.calibrator else "")
         return f"{measures}; {versions}. {self.badge.explanation}"
@@ -102,7 +104,7 @@ class BadgeExplanation:
 
     @property
     def withheld(self) -> str:
-        """Return a sentence about the references that are not shown; empty if there are none."""
+        """Return a sentence about the references that are not shown; empty if all are shown."""
         return f"{self.hidden} more that cannot be shown here" if self.hidden else ""
 
 

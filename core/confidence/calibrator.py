@@ -1,4 +1,4 @@
-"""From raw measures to a probability, learned from labelled outcomes."""
+"""Calibrators: maps from raw measures to probabilities, fitted on labelled outcomes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
 from core.model.badge import Badge, Strength
 from core.model.prediction import Evaluation
 
-MIN_OUTCOMES = 30  # labelled outcomes below which a percentage would promise more than is known
-RESOLUTION = 100  # levels between the scores 0 and 1, and as many more where the labelled scores lie
-NEGLIGIBLE = 0.01  # weight of a transformation below which it is left out
+MIN_OUTCOMES = 30  # labelled outcomes needed for an honest percentage
+RESOLUTION = 100  # levels of the scores between 0 and 1, and as many more at quantiles of the labelled scores
+NEGLIGIBLE = 0.01  # weight below which a transformation is dropped
 
 STRONG_SCORE = 0.6
 MODERATE_SCORE = 0.35
@@ -27,7 +27,7 @@ MODERATE_SCORE = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From which score on the evidence is called strong and moderate. With `by_rce`, the RCE alone is the score."""
+    """Score thresholds of strong and moderate evidence. With `by_rce`, the RCE alone is the score."""
 
     strong: float = STRONG_SCORE
     moderate: float = MODERATE_SCORE
@@ -40,14 +40,14 @@ class Scale:
         return Strength.MODERATE if score >= self.moderate else Strength.WEAK
 
 
-DECIDABLE = 0.5  # COE without which a probable claim is not called strong
+DECIDABLE = 0.5  # minimum COE of strong evidence under `by_rce`
 RAW = Scale()
 PROBABLE = Scale(strong=0.9, moderate=0.5, by_rce=True)
-"""For estimators whose RCE is a probability that was fitted elsewhere: strong is what was right nine times in ten there."""
+"""For estimators whose RCE is a probability fitted elsewhere: strong evidence was right nine times in ten there."""
 
 
 def raw_score(evaluation: Evaluation) -> float:
-    """The one number that orders predictions: their geometric mean, so that either measure alone can pull it to 0."""
+    """Return the geometric mean of the two measures, which is 0 if either is."""
     return (evaluation.coe * evaluation.rce) ** 0.5
 
 
@@ -78,9 +78,9 @@ CANDIDATES = (RCE_ALONE, *(Transformation(*theta) for theta in product((0.5, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A step function of one score: `probabilities[i]` holds up to and including `upper[i]`.
+    """A step function of one score: `probabilities[i]` applies up to and including `upper[i]`.
 
-    Both ascend; the last upper bound is 1.0. `transformation` makes the score out of the two measures.
+    Both ascend; the last upper bound is 1.0. `transformation` computes the score from the two measures.
     """
 
     upper: tuple[float, ...]
@@ -95,9 +95,9 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Calibrator:
-    """The weighted mean of step functions, whose weights add up to 1. A higher RCE never gives a lower probability.
+    """A weighted mean of step functions, with weights that sum to 1. It never decreases with the RCE.
 
-    `offsets` holds the log-odds by which a group differs from what holds for all; a group without one does not differ.
+    `offsets` maps a group to its deviation in log-odds from the pooled probability; other groups do not deviate.
     """
 
     version: str
@@ -107,14 +107,14 @@ class Calibrator:
     offsets: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def probability(self, evaluation: Evaluation, group: str = "") -> float:
-        """In [0, 1]."""
+        """Return a probability in [0, 1]."""
         pooled = sum(steps.weight * steps.probability(evaluation) for steps in self.steps)
         return shifted(pooled, self.offsets.get(group, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The measures of a prediction, whether it was right, and the team or source that it was about."""
+    """The measures of a prediction, its outcome, and the team or source that it is about."""
 
     evaluation: Evaluation
     correct: bool
@@ -124,9 +124,10 @@ class Label:
 def fit(
     labelled: Sequence[Label], version: str, fitted_at: datetime, min_outcomes: int = MIN_OUTCOMES
 ) -> Calibrator | None:
-    """Fit a map for every transformation of the two measures, and weigh them by how well they predict held-out labels.
+    """Fit a calibrator: one map per transformation of the measures, weighted by its likelihood on held-out labels.
 
-    Groups that are right more or less often than that map says get an offset of their own. None while there are fewer than `min_outcomes` labels: then no honest percentage can be shown.
+    Groups that are right more or less often than the pooled map predicts get an offset. Returns None for fewer than
+    `min_outcomes` labels, which do not allow an honest percentage.
     """
     if len(labelled) < min_outcomes:
         return None
@@ -160,7 +161,10 @@ def _tally(scores: FloatArray, correct: FloatArray) -> Tally:
 def badge_for(
     evaluation: Evaluation, calibrator: Calibrator | None, outcomes: int = 0, group: str = "", scale: Scale = RAW
 ) -> Badge:
-    """Return the badge of a prediction about a group; without a calibrator it says so and names the evidence's strength."""
+    """Return the badge of a prediction.
+
+    Without a calibrator, it carries the strength of the evidence and no percentage.
+    """
     strength = scale.strength(evaluation)
     if calibrator is None:
         return Badge(strength, outcomes=outcomes)

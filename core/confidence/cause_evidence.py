@@ -1,4 +1,4 @@
-"""COE and RCE of a named cause, from the investigation's own evidence (LM-PACE, sections 3.2 and 3.3)."""
+"""COE and RCE of a named cause, from the evidence of the investigation (LM-PACE, sections 3.2 and 3.3)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from core.rca.observations import Observations
 from core.rca.scene import Scene
 
 VERSION = "cause-evidence-3"
-INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve that `tests/evaluation/fit_causes.py` fits
-UNEXPLAINED = 0.5  # the most that is claimed for trouble in a service whose reason does not show
-NOT_STRONG = 0.89  # the most that is claimed for one of two causes that are about as likely
-NEAREST = 0.01  # of a chance to 0 and to 1
-FAILED_TOOL_WEIGHT = 0.5  # of what could be known, that is left when a tool could not be read
+INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
+UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown
+NOT_STRONG = 0.89  # maximum RCE if a second cause is about as likely
+NEAREST = 0.01  # distance of a clipped score from 0 and 1
+FAILED_TOOL_WEIGHT = 0.5  # factor on the COE if a tool could not be read
 
 
 def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations: Observations) -> Evaluation:
-    """COE: whether logs or other outputs of tools, metrics, changes, and a sign of trouble were there to decide with.
+    """Return the evaluation of the first of `hypotheses`, which are named, ranked, and at least one.
 
-    RCE: how often a first cause with this chance and this margin over its rival was right on invented incidents.
-    `hypotheses` are the named ones, best first, at least one.
+    COE is the share of four kinds of data that were available: logs or other tool outputs, metrics, changes, and
+    symptoms. RCE is how often a first cause with this score and this margin over the second was right on simulated
+    incidents.
     """
     service = observations.incident.service
     known = (
@@ -42,6 +43,6 @@ def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations:
 
 
 def measures(score: float, rival: float) -> tuple[float, float]:
-    """Return the log-odds of the first cause's chance, and the share of it that it is ahead of its rival, in [0, 1]."""
+    """Return the log-odds of the first cause's score, and its relative margin over the second, in [0, 1]."""
     inside = min(max(score, NEAREST), 1 - NEAREST)
     return log(inside / (1 - inside)), 1 - min(rival / max(score, NEAREST), 1.0)

@@ -1,4 +1,4 @@
-"""Logistic curves from score to probability: Platt scaling and beta calibration, under a prior on their slopes."""
+"""Logistic curves from score to probability: Platt scaling and beta calibration, with a prior on the slopes."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ NEAREST = 0.01  # of a score to 0 and to 1: beyond it the logarithm of either gr
 FLAT = 1e3  # deviation of a slope's prior that says nothing
 EXACT = {"ftol": 1e-13, "gtol": 1e-7}
 
-Features = Callable[[FloatArray], FloatArray]  # scores, shape (n,) → columns that rise with them, shape (n, features)
+Features = Callable[[FloatArray], FloatArray]  # scores, shape (n,) → non-decreasing features, shape (n, features)
 
 
 def beta_features(scores: FloatArray) -> FloatArray:
-    """The logarithms of s and of 1 / (1 − s), for beta calibration (Kull, Silva Filho and Flach 2017)."""
+    """Return log s and −log(1 − s), for beta calibration (Kull, Silva Filho and Flach 2017)."""
     inside = np.clip(scores, NEAREST, 1 - NEAREST)
     return np.stack([np.log(inside), -np.log1p(-inside)], axis=1)
 
 
 def log_odds(scores: FloatArray) -> FloatArray:
-    """The logarithm of s / (1 − s), for Platt scaling (Platt 1999) of scores in [0, 1]."""
+    """Return log(s / (1 − s)), for Platt scaling (Platt 1999) of scores in [0, 1]."""
     return beta_features(scores).sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Independent normal distributions, one a slope, both shape (features,). The intercept has a flat prior."""
+    """Independent normal priors of the slopes, both of shape (features,). The intercept has a flat prior."""
 
     mean: FloatArray
     deviation: FloatArray
@@ -38,14 +38,14 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A logistic curve that never falls: `slopes`, shape (features,), are at least 0."""
+    """A non-decreasing logistic curve: `slopes`, shape (features,), are at least 0."""
 
     features: Features
     intercept: float
     slopes: FloatArray
 
     def at(self, scores: FloatArray) -> FloatArray:
-        """Probabilities strictly between 0 and 1, shape (n,)."""
+        """Return probabilities strictly between 0 and 1, shape (n,)."""
         return _sigmoid(self.intercept + self.features(scores) @ self.slopes)
 
 

@@ -1,8 +1,8 @@
-"""Plumbline's own map from score to probability: monotone maps averaged by how well they predict held-out labels.
+"""Monotone maps from score to probability, averaged by their likelihood on held-out labels.
 
-A member is a smooth curve and the weight of that curve in labels: at a weight of 5 the shares seen prevail soon, so that
-the member is a smoothed isotonic regression; at infinity it is the curve alone. Averaging by held-out likelihood chooses
-softly where labels are few, between curves that few labels move far from their prior, and sharply where they are many.
+A member combines a smooth curve with the empirical shares; the curve's weight is a number of labels. With a weight of 5
+the shares soon dominate and the member is a smoothed isotonic regression; with an infinite weight it is the curve
+alone. Averaging by held-out likelihood mixes members when labels are few, and selects the best one when they are many.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ PLACES = 9  # beyond which a difference between two levels is an error of roundi
 NO_WEIGHT = 1e-9  # of a level without a label
 CURVE_WEIGHTS = np.array([5.0, 20.0, 80.0, np.inf])  # labels that a curve counts for in each cell
 
-# Both slopes ½ keep the order of the scores and halve their log-odds: what is stated is mostly overstated.
+# Prior slopes of ½ halve the log-odds of the scores, because stated confidences are mostly too high.
 SLOPES = Prior(mean=np.full(2, 0.5), deviation=np.full(2, 0.5))
 NO_SLOPES = Prior(mean=np.empty(0), deviation=np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """`probabilities` ascend with the levels of the tally, strictly between 0 and 1.
+    """The fitted map.
 
-    `evidence` is the logarithm of the mean likelihood of the held-out labels over the members.
+    `probabilities` ascend with the levels of the tally, strictly between 0 and 1. `evidence` is the logarithm of the
+    members' mean likelihood on the held-out labels.
     """
 
     probabilities: FloatArray
@@ -41,7 +42,7 @@ class Fitted:
 
 
 def fit_ensemble(tally: Tally) -> Fitted:
-    """Fit to at least three labels. It depends on nothing but how many there are at each level."""
+    """Fit the ensemble to at least three labels. The result depends only on their counts at each level."""
     held_out = np.sum([_likelihoods(tally.without(part), part) for part in tally.deal(FOLDS)], axis=0)
     members = np.array([ascending(member, tally.counts) for member in _members(tally)])
     best = held_out.max()
@@ -50,18 +51,16 @@ def fit_ensemble(tally: Tally) -> Fitted:
 
 
 def _likelihoods(known: Tally, held_out: Tally) -> FloatArray:
-    """The logarithm of what each member, fitted to the known labels, gives to the held-out ones, shape (members,)."""
+    """Return the log-likelihood of the held-out labels under each member fitted to the known ones, shape (members,)."""
     members = _members(known)
     return np.log(members) @ held_out.right + np.log1p(-members) @ held_out.wrong
 
 
 def _members(tally: Tally) -> FloatArray:
-    """Return each member's probability at each level, shape (members, levels), no surer than the number
-    of labels allows.
-    """
+    """Return each member's probability at each level, shape (members, levels), clipped by the number of labels."""
     counts = tally.counts
     total = counts.sum()
-    middle = np.cumsum(counts) - counts / 2  # labels below a level and half of those on it
+    middle = np.cumsum(counts) - counts / 2  # labels below a level plus half of those on it
     cells = np.minimum(middle * CELLS // total, CELLS - 1).astype(int)
     seen = np.bincount(cells, counts, CELLS)
     members: list[FloatArray] = []
@@ -73,7 +72,7 @@ def _members(tally: Tally) -> FloatArray:
 
 
 def _curves(tally: Tally, ranks: FloatArray) -> tuple[FloatArray, ...]:
-    """The base rate, beta calibration of what the scores state, and beta calibration of their order alone."""
+    """Return the base rate, beta calibration of the scores, and beta calibration of their ranks."""
     ranked = Tally(ranks, tally.right, tally.wrong)
     return (
         fit_curve(tally, _nothing, NO_SLOPES).at(tally.levels),

@@ -1,7 +1,7 @@
-"""Teams and sources whose predictions turn out right more or less often than the others' with the same scores.
+"""Offsets for teams and sources whose predictions are right more or less often than others with the same scores.
 
-Partial pooling: every group has an offset in log-odds with a normal prior around 0. A group of few labels stays near
-what holds for all; one of many goes its own way. How far groups differ is averaged over what predicts held-out labels.
+Partial pooling: every group has an offset in log-odds with a normal prior around 0, so groups with few labels stay
+close to the pooled value. The spread of the prior is averaged by its likelihood on held-out labels.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from core.confidence.ensemble import softmax
 from core.confidence.tally import FloatArray
 
 FOLDS = 5
-USUAL_SPREAD = 0.5  # standard deviation of the half-normal prior of the spread, in log-odds
-SPREADS = (0.0, 0.25, 0.5, 1.0, 2.0)  # standard deviations of the offsets that are tried, in log-odds
+USUAL_SPREAD = 0.5  # standard deviation of the half-normal prior on the spread, in log-odds
+SPREADS = (0.0, 0.25, 0.5, 1.0, 2.0)  # candidate standard deviations of the offsets, in log-odds
 NEWTON_STEPS = 20
-NO_SURER = 1e-4  # probabilities are kept this far from 0 and 1
+NO_SURER = 1e-4  # distance of clipped probabilities from 0 and 1
 
 
 def fit_offsets(probabilities: FloatArray, correct: FloatArray, groups: Sequence[str]) -> dict[str, float]:
-    """Each group's offset in log-odds.
+    """Return each group's offset in log-odds.
 
-    `probabilities` are the pooled calibrator's, `correct` is 0 or 1, `groups` names each prediction's group, empty for
-    none; all three of one length.
+    `probabilities` come from the pooled calibrator, `correct` is 0 or 1, and `groups` names each prediction's group
+    (empty for none). All have the same length.
     """
     logits = log_odds(probabilities)
     names = np.array(groups, dtype=np.str_)
     folds = np.empty(len(names), dtype=np.intp)
     folds[np.lexsort((logits, correct, names))] = (
         np.arange(len(names)) % FOLDS
-    )  # alike, whatever the order of the labels
+    )  # folds do not depend on the order of the labels
     believed = [
         _held_out(logits, correct, names, folds, spread) - 0.5 * (spread / USUAL_SPREAD) ** 2 for spread in SPREADS
     ]
@@ -50,7 +50,7 @@ def log_odds(probabilities: FloatArray) -> FloatArray:
 
 
 def shifted(probability: float, offset: float) -> float:
-    """The probability whose log-odds are `offset` higher; unchanged at an offset of 0."""
+    """Return the probability with its log-odds increased by `offset`; unchanged for an offset of 0."""
     if not offset:
         return probability
     return float(1 / (1 + np.exp(-(log_odds(np.array([probability]))[0] + offset))))
@@ -59,7 +59,7 @@ def shifted(probability: float, offset: float) -> float:
 def _held_out(
     logits: FloatArray, correct: FloatArray, names: NDArray[np.str_], folds: NDArray[np.intp], spread: float
 ) -> float:
-    """The log-likelihood of each fold's labels under the offsets of the others."""
+    """Return the log-likelihood of each fold's labels under offsets fitted to the other folds."""
     total = 0.0
     for fold in range(FOLDS):
         known, asked = folds != fold, folds == fold
@@ -70,7 +70,7 @@ def _held_out(
 
 
 def _offsets(logits: FloatArray, correct: FloatArray, names: NDArray[np.str_], spread: float) -> dict[str, float]:
-    """The most probable offset of each group, by Newton's method on a concave function of one number, for all at once."""
+    """Return the maximum a posteriori offset of each group, by Newton's method for all groups at once."""
     if not spread:
         return {}
     groups, group_of = np.unique(names, return_inverse=True)

@@ -1,7 +1,7 @@
 """Measures of probabilities: how true and how telling they are.
 
-`probabilities` are in [0, 1], `correct` is 0 or 1 each; both have shape (n,), n ≥ 1. Figures are fractions in [0, 1]
-unless said otherwise.
+`probabilities` are in [0, 1] and `correct` is 0 or 1; both have shape (n,), n ≥ 1. Results are fractions in [0, 1]
+unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from numpy.typing import NDArray
 from core.confidence.tally import FloatArray
 
 BINS = 10
-FLOOR_DRAWS = 20  # outcomes drawn for each set of probabilities
+FLOOR_DRAWS = 20  # simulated outcomes per set of probabilities
 RESAMPLES = 1_000
 SEED = 7
-PERCENTILES = (2.5, 97.5)  # that 95 % of draws lie between
-NORMAL_95 = 1.96  # standard deviations that hold 95 % of a normal distribution
+PERCENTILES = (2.5, 97.5)  # of a 95 % interval
+NORMAL_95 = 1.96  # half the width of a normal 95 % interval, in standard deviations
 
 Measure = Callable[..., float]  # columns of one length → figure
 
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """The bins that hold any prediction, from the least confident: a bin holds its upper edge and not its lower one.
+    """The non-empty bins of a reliability diagram, in ascending order. A bin includes its upper edge.
 
-    All four have one length: `counts` of predictions, `confidence` their mean probability, `accuracy` their share of
-    right ones, `upper` the bin's upper edge.
+    All arrays have the same length: `counts` of predictions, their mean probability `confidence`, their share of right
+    ones `accuracy`, and the bin's upper edge `upper`.
     """
 
     counts: FloatArray
@@ -81,9 +81,9 @@ def ece_interval(
 ) -> tuple[float, float]:
     """Return the 95 % interval of the ECE that endless predictions of the kind would have.
 
-    Chance raises the error of a sample, and drawing from the sample raises it once more: percentiles of those draws would
-    hold the true error of honest probabilities almost never. So the second is taken off both ends, the first off the lower,
-    which is 0 where honest probabilities would show such an error too.
+    A finite sample raises the error, and resampling raises it again, so plain percentiles would almost never contain
+    the true error of calibrated probabilities. The second increase is subtracted from both ends, and the first from the
+    lower end, which is 0 if calibrated probabilities would show such an error too.
     """
     error = ece(probabilities, correct)
     errors = _resampled(ece, (probabilities, correct), resamples, seed)
@@ -101,7 +101,7 @@ def brier(probabilities: FloatArray, correct: FloatArray) -> float:
 def auroc(probabilities: FloatArray, correct: FloatArray) -> float:
     """Return the chance that a right prediction has a higher probability than a wrong one, a tie counting half.
 
-    NaN if all are right or all are wrong: there is nothing to tell apart.
+    NaN if all predictions are right or all are wrong.
     """
     _, which = np.unique(probabilities, return_inverse=True)
     right = np.bincount(which, correct)
@@ -112,9 +112,9 @@ def auroc(probabilities: FloatArray, correct: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RiskCoverage:
-    """`risk[i]`: the share of wrong ones if only the most confident `coverage[i]` of all predictions are shown.
+    """A risk-coverage curve: `risk[i]` is the error rate of the most confident `coverage[i]` of the predictions.
 
-    One point a distinct probability, coverage ascending to 1. `area` under the curve is the mean risk over coverages.
+    There is one point per distinct probability, with coverage ascending to 1. `area` under the curve is the mean risk.
     """
 
     coverage: FloatArray
@@ -135,7 +135,7 @@ def bootstrap(
 ) -> tuple[float, float]:
     """Return the 95 % percentile interval of a measure over rows of the columns drawn with replacement; NaN draws are left out.
 
-    For a measure that a sample does not raise: the calibration error has its own, `ece_interval`.
+    For measures without sampling bias; for the calibration error, use `ece_interval`.
     """
     low, high = np.nanpercentile(_resampled(measure, columns, resamples, seed), PERCENTILES)
     return float(low), float(high)

@@ -1,6 +1,6 @@
-"""COE and RCE asked of a language model in two steps (LM-PACE, sections 4.1 to 4.3).
+"""COE and RCE estimated by a language model in two steps (LM-PACE, sections 4.1 to 4.3).
 
-The claim's author is a black box: only the text of its conclusion is used.
+The author of the claim is a black box: only the text of the conclusion is used.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from core.model.prediction import Evaluation
 from core.model_calls.prompts import confidence as prompts
 from core.ports import LanguageModel
 
-VERSION = "model-evidence-1"  # of the prompts and of what is made of the replies: stored with every prediction
-LABEL_TOKENS = 8  # room for one label in quotation marks
+VERSION = "model-evidence-1"  # of the prompts and the parsing; stored with every prediction
+LABEL_TOKENS = 8  # enough for one label in quotation marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,15 @@ def admissible(references: Iterable[Reference], claim: Claim) -> list[Reference]
 
 
 class Scoring(StrEnum):
-    """How the mean score after an analysis is found."""
+    """The way to compute the mean score after an analysis."""
 
-    EXPECTATION = "expectation"  # exactly, from the probabilities of the labels
-    SAMPLES = "samples"  # as in the paper: the mean of `samples` drawn labels
+    EXPECTATION = "expectation"  # from the label probabilities
+    SAMPLES = "samples"  # the mean of `samples` sampled labels, as in the paper
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is asked. The defaults are the paper's where it names them (section 5.1); it does not name k₁ and k₂."""
+    """The amount of model work. Defaults follow the paper (section 5.1), which does not give k₁ and k₂."""
 
     analyses: int = 4  # k₁ and k₁′
     samples: int = 8  # k₂ and k₂′
@@ -86,11 +86,11 @@ class Effort:
 async def estimate(
     model: LanguageModel, claim: Claim, references: Sequence[Reference], request: ModelRequest, effort: Effort
 ) -> Evaluation:
-    """Both measures, in [0, 1]: the mean of yes (1) and no (0), and the mean rating from 1 to 5 mapped to 0 to 1.
+    """Return both measures in [0, 1]: the probability of yes, and the mean rating mapped from 1–5 to 0–1.
 
-    `references` are the most similar first. `request` says how urgent it is and for whom; its messages are replaced.
-    No references: nothing can be decided, and nothing is asked. Raises PromptTooLong if not even the first fits into the
-    budget, what the port raises, and InvalidReply.
+    `references` are sorted by similarity, best first. `request` gives the urgency and the requester; its messages are
+    replaced. Without references, both measures are 0 and the model is not called. Raises PromptTooLong if the first
+    reference exceeds the budget, InvalidReply, and the errors of the port.
     """
     judging = admissible(references, claim)
     if not judging:
@@ -111,7 +111,7 @@ async def estimate(
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """An analysis to be made, and the labels that one is chosen from after it."""
+    """An analysis prompt, and the labels that are chosen from after it."""
 
     analysis: prompts.Messages
     score: Callable[[prompts.Messages, str], prompts.Messages]
@@ -119,7 +119,7 @@ class _Question:
 
 
 async def _within_budget(model: LanguageModel, texts: Sequence[str], effort: Effort) -> list[str]:
-    """The longest list of the first texts that has no more than the budget's tokens (section 4.1)."""
+    """Return the longest prefix of the texts within the token budget (section 4.1)."""
     kept: list[str] = []
     left = effort.reference_tokens
     for text in texts:
@@ -131,7 +131,7 @@ async def _within_budget(model: LanguageModel, texts: Sequence[str], effort: Eff
 
 
 async def _judged(model: LanguageModel, question: _Question, request: ModelRequest, effort: Effort) -> dict[str, float]:
-    """The mean distribution of the labels over all analyses."""
+    """Return the mean label distribution over all analyses."""
     asked = replace(request, messages=question.analysis, temperature=1.0, max_tokens=effort.analysis_tokens)
     analyses = await model.sample(asked, effort.analyses)
     distributions = await asyncio.gather(
@@ -166,6 +166,6 @@ def _label(model: LanguageModel, text: str, choices: Sequence[str]) -> str:
 
 
 def _mean_rating(distribution: Mapping[str, float]) -> float:
-    """The mean of the scale, its lowest rating mapped to 0 and its highest to 1."""
+    """Return the mean rating, with the lowest mapped to 0 and the highest to 1."""
     top = len(prompts.SCALE) - 1
     return sum(place / top * distribution[rating] for place, rating in enumerate(prompts.SCALE))

@@ -1,4 +1,4 @@
-"""COE and RCE of a proposed owner, from the triage's own evidence (LM-PACE, sections 3.2 and 3.3)."""
+"""COE and RCE of a proposed owner, from the evidence of the triage (LM-PACE, sections 3.2 and 3.3)."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from core.triage.negotiate import LEARNED_FROM, Verdict
 from core.triage.owner_model import OwnerModel
 
 VERSION = "owner-evidence-4"
-NEAR = 0.5  # similarity from which a past incident counts as the same again
-OWNERSHIP_INFORMS = 0.5  # how far knowing the alert's service alone can decide
-LEARNED_INFORMS = 1.0  # how far a model fitted to the history can decide
-DOCUMENTS_INFORM = 0.2  # how far a fitting team document alone can decide
-MONITORING_INFORMS = 0.6  # how far a located cause alone can decide
-OBSERVED_INFORMS = 0.3  # how far trouble in a team's own services alone can decide
-CODE_INFORMS = 0.3  # how far the owners of failing files alone can decide
+NEAR = 0.5  # similarity at which a past incident counts as a repetition
+OWNERSHIP_INFORMS = 0.5  # contribution of a known owner of the alert's service to the COE
+LEARNED_INFORMS = 1.0  # contribution of a model fitted to the history
+DOCUMENTS_INFORM = 0.2  # contribution of a matching team document
+MONITORING_INFORMS = 0.6  # contribution of a located cause
+OBSERVED_INFORMS = 0.3  # contribution of symptoms in a team's own services
+CODE_INFORMS = 0.3  # contribution of the owners of failing files
 
 
 def version_with(embedder: str = "") -> str:
-    """Of the estimator, which is another one with the vectors of an embedding model: its figures are other ones."""
+    """Return the version of the estimator. With an embedding model its measures differ, so it is a separate version."""
     return f"{VERSION}:{embedder}" if embedder else VERSION
 
 
 def evaluate_owner(verdict: Verdict) -> Evaluation:
-    """COE: whether the references can decide at all. RCE: how far they agree on the first candidate.
+    """Return the evaluation of a proposed owner.
 
-    A model that learned from the history was checked on incidents that it had not seen: it can decide, and its
-    probability stands for the history and the documents that it learned from.
+    COE is how far the grounds can decide at all; RCE is how far they agree on the first candidate. A model learned from
+    the history was validated on unseen incidents, so its probability replaces the grounds that it was trained on.
     """
     discussion, grounds = verdict.discussion, verdict.discussion.grounds
     silent = 1 - min(1.0, discussion.similarity / NEAR) * discussion.agreement
@@ -43,15 +43,15 @@ def evaluate_owner(verdict: Verdict) -> Evaluation:
 
 
 def labels_from(model: OwnerModel) -> list[Label]:
-    """Labels as `evaluate_owner` would have earned them on past incidents that the model had not seen.
+    """Return calibration labels from past incidents that the model was validated on.
 
-    With them the first badge is calibrated before anyone has pressed a button.
+    They calibrate the first badges, before anyone has pressed a button.
     """
     return [Label(Evaluation(1.0, held.probability), held.correct, held.owner) for held in model.held_out]
 
 
 def _support(ground: Ground, verdict: Verdict) -> float:
-    """The first candidate's share of what a ground gives to it and to its strongest rival there, in [0, 1]."""
+    """Return the first candidate's share of a ground's scores for it and its strongest rival, in [0, 1]."""
     scores = {
         opinion.team.id: argument.score
         for opinion in verdict.discussion.opinions

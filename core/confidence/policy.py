@@ -1,4 +1,4 @@
-"""The effect of a calibrated badge on how a claim is put, by the workspace's own policy; by default there is none."""
+"""The workspace's policy for acting on calibrated badges. By default, badges have no effect."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from core.model.badge import Badge
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Probabilities in [0, 1], None for never. A badge that is not calibrated is put like any other.
+    """Thresholds as probabilities in [0, 1]; None means never. Uncalibrated badges have no effect.
 
-    Below `ask_below` an owner or a cause is put as a question; above `ping_owner_above` the owner is pinged. With
-    `ping_two_when_unsure` the two teams that are asked are pinged where no owner can be named.
+    Below `ask_below`, an owner or a cause is shown as a question; above `ping_owner_above`, the owner is pinged. With
+    `ping_two_when_unsure`, the two candidate teams are pinged if no owner can be named.
     """
 
     ask_below: float | None = None

@@ -20,10 +20,10 @@ ALARM_LEVEL = 0.99  # share of those draws whose error lies within the interval:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Of the `shown` probabilities and what became of them (`correct`), oldest first.
+    """Quality of the `shown` probabilities against their outcomes `correct`, oldest first.
 
-    `ece` with its 95 % interval `ece_low` to `ece_high`, and `ece_floor`, what chance alone would make of it. `auroc` is
-    None where all were right or all were wrong.
+    `ece_low` to `ece_high` is the 95 % interval of `ece`; `ece_floor` is the error that chance alone would cause.
+    `auroc` is None if all outcomes are equal.
     """
 
     shown: tuple[float, ...]
@@ -37,7 +37,7 @@ class Quality:
 
 
 def measure_quality(shown: Sequence[float], correct: Sequence[bool]) -> Quality | None:
-    """None while no badge with a percentage was judged."""
+    """Return the quality; None if no badge with a percentage was judged."""
     if not shown:
         return None
     probabilities = np.array(shown[-LATEST:], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Labelled outcomes, counted at each level of a score."""
+"""Counts of labelled outcomes at each level of a score."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many labels were right and how many wrong at each level, `levels` ascending, all three of one length."""
+    """The numbers of right and wrong labels at each level. `levels` ascend; all arrays have the same length."""
 
     levels: FloatArray
     right: FloatArray
@@ -23,7 +23,7 @@ class Tally:
         return self.right + self.wrong
 
     def deal(self, hands: int) -> list[Tally]:
-        """The labels in `hands` parts whose scores and shares of right ones are as alike as can be."""
+        """Return the labels in `hands` parts with score distributions and accuracies as similar as possible."""
         return [
             Tally(self.levels, _hand(self.right, hand, hands), _hand(self.wrong, hand, hands)) for hand in range(hands)
         ]
@@ -33,7 +33,10 @@ class Tally:
 
 
 def count(scores: FloatArray, correct: FloatArray, levels: FloatArray | None = None) -> Tally:
-    """Every score counts at the nearest of `levels` (ascending), by default at itself. `correct` is 0 or 1 each."""
+    """Count every score at the nearest of `levels` (ascending; by default, the distinct scores).
+
+    `correct` is 0 or 1.
+    """
     if levels is None:
         levels = distinct(scores)
     nearest = np.searchsorted(boundaries(levels), scores)
@@ -45,16 +48,16 @@ def count(scores: FloatArray, correct: FloatArray, levels: FloatArray | None = N
 
 
 def distinct(scores: FloatArray) -> FloatArray:
-    """The distinct scores, ascending; what differs by less than a millionth is one."""
+    """Return the distinct scores in ascending order. Differences below a millionth are ignored."""
     return np.unique(scores.round(6))
 
 
 def boundaries(levels: FloatArray) -> FloatArray:
-    """Half-way between neighbours; a score on a boundary belongs to the level below."""
+    """Return the midpoints between neighbouring levels. A score on a midpoint belongs to the lower level."""
     return (levels[1:] + levels[:-1]) / 2
 
 
 def _hand(counts: FloatArray, hand: int, hands: int) -> FloatArray:
-    """Dealt one by one from the lowest level to the highest, this hand gets every `hands`-th."""
+    """Return every `hands`-th label, dealt from the lowest level to the highest."""
     dealt = np.concatenate([[0.0], np.cumsum(counts)])
     return np.diff((dealt + hands - 1 - hand) // hands)

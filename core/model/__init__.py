@@ -1,1 +1,1 @@
-"""Frozen types of the domain, and what they say of themselves."""
+"""Frozen types of the domain. Imports no other package of the product."""

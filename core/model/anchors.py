@@ -1,4 +1,4 @@
-"""How the places that documents are published at name their headings in a link."""
+"""Link anchors of headings, by publishing platform."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _GAP = re.compile(r"\s+")
 class AnchorStyle(StrEnum):
     SLUG = "slug"  # code forges and static sites: `#roll-back-by-hand`
     CONFLUENCE_CLOUD = "confluence cloud"  # `#Roll-back-by-hand`
-    CONFLUENCE_SERVER = "confluence server"  # `#Canaries-Rollbackbyhand`: the page's title, and the heading
+    CONFLUENCE_SERVER = "confluence server"  # `#Canaries-Rollbackbyhand`: the page's title and the heading
 
 
 def anchor(style: AnchorStyle, title: str, heading: str, repeat: int = 0) -> str:
-    """Return the part after the # of a link to a heading with this title, below `repeat` others of the same text."""
+    """Return the fragment of a link to a heading, of which `repeat` earlier ones in the document have the same text."""
     match style:
         case AnchorStyle.SLUG:
             return f"{slug(heading)}-{repeat}" if repeat else slug(heading)

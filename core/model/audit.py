@@ -1,4 +1,4 @@
-"""The entries of the audit log: who saw and did what. They name ids, and hold no text that anybody wrote."""
+"""Entries of the audit log. They contain ids, and no text that anybody wrote."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from enum import StrEnum
 from core.model.conversation import Person, Place
 from core.model.errors import MalformedInput
 
-PLUMBLINE = "plumbline"  # the actor of what happens by itself
+PLUMBLINE = "plumbline"  # the actor of automatic actions
 MAX_ACTOR = 300  # characters
 MAX_SUBJECT = 500  # characters
 MAX_DETAIL = 200  # characters
-MAX_DOCUMENTS = 50  # ids kept of one entry
+MAX_DOCUMENTS = 50  # ids kept per entry
 
 _SPAN = re.compile(r"(\d{1,4})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class Act(StrEnum):
-    """The acts that are recorded. The value is stored."""
+    """The recorded acts. The value is stored."""
 
     ASKED = "asked"
-    NOTED = "noted"  # what somebody said in an incident's thread is read for its cause
+    NOTED = "noted"  # a remark in an incident's thread was used as evidence of its cause
     CALLED = "called"  # an agent called a tool; `detail` is the tool
-    ANSWERED = "answered"  # a person was shown something of the named documents
-    PRESSED = "pressed"  # a button; `detail` is the verdict
-    REASSIGNED = "reassigned"  # `detail`: from which team to which
+    ANSWERED = "answered"  # a person was shown something from the documents
+    PRESSED = "pressed"  # a button; `detail` is its name
+    REASSIGNED = "reassigned"  # `detail`: from which team to which team
     PROPOSED = "proposed"  # a correction
-    CONFIRMED = "confirmed"  # a correction, which is answered with from then on
+    CONFIRMED = "confirmed"  # a correction; from then on it is used as an answer
     VIEWED = "viewed"  # a page of the console
-    EXPORTED = "exported"  # something left the console as a file
+    EXPORTED = "exported"  # a download from the console
     LOGGED_IN = "logged in"
     REFUSED = "refused"  # a wrong console token
-    CONFIGURED = "configured"  # the bot started with this configuration; `subject` is its digest
-    RETAINED = "retained"  # a run of the retention policy; `detail` counts what was deleted
-    RETRIED = "retried"  # an operator had something tried again
-    DROPPED = "dropped"  # an operator gave a dead letter up
+    CONFIGURED = "configured"  # the bot started with a configuration; `subject` is its digest
+    RETAINED = "retained"  # a run of the retention policy; `detail` contains the counts
+    RETRIED = "retried"  # an operator retried something
+    DROPPED = "dropped"  # an operator dropped a dead letter
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """`key` is what makes the entry one: what is recorded twice under a key, by a step that ran twice, is there once.
+    """An audit entry. A second entry with the same `key` is ignored, so a repeated step adds none.
 
-    `actor` is `PLATFORM:ID`, or PLUMBLINE. `subject` is the id of what it was about, `place` where in a chat it was,
-    empty for none, `documents` the ids of those that were shown. `detail` is a word or two of our own vocabulary.
+    `actor` is `PLATFORM:ID` or PLUMBLINE. `subject` is the id that the act is about, `place` the place in the chat (may
+    be empty), `documents` the ids of the documents shown. `detail` is a word or two from a fixed vocabulary.
     """
 
     key: str
@@ -61,7 +61,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class NumberedEntry:
-    """An entry and its position: later ones have higher numbers."""
+    """An entry with its position. Later entries have higher numbers."""
 
     number: int
     entry: AuditEntry
@@ -78,7 +78,7 @@ def audit_entry(
     documents: tuple[str, ...] = (),
     detail: str = "",
 ) -> AuditEntry:
-    """An entry within its bounds. What comes from outside is cut, and freed of control characters."""
+    """Return an entry. Values from outside are truncated and stripped of control characters."""
     return AuditEntry(
         key=key,
         at=at,
@@ -92,14 +92,14 @@ def audit_entry(
 
 
 def actor_of(actor: Person | str) -> str:
-    """A person by platform and id: names change, and are not needed to tell who it was."""
+    """Return a person as platform and id. Names change, and are not stored."""
     return actor if isinstance(actor, str) else f"{actor.platform}:{actor.id}"
 
 
 def since(text: str, now: datetime) -> datetime:
-    """The moment that `--since` means: a span (`90m`, `24h`, `7d`, `2w`), a day, or a time with a zone.
+    """Return the time that `--since` means: a span (`90m`, `24h`, `7d`, `2w`), a day, or a time with a zone.
 
-    A day or a time without a zone is UTC's. Raises MalformedInput.
+    Without a zone, UTC is used. Raises MalformedInput.
     """
     if span := _SPAN.fullmatch(text):
         return now - timedelta(**{_UNITS[span[2]]: int(span[1])})

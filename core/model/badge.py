@@ -1,4 +1,4 @@
-"""The badge beside every answer, owner and cause."""
+"""The badge shown with every answer, owner and cause."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from enum import StrEnum
 
 
 class Strength(StrEnum):
-    """How much evidence there is, said in a word while there are too few outcomes for an honest number."""
+    """The strength of the evidence, shown in words while there are too few outcomes for a percentage."""
 
     STRONG = "strong"
     MODERATE = "moderate"
     WEAK = "weak"
 
 
-# “Likely” needs a kind of claim of which at least 90 % were right on data that it was not made on, and so far none is.
+# “Likely” requires a kind of claim of which at least 90 % were right on independent data; so far there is none.
 WORDS = {Strength.STRONG: "possible", Strength.MODERATE: "possible", Strength.WEAK: "unsure"}
-"""How a claim that is not calibrated is called, by the strength of its evidence."""
+"""The word for an uncalibrated claim, by the strength of its evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """`probability` is calibrated and in [0, 1], or None while there are too few labelled outcomes.
+    """A badge.
 
-    `outcomes` is the number of labelled outcomes behind the calibration, `fitted_at` when it was fitted.
+    `probability` is calibrated and in [0, 1]; None while there are too few labelled outcomes. `outcomes` is the number
+    of labelled outcomes behind it, `fitted_at` the time of the calibration.
     """
 
     strength: Strength
@@ -34,7 +35,7 @@ class Badge:
 
     @property
     def text(self) -> str:
-        """Return the badge as every chat shows it: “●●● 86 %”, or a word where there is no honest number."""
+        """Return the badge as shown in every chat: “●●● 86 %”, or a word if there is no percentage."""
         if self.probability is None:
             return f"{WORDS[self.strength]} · not calibrated"
         percentage = round(100 * self.probability)
@@ -43,7 +44,7 @@ class Badge:
 
     @property
     def explanation(self) -> str:
-        """Return what the number rests on, for whoever asks."""
+        """Return the basis of the number in one sentence."""
         if self.probability is None:
             judged = "1 such claim was" if self.outcomes == 1 else f"{self.outcomes or 'no'} such claims were"
             return f"Not calibrated: {judged} judged so far, too few for a percentage."

@@ -1,4 +1,4 @@
-"""The teams of a catalogue, and how they are merged with those of plumbline.yaml."""
+"""Teams and dependencies from catalogues, and their merge with plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Dependencies = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Teams, which service calls which, and whose code is whose (the owners as the file names them)."""
+    """The teams, service dependencies (caller → callees) and code owners of a catalogue."""
 
     teams: tuple[Team, ...] = ()
     dependencies: Dependencies = field(default_factory=dict[str, tuple[str, ...]])
@@ -21,10 +21,10 @@ class Catalogue:
 
 
 def merged_teams(written: Sequence[Team], found: Iterable[Team]) -> tuple[Team, ...]:
-    """The written teams with what they leave open taken from the found ones, and then those that are only found.
+    """Merge teams: written ones, completed from the found ones, then those that are only found.
 
-    A team that is found by the id, name or former id of a written one is that team. A service that is written to belong
-    to one team belongs to no other.
+    A found team is the same as a written one if its id or name matches the id, name or alias of that one. A service
+    that plumbline.yaml assigns to a team belongs to no other team.
     """
     teams = {team.id: team for team in written}
     claimed = {service for team in written for service in team.services}
@@ -36,9 +36,7 @@ def merged_teams(written: Sequence[Team], found: Iterable[Team]) -> tuple[Team, 
 
 
 def merged_dependencies(written: Dependencies, found: Iterable[Dependencies]) -> dict[str, tuple[str, ...]]:
-    """Merge the dependencies: of a service in plumbline.yaml those written there, of the others all that
-    any catalogue names.
-    """
+    """Merge dependencies. Those in plumbline.yaml replace the service's dependencies from catalogues."""
     calls: dict[str, tuple[str, ...]] = {}
     for each in found:
         for service, callees in each.items():
@@ -47,9 +45,10 @@ def merged_dependencies(written: Dependencies, found: Iterable[Dependencies]) ->
 
 
 def named_code(code: CodeOwners, teams: Sequence[Team], given: Mapping[str, str]) -> CodeOwners:
-    """The rules with the ids of teams: those that `given` says, else the team that is called like the owner's last part.
+    """Return the rules with team ids as owners.
 
-    Owners that are no team (people, teams of others) are left out.
+    `given` maps owners to teams; otherwise the last part of the owner is matched with the teams' names. Owners that are
+    no team are dropped.
     """
 
     def team_of(owner: str) -> str:

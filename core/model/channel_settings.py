@@ -1,4 +1,4 @@
-"""The settings that people give a channel by command: its quiet hours."""
+"""Channel settings that people set by command: quiet hours."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ HOW = "Say for example “quiet 22:00-07:00 Europe/Berlin”, “quiet 22:00-07:
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
-    """Every day from `start` to `end` (exclusive) on the clocks of `zone`, an IANA name; over midnight if it has to be.
+    """Daily quiet hours from `start` to `end` (exclusive) in `zone`, an IANA name. They may span midnight.
 
-    Incidents of severity `loud` and above are told all the same.
+    Incidents of severity `loud` and above are posted anyway.
     """
 
     start: time
@@ -36,18 +36,18 @@ class QuietHours:
     loud: Severity = Severity.CRITICAL
 
     def cover(self, at: datetime) -> bool:
-        """Return whether it is quiet at a time (with a zone)."""
+        """Return whether a time (with a zone) is within the quiet hours."""
         clock = at.astimezone(ZoneInfo(self.zone)).time()
         if self.start < self.end:
             return self.start <= clock < self.end
         return clock >= self.start or clock < self.end
 
     def hold(self, severity: Severity, at: datetime) -> bool:
-        """Return whether an incident of this severity is not told at a time (with a zone)."""
+        """Return whether an incident of this severity is held at a time (with a zone)."""
         return self.cover(at) and _RANKS[severity] > _RANKS[self.loud]
 
     def left(self, at: datetime) -> timedelta:
-        """How long it is still quiet, above 0 while it is. The hour of a change of clocks may be off by that hour."""
+        """Return the time until the quiet hours end. May be off by one hour at a daylight-saving change."""
         local = at.astimezone(ZoneInfo(self.zone))
         ends = local.replace(hour=self.end.hour, minute=self.end.minute, second=0, microsecond=0)
         return (ends if ends > local else ends + timedelta(days=1)) - local
@@ -58,14 +58,15 @@ class QuietHours:
 
 @dataclass(frozen=True, slots=True)
 class ChannelSettings:
-    """The settings of one channel; without arguments, nothing was set."""
+    """The settings of one channel."""
 
     quiet: QuietHours | None = None
 
 
 def parse_quiet_hours(text: str) -> QuietHours | None:
-    """Parse the text after the word `quiet`: hours, or None for `off`. Raises MalformedInput saying what
-    to write instead.
+    """Parse the argument of the `quiet` command: hours, or None for `off`.
+
+    Raises MalformedInput with a hint for the user.
     """
     if text.strip().lower() == "off":
         return None

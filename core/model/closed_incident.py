@@ -1,4 +1,4 @@
-"""An incident that ended, as a part of the history that the next ones are judged by."""
+"""Conversion of closed incidents to history from which later ones are judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.model.team import NOBODY, Team, current_team, means_nobody, team_named
 
 @dataclass(frozen=True, slots=True)
 class OwnerLabels:
-    """The labels of the owner that was proposed last: the right team, if it is known, and the wrong ones."""
+    """Labels of the last proposed owner: the right team if known, and the wrong teams."""
 
     right: str = ""
     wrong: frozenset[str] = frozenset()
@@ -20,12 +20,11 @@ class OwnerLabels:
 def closed_incident(
     incident: Incident, teams: Sequence[Team], readers: frozenset[str], labels: OwnerLabels | None = None
 ) -> PastIncident | None:
-    """The past incident that it became; None where nothing can be learned from it.
+    """Return an incident as a past incident; None if nothing can be learned from it.
 
-    With a note, its owner is the team that the note names (or nobody, if it says so), else the one that people gave it to
-    last, else the one whose person took it, and empty where none of them tells: what Plumbline itself proposed is no
-    evidence of whose it was. Without a note it has to be over, and people must have said whose it was without
-    contradicting each other.
+    With a note, the owner is the team that the note names (or nobody), else the team that people last assigned, else
+    the team of the person who took the incident, else empty. The bot's own proposals do not count. Without a note, the
+    incident must be resolved, and people's statements about its owner must agree.
     """
     note = incident.resolution or Resolution()
     if incident.resolution is None:
@@ -55,7 +54,7 @@ def closed_incident(
 
 
 def _undisputed(incident: Incident, teams: Sequence[Team], labels: OwnerLabels) -> str:
-    """The one team that it was given to, whose person took it and that was called right, as far as any of this is so."""
+    """Return the owner on which assignment, taking person and labels agree; empty if there is none or they disagree."""
     found = [_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
     said = {team.id: team for team in found if team is not None}
     denied = labels.wrong | incident.turned_away
@@ -70,6 +69,6 @@ def _given_to(incident: Incident, teams: Sequence[Team]) -> Team | None:
 
 
 def _taken_by(incident: Incident, teams: Sequence[Team]) -> Team | None:
-    """The only team that this person is known to belong to."""
+    """Return the only team that this person belongs to."""
     found = [team for team in teams if incident.taken_by and incident.taken_by in team.people]
     return found[0] if len(found) == 1 else None

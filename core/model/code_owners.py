@@ -1,4 +1,4 @@
-"""CODEOWNERS: whose a path of a repository is, as GitHub and GitLab read the file.
+"""CODEOWNERS files, read as GitHub and GitLab do.
 
 https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners
 https://docs.gitlab.com/user/project/codeowners/reference/
@@ -12,18 +12,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-MAX_RULES = 10_000  # of one file
+MAX_RULES = 10_000  # per file
 MAX_PATTERN = 300  # characters
-MAX_PARTS = 40  # folders of a path that are looked at
+MAX_PARTS = 40  # path components considered
 
 _SECTION = re.compile(r"^\^?\[(?P<name>[^\]]{1,200})\](?:\[\d{1,3}\])?(?P<owners>(?:\s.*)?)$")
 _ESCAPED = re.compile(r"\\([ #])")
-_GAP = re.compile(r"(?<!\\)\s+")  # between a pattern and its owners; a blank in a pattern is escaped
+_GAP = re.compile(r"(?<!\\)\s+")  # between a pattern and its owners; a space inside a pattern is escaped
 
 
 @dataclass(frozen=True, slots=True)
 class OwnershipRule:
-    """Of each `section` the last rule that covers a path says whose it is; no owners: nobody's."""
+    """A rule.
+
+    In each `section`, the last matching rule applies; a rule without owners means that nobody owns the path.
+    """
 
     pattern: str
     owners: tuple[str, ...]
@@ -36,9 +39,9 @@ class OwnershipRule:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """Rules by the name that a path must begin with, or must have somewhere, to be covered; the `others` are for any.
+    """Rules indexed by a component that a matching path must start with or contain; `others` can match any path.
 
-    Large repositories have thousands of rules, of which hardly any speaks of a path.
+    Large repositories have thousands of rules, few of which match a path.
     """
 
     rules: tuple[OwnershipRule, ...]
@@ -60,7 +63,7 @@ class _Index:
         return cls(rules, by_beginning, by_name, others)
 
     def candidates(self, parts: Sequence[str]) -> Iterator[OwnershipRule]:
-        """In the order of the file."""
+        """Return the rules that may match a path, in file order."""
         found = {*self.others, *self.by_beginning.get("".join(parts[:1]), ())}
         found.update(number for part in parts for number in self.by_name.get(part, ()))
         return (self.rules[number] for number in sorted(found))
@@ -68,7 +71,7 @@ class _Index:
 
 @dataclass(frozen=True, slots=True)
 class CodeOwners:
-    """The rules of one repository, which holds the code of `services`; of any where there are none."""
+    """The rules of one repository, which contains the code of `services` (empty: of any service)."""
 
     rules: tuple[OwnershipRule, ...]
     services: frozenset[str] = frozenset()
@@ -79,16 +82,16 @@ class CodeOwners:
 
     @classmethod
     def parsed(cls, text: str, services: frozenset[str] = frozenset()) -> CodeOwners:
-        """Parse the rules; leave out a line that cannot be understood, as GitHub and GitLab do."""
+        """Parse the rules, skipping lines that cannot be parsed, as GitHub and GitLab do."""
         return cls(tuple(_rules(text))[:MAX_RULES], services)
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """Everybody whom the rules name, each once."""
+        """Return all distinct owners."""
         return tuple(dict.fromkeys(owner for rule in self.rules for owner in rule.owners))
 
     def named(self, name: Callable[[str], str]) -> CodeOwners:
-        """The same with each owner under the name that `name` gives it; without those that it gives none."""
+        """Return the rules with each owner replaced by `name(owner)`; owners with an empty name are dropped."""
         names = {owner: name(owner) for owner in self.owners}
         return replace(
             self,
@@ -99,15 +102,16 @@ class CodeOwners:
         )
 
     def rules_for(self, path: str) -> tuple[OwnershipRule, ...]:
-        """The rules that say whose a path of the repository is; several where there are several sections."""
+        """Return the rules that apply to a repository path: at most one per section."""
         parts = [part for part in path.split("/") if part not in {"", "."}][:MAX_PARTS]
         last = {rule.section: rule for rule in self._index.candidates(parts) if _covers(rule.pattern, parts)}
         return tuple(rule for rule in last.values() if rule.owners)
 
     def rules_for_traced(self, path: str) -> tuple[OwnershipRule, ...]:
-        """The same for a path whose beginning is that of another machine: the longest end that a rule names counts.
+        """Return the rules for a path with an unknown prefix, such as in a stack trace: the longest matching suffix
+        counts.
 
-        A rule that covers everything says nothing about a path that may be of another repository.
+        Rules that match everything are ignored, because the path may belong to another repository.
         """
         parts = [part for part in path.split("/") if part not in {"", "."}][-MAX_PARTS:]
         for start in range(len(parts)):
@@ -133,7 +137,7 @@ def _rules(text: str) -> Iterator[OwnershipRule]:
 
 
 def _owners(words: Sequence[str]) -> tuple[str, ...]:
-    """Up to a comment; users, groups and addresses all have an @ in them."""
+    """Return the owners before a comment. Users, groups and addresses all contain @."""
     named: list[str] = []
     for word in words:
         if word.startswith("#"):
@@ -144,12 +148,12 @@ def _owners(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_anchored(pattern: str) -> bool:
-    """Return whether it names a path from the top on, and not something of this name in any folder."""
+    """Return whether a pattern matches from the repository root only."""
     return "/" in pattern.rstrip("/")
 
 
 def _covers(pattern: str, parts: Sequence[str]) -> bool:
-    """Return whether a pattern names the path or a folder that it is in. Takes time in proportion to both."""
+    """Return whether a pattern matches the path or one of its parent folders. Takes time proportional to both."""
     steps = [step for step in pattern.split("/") if step]
     if not steps:
         return bool(parts)
@@ -174,7 +178,7 @@ def _after(step: int, steps: Sequence[str], part: str) -> Iterator[int]:
 
 
 def _skipping(reached: set[int], steps: Sequence[str]) -> set[int]:
-    """With what lies behind a `**`, which stands for no folder as well."""
+    """Return the positions including those behind a `**`, which also matches no folder."""
     found = set(reached)
     for step in sorted(reached):
         after = step

@@ -1,4 +1,4 @@
-"""Work that keeps the processor busy is done beside the event loop: what was received is acknowledged meanwhile."""
+"""A single compute thread, so that CPU-bound work does not block the event loop."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import TypeVar, TypeVarTuple
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
-# One thread for all: more would share one interpreter, and the loop would have to wait for each of them.
+# One thread for all work: further threads would compete with the event loop for the interpreter.
 _THREAD = ThreadPoolExecutor(1, "aside")
 
 
 async def aside(work: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
-    """Run `work`, of some milliseconds, in the order of the calls, and return its result. Raises what it raises."""
+    """Run `work`, which takes milliseconds, in the compute thread in call order, and return its result or raise its
+    error.
+    """
     return await asyncio.get_running_loop().run_in_executor(_THREAD, work, *arguments)

@@ -1,4 +1,4 @@
-"""Questions: the person, the place, the text, and the audience."""
+"""Conversations: people, places, audiences and questions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-MAX_MESSAGE = 30_000  # characters of a message that are read; Teams allows 28 KB, and nobody types more in Slack
-PUBLIC = "public"  # the reader that everybody in the workspace is
+MAX_MESSAGE = 30_000  # characters read of a message; Teams allows 28 KB
+PUBLIC = "public"  # the reader that everybody in the workspace holds
 
 
 class Platform(StrEnum):
@@ -19,10 +19,10 @@ class Platform(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A spot in a chat where a message can stand.
+    """A place for messages in a chat.
 
-    `workspace` is the Slack team or the Teams tenant, empty where the platform has only one. `channel` and `thread`
-    are the platform's own ids; `thread` is the id of the root message, or None for the channel itself.
+    `workspace` is the Slack team or the Teams tenant, empty if the platform has only one. `channel` and `thread` are
+    platform ids; `thread` is the id of the root message, or None for the channel itself.
     """
 
     platform: Platform
@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class MessageReference:
-    """A message that was posted: enough to edit it and to reply in its thread."""
+    """A posted message, with what is needed to edit it and to reply in its thread."""
 
     place: Place
     message_id: str
@@ -41,7 +41,7 @@ class MessageReference:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody in a chat. `id` is the platform's own, `name` what people there see."""
+    """A person in a chat. `id` is the platform's id, `name` the displayed name."""
 
     platform: Platform
     id: str
@@ -52,9 +52,9 @@ class Person:
 class Audience:
     """The documents that a place may read, and the people who may read what is said there.
 
-    `readers` are the reader names that every member of the place holds: `public`, `channel:NAME`, `person:ID`.
-    A document may be shown if it names at least one of them. `disclosed_to` are the reader names that what is said in
-    the place may be shown to: nobody if it is empty.
+    `readers` are the reader names that every member of the place holds: `public`, `channel:NAME`, `person:ID`. A
+    document may be shown if it names at least one of them. `disclosed_to` are the reader names that may read what is
+    said in the place; empty means nobody.
     """
 
     readers: frozenset[str] = frozenset({PUBLIC})
@@ -65,15 +65,15 @@ class Audience:
 
 
 def cut_message(text: str) -> str:
-    """Return the first MAX_MESSAGE characters of what a chat sent, the last one of them “…” if there were more.
+    """Return the first MAX_MESSAGE characters of a chat message, ending with “…” if it was longer.
 
-    Every adapter of a chat calls it before anything else looks at the text.
+    Chat adapters call this before any other processing.
     """
     return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
 
 
 def was_cut(text: str) -> bool:
-    """Return whether `cut_message` cut a text, even if its mentions and markup were taken out since."""
+    """Return whether `cut_message` truncated a text, even if mentions and markup were removed since."""
     return len(text) > MAX_MESSAGE // 2 and text.endswith("…")
 
 
@@ -84,7 +84,7 @@ class Speaker(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One earlier message of the conversation, oldest first in a history."""
+    """One earlier message of a conversation. A history is sorted oldest first."""
 
     speaker: Speaker
     text: str
@@ -92,10 +92,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as it was asked. `id` names the message that asks it.
+    """A question. `id` identifies the message.
 
-    `revision` names the edit that the message was changed by last, empty as it was first written: the question is then
-    asked again, and its answer replaces the one that stands there. `history` is what it quotes, or what came before it.
+    `revision` identifies the latest edit of the message, empty if it was not edited. An edited question is asked again,
+    and its answer replaces the earlier one. `history` is what the question quotes, or the conversation before it.
     """
 
     id: str
@@ -109,21 +109,21 @@ class Question:
 
     @property
     def key(self) -> str:
-        """The idempotency key of the chat event that brought it."""
+        """Return the idempotency key of the chat event."""
         return f"{self.id}:{self.revision}" if self.revision else self.id
 
 
 def turn_key(question_id: str, speaker: Speaker) -> str:
-    """The key under which a question, or the answer to it, is remembered."""
+    """Return the key under which a question or its answer is stored."""
     return f"{question_id}:question" if speaker is Speaker.PERSON else f"{question_id}:answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel as plumbline.yaml names it: one name here, an id on each platform.
+    """A channel of plumbline.yaml: one name, with an id on each platform.
 
-    `ids` maps a platform to the channel's own id there. A document whose readers hold `channel:NAME` is readable in
-    that channel, whatever platform it is on. A channel that is not private is read by the whole workspace.
+    A document with the reader `channel:NAME` is readable in the channel on every platform. A channel that is not
+    private is readable by the whole workspace.
     """
 
     name: str

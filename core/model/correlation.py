@@ -1,6 +1,6 @@
-"""The correlation of all work on one request: one id in every log line and in every trace.
+"""Correlation ids that connect all log lines and traces of one request.
 
-It is written as a `traceparent` (W3C Trace Context, section 3.2), so that it also says what it is a part of.
+The format is `traceparent` (W3C Trace Context, section 3.2), which also names the parent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _FORM = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-0[01]")
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """`trace_id` (32 hexadecimal digits) is the same for all of it, `span_id` (16) names the part that asked for it."""
+    """A correlation.
+
+    `trace_id` (32 hex digits) is shared by all work; `span_id` (16) identifies the requesting part.
+    """
 
     trace_id: str
     span_id: str
@@ -34,20 +37,20 @@ def new_correlation() -> Correlation:
 
 
 def parse_correlation(text: str) -> Correlation | None:
-    """Parse the result of `str`; None for anything else."""
+    """Parse the result of `str`. Returns None for anything else."""
     match = _FORM.fullmatch(text)
     return Correlation(match[1], match[2]) if match else None
 
 
 def current_correlation() -> str:
-    """That of the request or task under way, as text; empty outside of any."""
+    """Return the correlation of the current request or task as text; empty outside of one."""
     correlation = _current.get()
     return "" if correlation is None else str(correlation)
 
 
 @contextmanager
 def correlated(correlation: Correlation) -> Generator[None]:
-    """Let everything that is done in the block belong to the correlation."""
+    """Assign everything in the block to the correlation."""
     token = _current.set(correlation)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Answers that people gave when Plumbline's was wrong: proposed, confirmed, and then a document with an expiry date."""
+"""Corrected answers from people: proposed, then confirmed and indexed as documents with an expiry date."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from datetime import datetime, timedelta
 from core.model.conversation import Person, Platform
 from core.model.document import Document
 
-SOURCE = "curated"  # the name of the source, and the family of its documents
-MAX_TEXT = 3_000  # characters of an answer: what an input field of Slack takes
-MAX_QUESTION = 300  # characters of the question that stands in the title
-ATTESTED = " · "  # between the question and who vouches for its answer
-LIFETIME = timedelta(days=180)  # after its confirmation, unless plumbline.yaml says otherwise
+SOURCE = "curated"  # the name of the source and the family of its documents
+MAX_TEXT = 3_000  # characters of an answer; the limit of a Slack input field
+MAX_QUESTION = 300  # characters of the question in the title
+ATTESTED = " · "  # separates the question and the attestation in the title
+LIFETIME = timedelta(days=180)  # default period from confirmation to expiry
 
 
 @dataclass(frozen=True, slots=True)
 class CuratedAnswer:
-    """An answer that somebody gave. `question` and `text` hold no names, addresses or secrets.
+    """An answer from a person. `question` and `text` are redacted.
 
-    It is no document before somebody confirmed it: `confirmed_by`, `confirmed_at` and `expires_at` are set together.
-    `readers` are the reader names that may see it: those of the place where it was said.
+    It becomes a document when confirmed: `confirmed_by`, `confirmed_at` and `expires_at` are set together. `readers`
+    are the reader names that may see it, taken from the place where it was written.
     """
 
     id: str
@@ -36,7 +36,7 @@ class CuratedAnswer:
 
     @property
     def attestation(self) -> str:
-        """Return who vouches for it, since when and until when; empty for a proposal."""
+        """Return who confirmed it, when, and until when it is valid; empty for a proposal."""
         if self.confirmed_by is None:
             return ""
         since, until = f"{self.confirmed_at:%Y-%m-%d}", f"{self.expires_at:%Y-%m-%d}"
@@ -48,14 +48,14 @@ class CuratedAnswer:
 
 
 def answer_id(event: str) -> str:
-    """The id of what was said in this event of a chat, which may name who said it: the id does not."""
+    """Return an id derived from a chat event id, without revealing the person that the event id may name."""
     return hashlib.blake2b(event.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def may_confirm(answer: CuratedAnswer, person: Person) -> bool:
-    """Return whether this person's word makes the proposal a document: four eyes see more than two.
+    """Return whether this person may confirm the proposal: anybody but the author.
 
-    Where nobody else is there to confirm, in a direct message and on the local page, its author may.
+    The author may confirm where nobody else can: in a direct message and on the local page.
     """
     is_somebody_else = (person.platform, person.id) != (answer.author.platform, answer.author.id)
     is_alone = person.platform is Platform.CONSOLE or all(reader.startswith("person:") for reader in answer.readers)
@@ -67,7 +67,7 @@ def confirmed(answer: CuratedAnswer, person: Person, at: datetime, lifetime: tim
 
 
 def document(answer: CuratedAnswer) -> Document:
-    """The document of a confirmed answer; its title says who vouches for it, so that every citation does."""
+    """Return a confirmed answer as a document. Its title contains the attestation, so every citation shows it."""
     return Document(
         id=f"{SOURCE}/{answer.id}",
         source=SOURCE,
@@ -84,11 +84,11 @@ def is_curated(document_id: str) -> bool:
 
 
 def question_of(title: str) -> str:
-    """The question that the document with this title answers."""
+    """Return the question from the title of a curated document."""
     return title.rpartition(ATTESTED)[0]
 
 
 def display_name(person: Person) -> str:
-    """How a person is named to others; the local page knows no accounts."""
+    """Return the name shown to others. The local page has no accounts."""
     name = "the operator" if person.platform is Platform.CONSOLE else person.name or person.id
     return " ".join(name.split())

@@ -1,4 +1,4 @@
-"""The documents that a knowledge source yields."""
+"""Documents from knowledge sources, and their passages."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ class DocumentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document, whatever it came from.
+    """A document from any source.
 
-    `id` is unique and stable over all sources (`SOURCE/path`). `text` is Markdown; a heading in it can be linked to.
-    `family` is the manual or collection that the document belongs to: evidence of two families is not mixed in one
-    claim (Evidence-Chain RAG). `url` is where a person reads it, empty if only Plumbline's own page can show it.
-    `readers` are the reader names that may see it (see `Audience`). `anchors` is how a link names a heading at `url`.
-    `part_urls` are where a person reads each part of a thread: one for every part of `text` between blank lines, or none.
-    `people` are those who wrote it or may be named in it: for each of them the names, user names and e-mail addresses
-    that the source knows. They are there to be removed from the text and go no further (see `privacy`).
+    - `id`: unique and stable across sources (`SOURCE/path`).
+    - `text`: Markdown, whose headings can be linked to.
+    - `family`: the manual or collection that the document belongs to; a claim does not mix evidence of two families
+      (Evidence-Chain RAG).
+    - `url`: the web address, empty if only the local page shows the document.
+    - `readers`: the reader names that may see it (see `Audience`).
+    - `anchors`: the style of links to headings at `url`.
+    - `part_urls`: the address of each part of a thread, one for every part of `text` between blank lines, or none.
+    - `people`: the names, user names and e-mail addresses of each person who wrote it or may be named in it. They are
+      used only to remove them from the text (see `privacy`).
     """
 
     id: str
@@ -47,7 +50,7 @@ class Document:
 
     @property
     def content_hash(self) -> str:
-        """Changes exactly when something changes that a reader could see or that decides who may see it."""
+        """Return a hash that changes exactly when something visible to readers, or the readers, change."""
         parts = (
             self.family,
             self.title,
@@ -64,11 +67,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of a document, short enough to be ranked and quoted.
+    """A part of a document, short enough to be ranked and quoted.
 
-    `text` is Markdown without the title prefix; `heading` is the nearest heading above its first line. `number`
-    counts from 1 within the document. `content_hash` is that of the whole document. `repeats` tells of that heading, and
-    then of each in `text`, how many of the same text stand above it in the document; empty if none does of any.
+    `text` is Markdown without the title prefix; `heading` is the nearest heading above its first line. `number` counts
+    from 1 within the document. `content_hash` is that of the whole document. `repeats` contains, for that heading and
+    then for each heading in `text`, the number of earlier headings with the same text; empty if all are 0.
     """
 
     id: str

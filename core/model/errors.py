@@ -1,30 +1,30 @@
-"""Every error that Plumbline raises on purpose. The docstring of each is what an operator reads."""
+"""All errors that the product raises on purpose. Operators read the docstrings."""
 
 
 class PlumblineError(Exception):
-    """Something that Plumbline foresaw went wrong. The message says what, where, and what to do."""
+    """An anticipated failure. The message says what failed, where, and what to do."""
 
 
 class ConfigurationError(PlumblineError):
-    """A setting or a line of plumbline.yaml is missing or wrong; the bot does not start with it."""
+    """A setting or a line of plumbline.yaml is missing or wrong. The bot does not start."""
 
 
 class MalformedInput(PlumblineError):
-    """A request, file or payload cannot be understood. It was not accepted; the sender should mend it."""
+    """A request, file or payload cannot be parsed. It was rejected; the sender has to correct it."""
 
 
 class InputTooLarge(MalformedInput):
-    """A request is over the size limit. It was not read to its end and not accepted."""
+    """A request exceeds the size limit. It was rejected without being read to the end."""
 
 
 class Unauthorized(PlumblineError):
-    """A signature, token or secret is missing, wrong or too old. Nothing was accepted."""
+    """A signature, token or secret is missing, wrong or too old. The request was rejected."""
 
 
 class Unavailable(PlumblineError):
-    """An outside system did not answer, or refused for now. The step is tried again.
+    """An external system did not answer, or refused temporarily. The step is retried.
 
-    `retry_after` is the number of seconds that the system asked us to wait, if it named one.
+    `retry_after` is the number of seconds that the system asked to wait, if it named one.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -33,31 +33,31 @@ class Unavailable(PlumblineError):
 
 
 class ChatUnavailable(Unavailable):
-    """Slack, Teams or the local page did not take a message. The post stays recorded and is tried again."""
+    """Slack, Teams or the local page did not accept a message. The post stays recorded and is retried."""
 
 
 class ChatBusy(ChatUnavailable):
-    """A chat asks to wait, or is known to: nothing was posted. The post is tried again when its turn comes."""
+    """A chat asks to wait, or its rate limit is reached. Nothing was posted; the post is retried in its turn."""
 
 
 class Undeliverable(PlumblineError):
-    """A chat will never take this message in this place. It is kept as a dead letter until an operator has it retried."""
+    """A chat permanently refuses a message in this place. It is kept as a dead letter until an operator retries it."""
 
 
 class Withdrawn(PlumblineError):
-    """A message was to be posted, and what it answers was deleted or changed meanwhile. It is not posted."""
+    """A message was not posted, because what it answers was deleted or changed."""
 
 
 class QuietNow(Unavailable):
-    """A channel wants to be left alone. What has time is said there when its quiet hours end."""
+    """A channel is in its quiet hours. Non-urgent messages are posted when they end."""
 
 
 class MessageNotFound(PlumblineError):
-    """The chat message to edit or to reply to no longer exists: somebody deleted it."""
+    """The chat message to edit or to reply to was deleted."""
 
 
 class SourceUnavailable(Unavailable):
-    """A knowledge source could not be read. What was indexed from it before stays, and is marked by its age."""
+    """A knowledge source could not be read. Its indexed documents are kept, and shown with their age."""
 
 
 class ToolUnavailable(Unavailable):
@@ -65,11 +65,14 @@ class ToolUnavailable(Unavailable):
 
 
 class ToolRefused(ToolUnavailable):
-    """A monitoring, log or change system refused access: correct its token or its rights. The investigation says so."""
+    """A monitoring, log or change system refused access: correct its token or permissions.
+
+    The investigation says so.
+    """
 
 
 class IndexUnavailable(Unavailable):
-    """The passage index cannot be opened or reached: another process holds it, or the server is down."""
+    """The passage index cannot be opened or reached: another process has locked it, or the server is down."""
 
 
 class ModelUnavailable(Unavailable):
@@ -77,20 +80,20 @@ class ModelUnavailable(Unavailable):
 
 
 class PromptTooLong(PlumblineError):
-    """A prompt does not fit into the model's context. It was not sent, and nothing of it was cut."""
+    """A prompt does not fit into the model's context. It was not sent; prompts are never truncated."""
 
 
 class InvalidReply(PlumblineError):
-    """The language model's reply is not of the form asked for, and asking again did not help."""
+    """The language model's reply has the wrong format, and repeated requests did not help."""
 
 
 class StoreUnavailable(Unavailable):
-    """The database did not answer, or has no room left. Nothing was written; what was asked for is tried again."""
+    """The database did not answer, or is full. Nothing was written; the operation is retried."""
 
 
 class Conflict(PlumblineError):
-    """Two writers changed the same record at once. The loser reads it again and repeats its decision."""
+    """Two writers changed the same record. The second one reads it again and repeats its decision."""
 
 
 class Deadlock(StoreUnavailable, Conflict):
-    """Two writers waited for each other, and the database undid this one. It is done again at once."""
+    """Two writers waited for each other, and the database rolled this one back. It is repeated at once."""

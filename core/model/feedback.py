@@ -1,4 +1,4 @@
-"""A pressed button or a reaction, in our terms."""
+"""Pressed buttons and reactions, independent of the platform."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ NOBODY = Audience(frozenset())
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """`subject` is a prediction id for a judgement, a curated answer's for `confirm`, otherwise an incident id.
+    """A pressed button.
 
-    For `reassign` and `not ours` it is the owner's prediction that the person was asked about, if there was one.
-
-    `id` is the idempotency key of the chat event. `place` is where a reply belongs (the message's thread), `audience`
-    who reads along there. `text` is what was typed into the field above the button, `choice` the id of the team that was
-    picked there: both untrusted. `in_form`: the platform asks for the rest in a form of its own, so nobody else need.
+    - `id`: the idempotency key of the chat event.
+    - `subject`: a prediction id for a verdict, a curated answer's id for `confirm`, otherwise an incident id. For
+      `reassign` and `not ours`, it is the owner prediction that the person was asked about, if there was one.
+    - `place`: the place of a reply (the message's thread); `audience`: its readers.
+    - `text`: the text typed above the button; `choice`: the id that was picked there. Both are untrusted.
+    - `in_form`: the platform asks for details in its own form, so no message has to.
     """
 
     id: str
@@ -36,10 +37,10 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """Somebody put a reaction that says yes or no to a message of ours, or took it back.
+    """A positive or negative reaction to one of our messages, or its removal.
 
-    `id` is the idempotency key of the chat event. Of `message`, the platform, the channel and the message's id are known;
-    its thread may be missing.
+    `id` is the idempotency key of the chat event. `message` has the platform, the channel and the message's id; its
+    thread may be missing.
     """
 
     id: str

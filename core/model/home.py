@@ -1,4 +1,4 @@
-"""The home page of a person in a chat: their incidents, the bot's knowledge, its settings and its abilities."""
+"""A person's home page in a chat: their incidents, the bot's knowledge, its settings and its commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.model.incident import Incident
 
 @dataclass(frozen=True, slots=True)
 class KnownSource:
-    """How fresh what is known from a source is. `is_read` is False while it could not be read since then."""
+    """The freshness of a knowledge source. `is_read` is False if the last attempt to read it failed."""
 
     name: str
     documents: int
@@ -20,9 +20,10 @@ class KnownSource:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """`mine` are the open incidents that the person took, or that their team is called for, newest first.
+    """The content of a home page.
 
-    `others` are further open ones that they may know of. `settings` are names and values, `can` what can be said.
+    `mine` are the open incidents that the person took, or that their team is on call for, newest first; `others` are
+    further open ones that they may see. `settings` are names and values, `can` the available commands.
     """
 
     mine: tuple[Incident, ...]

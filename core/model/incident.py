@@ -1,4 +1,4 @@
-"""Alerts, and the incidents that they are folded into."""
+"""Alerts, and the incidents that group them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from core.model.conversation import PUBLIC, MessageReference, Place
 from core.model.correlation import current_correlation
 from core.model.trajectory import Responsibility, Trajectory
 
-MAX_KEPT_ALERTS = 50  # alerts of one incident kept in full; the rest are counted
+MAX_KEPT_ALERTS = 50  # alerts kept in full per incident; further ones are counted
 
 
 class AlertStatus(StrEnum):
-    """`UPDATED` is said by a delivery alone: something else of the alert is new, and it fires or not as before."""
+    """The state of an alert. `UPDATED` occurs only in deliveries: other fields changed, and the state did not."""
 
     FIRING = "firing"
     RESOLVED = "resolved"
@@ -40,9 +40,9 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """Somebody told the monitoring system that they look at an alert, or (`withdrawn`) that they no longer do.
+    """An acknowledgement of an alert in the monitoring system, or (`withdrawn`) its withdrawal.
 
-    `by` is untrusted, and empty where the monitoring system does not say who.
+    `by` is untrusted, and empty if the monitoring system does not name the person.
     """
 
     by: str
@@ -52,12 +52,13 @@ class Acknowledgement:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert as its monitoring system sent it, in our terms. All texts are untrusted.
+    """An alert from a monitoring system. All texts are untrusted.
 
-    `note` is what it says of how it ended (see `Resolution`), empty while it fires. `acknowledged` is None where nothing
-    is said of it. `as_of` is when all this was so by the sender's clock, None where the sender does not say: what is
-    older than what is known is not believed. `url` leads to the alert, `runbook_url` to the page that it names for
-    whoever handles it; both are web addresses or empty.
+    - `note`: how the alert ended (see `Resolution`); empty while it fires.
+    - `acknowledged`: None if unknown.
+    - `as_of`: the sender's time of this state, None if unknown. States older than the known one are ignored.
+    - `url`: the address of the alert; `runbook_url`: the page that it names for its handling. Both are web addresses or
+      empty.
     """
 
     fingerprint: str
@@ -79,13 +80,14 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class AlertDelivery:
-    """One webhook request: at least one alert, and all belong together by `group_key`.
+    """A webhook request: at least one alert, all of the group `group_key`.
 
-    `key` is the idempotency key: a request that says the same again has the same key. It counts until the incident is
-    resolved, because an alert that fires anew may be told in the same words; with `one_event`, it names one event of the
-    sender and counts for good. `omitted` counts the alerts of the group that the
-    request names but `alerts` does not hold. `replicated`: the sender may run in replicas, of which one can tell late
-    what another has told to be over. `correlation` is that of the request, whoever stores it.
+    - `key`: the idempotency key, equal for requests with equal content. It applies until the incident is resolved,
+      because an alert that fires again may be sent with equal content; with `one_event`, it names one event of the
+      sender and applies for good.
+    - `omitted`: the number of alerts that the request counts but does not contain.
+    - `replicated`: the sender may run in replicas, of which one may report late what another has already resolved.
+    - `correlation`: that of the request.
     """
 
     key: str
@@ -105,7 +107,7 @@ class AlertDelivery:
 
     @property
     def first_firing(self) -> Alert:
-        """The alert that an incident opened by it is named after: of those that fire (at least one) the earliest."""
+        """Return the earliest firing alert (at least one fires), which names the incident that it opens."""
         firing = (alert for alert in self.alerts if alert.status is AlertStatus.FIRING)
         return min(firing, key=lambda alert: (alert.starts_at, alert.fingerprint))
 
@@ -117,7 +119,7 @@ class IncidentState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TeamScore:
-    """A candidate owner and its share of the votes, in [0, 1]; the shares of all candidates sum to at most 1."""
+    """A candidate owner with its share of the votes, in [0, 1]. The shares of all candidates sum to at most 1."""
 
     team_id: str
     team_name: str
@@ -127,10 +129,10 @@ class TeamScore:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """The vote of the manager of team `voter` in one round: the owner, None if it abstained, and the reason.
+    """A team manager's vote in one round: the owner, or None for an abstention, and the reason.
 
-    `hop` counts how often people had sent the incident on before: after each, the rounds begin anew. `voter_name` is what
-    the team was called, empty where it was not kept.
+    `hop` is the number of earlier reassignments; the rounds restart after each. `voter_name` is the team's name at the
+    time, empty if it was not stored.
     """
 
     round: int
@@ -143,9 +145,9 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class AskedTeam:
-    """A team that is asked if an incident is its own, and who of it is on call.
+    """A candidate team that is asked whether the incident is theirs, with its on-call people.
 
-    `on_call_unknown` names the system that could not say who, empty if it could. All texts are untrusted.
+    `on_call_unknown` names the schedule that failed to answer, empty if none did. All texts are untrusted.
     """
 
     team_id: str
@@ -156,9 +158,9 @@ class AskedTeam:
 
 @dataclass(frozen=True, slots=True)
 class SimilarIncident:
-    """A past incident that resembles this one; `similarity` in [0, 1]. All texts are untrusted.
+    """A similar past incident; `similarity` is in [0, 1]. All texts are untrusted.
 
-    `same_cause`: what is found to be the cause now is what caused the past incident, so that its fix may help again.
+    `same_cause`: its cause is the cause found now, so its fix may help again.
     """
 
     id: str
@@ -173,12 +175,13 @@ class SimilarIncident:
 
 @dataclass(frozen=True, slots=True)
 class OwnerProposal:
-    """The probable owner of the incident. `candidates` are best first and begin with the owner.
+    """The proposed owner of an incident. `candidates` are sorted best first and begin with the owner.
 
-    `owner` is None when nobody can be named: then the teams in `asked` are asked, the best two candidates that anything
-    speaks for. `votes` are those of the negotiation, in its order, after those before earlier hops. `note` says what went
-    otherwise than planned, empty if nothing did. `on_call_unknown` names the system that could not say who is on call,
-    empty if it could. `precedents` are the past incidents that decided it, nearest first.
+    - `owner`: None if nobody can be named; then `asked` contains the best two candidates with any evidence.
+    - `votes`: those of the negotiation, in order, after those of earlier hops.
+    - `note`: what did not go as planned; empty if everything did.
+    - `on_call_unknown`: the schedule that failed to answer; empty if none did.
+    - `precedents`: the past incidents that decided the proposal, nearest first.
     """
 
     owner: TeamScore | None
@@ -194,14 +197,14 @@ class OwnerProposal:
 
     @property
     def not_asked(self) -> tuple[TeamScore, ...]:
-        """The candidates that are not asked."""
+        """Return the candidates that are not asked."""
         asked = {team.team_id for team in self.asked}
         return tuple(candidate for candidate in self.candidates if candidate.team_id not in asked)
 
 
 @dataclass(frozen=True, slots=True)
 class SeveritySuggestion:
-    """How severe it probably is. `evidence` says why, in words; it names past incidents and is untrusted."""
+    """A suggested severity. `evidence` gives the reasons in words; it names past incidents and is untrusted."""
 
     severity: Severity
     evidence: tuple[str, ...]
@@ -211,7 +214,10 @@ class SeveritySuggestion:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSuggestion:
-    """The earlier incident that it is probably another sign of. `evidence` says why, in words. All texts are untrusted."""
+    """A suggestion that an incident duplicates an earlier one.
+
+    `evidence` gives the reasons. All texts are untrusted.
+    """
 
     incident_id: str
     title: str
@@ -222,9 +228,10 @@ class DuplicateSuggestion:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Somebody said that an incident is not team `turned_away`'s, empty if nobody's name stood there, and why.
+    """A person's statement that an incident does not belong to team `turned_away` (empty if none was named), with the
+    reason.
 
-    `given_to` is the team that it is instead, empty where the person does not know. Names and reason are untrusted.
+    `given_to` is the new team, empty if the person does not know. Names and reason are untrusted.
     """
 
     turned_away: str
@@ -241,12 +248,12 @@ class EvidenceKind(StrEnum):
     CHANGE = "change"
     PAST_INCIDENT = "past incident"
     TOPOLOGY = "topology"
-    NOTE = "note"  # of a person in the thread
+    NOTE = "note"  # by a person in the thread
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One quoted line, and where it stands. `quote` is verbatim and untrusted."""
+    """One quoted line and its source. `quote` is verbatim and untrusted."""
 
     kind: EvidenceKind
     source: str
@@ -256,24 +263,24 @@ class Evidence:
 
 
 class Origin(StrEnum):
-    """The kind of a cause: a change of ours, or something else."""
+    """The kind of a cause."""
 
     CHANGE = "change"
-    EXTERNAL = "external"  # an outside system failed, or something of it expired or was used up
+    EXTERNAL = "external"  # an external system failed, or an external resource expired or ran out
     LOAD = "load"  # more requests than usual
     DATA = "data"  # one record, tenant or message
     PLATFORM = "platform"  # a node, a disk, a store, a network
-    SERVICE = "service"  # trouble that arises in a service, for a reason that does not show
+    SERVICE = "service"  # a failure inside a service, with unknown reason
     BUILD = "build"
-    OTHER = "other"  # what a language model or a tool said
+    OTHER = "other"  # reported by a language model or a tool
 
 
 @dataclass(frozen=True, slots=True)
 class BlamedChange:
-    """The change that a cause blames, in parts. All texts are untrusted.
+    """The change that a cause blames. All texts are untrusted.
 
-    `at` is when it came into force. `deploys` are the ids of the deployments that shipped it, `files` and `moved` what
-    of its paths and diff lines the signs speak of, `shared` the words that it has in common with the signs.
+    `at` is when it took effect. `deploys` are the ids of the deployments that shipped it, `files` and `moved` the paths
+    and diff lines that the symptoms mention, `shared` the words that it shares with the symptoms.
     """
 
     id: str
@@ -291,9 +298,10 @@ class BlamedChange:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A sign that followed a cause: in which metric, log message or operation (`subject`) of which service, since when.
+    """A symptom that followed a cause: in which metric, log message or operation (`subject`) of which service, since
+    when.
 
-    `what` says it in words.
+    `what` describes it in words.
     """
 
     service: str
@@ -305,11 +313,11 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A possible cause. `score` in [0, 1] ranks it among its rivals and is no probability.
+    """A possible cause. `score` in [0, 1] ranks it among its rivals and is not a probability.
 
-    `evidence` speaks for it, `contradicting` against it. `change` is None for what is no change of ours: then `origin`
-    says what it is, and `subject` which outside host, record or node is to blame. `followed` are the signs of it, the
-    most telling first; `seconds_to_first_sign` is how long after the change trouble showed.
+    `evidence` supports it, `contradicting` contradicts it. `change` is None if the cause is no change; `origin` then
+    gives its kind, and `subject` the external host, record or node to blame. `followed` are its symptoms, most
+    informative first; `seconds_to_first_sign` is the time from the change to the first symptom.
     """
 
     cause: str
@@ -318,7 +326,7 @@ class Hypothesis:
     evidence: tuple[Evidence, ...]
     disproof: str
     next_check: str
-    responsibility: Responsibility | None = None  # None where nothing tells
+    responsibility: Responsibility | None = None  # None if unknown
     contradicting: tuple[Evidence, ...] = ()
     origin: Origin = Origin.OTHER
     change: BlamedChange | None = None
@@ -328,14 +336,14 @@ class Hypothesis:
 
     @property
     def short(self) -> str:
-        """The cause in few words: the change, or the first part of what is said of it."""
+        """Return the cause in a few words: the change, or the description."""
         if self.change is not None:
             return f"{self.change.kind} {self.change.id} ({self.change.title.rstrip('.')})"
         return self.cause.rstrip(".")
 
 
 class GapReason(StrEnum):
-    """Why a tool told nothing of a part of what was asked."""
+    """The reason why a tool provided no data."""
 
     MISSING = "not set up"
     REFUSED = "access refused"
@@ -345,15 +353,15 @@ class GapReason(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """Return whether a tool that is there could not be asked, so that it may be able to answer later."""
+        """Return whether a configured tool failed, so that it may answer later."""
         return self in (GapReason.REFUSED, GapReason.TIMED_OUT, GapReason.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A part of the investigation that could not be done: `tool` was not read, or not of all that was asked.
+    """Data that the investigation lacks: `tool` was not read, or not completely.
 
-    `detail` says more, empty if there is nothing more to say. All texts are untrusted.
+    `detail` may be empty. All texts are untrusted.
     """
 
     tool: str
@@ -362,17 +370,17 @@ class Gap:
 
     @property
     def text(self) -> str:
-        """Return “loki: timed out (no answer within 8 s)”."""
+        """Return, for example, “loki: timed out (no answer within 8 s)”."""
         return f"{self.tool}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Runbook:
-    """The runbook that an alert names by its address or its name.
+    """The runbook that an alert names.
 
-    `url` is the address that the alert gives, empty if it gives none. `citation` is the section of the indexed page
-    that says what to do, None where the page is not indexed: then there is only the link. `next_action` is quoted from
-    that section, and so is `command`, empty where the section has none. All texts are untrusted.
+    `url` is the address in the alert, which may be empty. `citation` is the section of the indexed page that says what
+    to do; None if the page is not indexed. `next_action` and `command` are quoted from that section; `command` may be
+    empty. All texts are untrusted.
     """
 
     url: str
@@ -383,9 +391,9 @@ class Runbook:
 
 @dataclass(frozen=True, slots=True)
 class SuggestedParent:
-    """An open incident that another may be a part of; both are looked into until a person joins them.
+    """An open incident that another one may be part of. Both are investigated until a person merges them.
 
-    `reason` says why, in words. All texts are untrusted.
+    `reason` is given in words. All texts are untrusted.
     """
 
     incident_id: str
@@ -395,7 +403,7 @@ class SuggestedParent:
 
 @dataclass(frozen=True, slots=True)
 class ThreadNote:
-    """A note in the incident's thread that bears on its cause. All texts are untrusted."""
+    """A remark in the incident's thread about its cause. All texts are untrusted."""
 
     person: str
     text: str
@@ -408,38 +416,38 @@ class TimelineEntry:
     text: str
 
 
-TIED = 0.6  # of the first cause's score, from which the second one is about as likely
+TIED = 0.6  # share of the first cause's score at which the second is about as likely
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why it probably broke: hypotheses best first, or none and what was ruled out.
+    """The result of a root-cause analysis: ranked hypotheses, or none and what was ruled out.
 
-    `badge` and `prediction_id` belong to the first hypothesis; both are None when no culprit was found. `trajectory` is
-    what a language model did to find it out, None without one; `engine` is `evidence`, or the model whose finding counts.
-    `rechecked_after` is the note of a person that it takes into account, None if nobody wrote one.
+    `badge` and `prediction_id` belong to the first hypothesis; both are None if there is none. `trajectory` is the
+    investigation of a language model, None without one; `engine` is `evidence`, or the model whose finding leads.
+    `rechecked_after` is the person's remark that it takes into account, if any.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     ruled_out: tuple[str, ...]
     similar: tuple[SimilarIncident, ...]
     timeline: tuple[TimelineEntry, ...]
-    gaps: tuple[Gap, ...] = ()  # what could not be read
+    gaps: tuple[Gap, ...] = ()  # data that could not be read
     badge: Badge | None = None
     prediction_id: str | None = None
     engine: str = "evidence"
     trajectory: Trajectory | None = None
     rechecked_after: ThreadNote | None = None
-    first_failing: str = ""  # the service in which the trouble first showed; empty if none did
+    first_failing: str = ""  # the service with the first symptom; empty if unknown
 
     @property
     def is_tied(self) -> bool:
-        """Return whether the second cause is about as likely as the first, so that both are to be told."""
+        """Return whether the second cause is about as likely as the first, so that both should be shown."""
         return len(self.hypotheses) > 1 and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
 
     @property
     def told(self) -> str:
-        """The first cause in words, with the second one where that is about as likely; empty without a cause."""
+        """Return the first cause in words, and the second if it is about as likely; empty without a cause."""
         if not self.hypotheses:
             return ""
         first = self.hypotheses[0].cause
@@ -452,9 +460,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Absorption:
-    """An incident is shown as a part of another one, its `leader` (an id), and not looked into for itself.
+    """The merge of an incident into its parent. A merged incident is shown as a part and not investigated on its own.
 
-    `reason` says why, `person` who said so: empty for the rules of `core.incidents.grouping`. Both are untrusted.
+    `leader` is the parent's id. `reason` is given in words; `person` merged them, empty if the rules of
+    `core.incidents.grouping` did. Both are untrusted.
     """
 
     leader: str
@@ -465,9 +474,9 @@ class Absorption:
 
 @dataclass(frozen=True, slots=True)
 class Silenced:
-    """Why an incident is recorded and not posted: it was `silenced_by` a maintenance window or a monitoring system.
+    """The reason why an incident is stored but not posted: a maintenance window or a monitoring system silences it.
 
-    `until` is when that ends, as far as is known. `reason` is untrusted.
+    `until` is the known end of the silence. `reason` is untrusted.
     """
 
     silenced_by: str
@@ -476,7 +485,7 @@ class Silenced:
 
 
 class Stage(StrEnum):
-    """How far the work on an incident has come; each stage is shown in its message."""
+    """The stage of the work on an incident, shown in its message."""
 
     TRIAGING = "finding the owner"
     EXPLAINING = "looking for the cause"
@@ -485,14 +494,16 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An incident, as far as it is known. Stored as a whole; `revision` grows by one with every change.
+    """An incident. It is stored as a whole, and `revision` grows by one with every change.
 
-    `alerts` are the kept ones, the firing ones first. `also_firing` holds the fingerprints, in order, of alerts that
-    fire as well and are too many to be kept. `alert_count` counts distinct alerts that ever belonged to it, and of these
-    `unseen_count` those that a delivery only counted. `delivery_count` is the number of requests folded into it,
-    `reopened_count` how often it fired again after it was resolved, `severity` the worst that any of its alerts ever
-    had, unless a person said how severe it is (`severity_by`). `progress` says what is being done at this stage, empty
-    if that says it all. `duplicate_of` is the id of the incident that a person confirmed it is another sign of.
+    - `alerts`: the alerts kept in full, firing ones first. `also_firing`: the fingerprints of further firing alerts, in
+      order.
+    - `alert_count`: the number of distinct alerts so far; `unseen_count` of them were only counted by a delivery.
+    - `delivery_count`: the number of requests folded into it. `reopened_count`: how often it fired again after it was
+      resolved.
+    - `severity`: the worst severity of any alert so far, unless a person set it (`severity_by`).
+    - `progress`: the current activity within the stage; may be empty.
+    - `duplicate_of`: the id of the incident that a person confirmed it duplicates.
     """
 
     id: str
@@ -519,16 +530,16 @@ class Incident:
     explanation: Explanation | None = None
     also_firing: tuple[str, ...] = ()
     unseen_count: int = 0
-    hops: tuple[Hop, ...] = ()  # from team to team, oldest first
-    resolution: Resolution | None = None  # what somebody noted when it ended
+    hops: tuple[Hop, ...] = ()  # reassignments, oldest first
+    resolution: Resolution | None = None  # a person's note about the cause and the fix
     reopened_count: int = 0
-    also_in: tuple[Place, ...] = ()  # beside `place`, where its thread is led: the same message stands there
-    reopenings: tuple[datetime, ...] = ()  # the latest times that it fired again, oldest first
-    flapping: bool = False  # it fires and resolves again and again (see `core.incidents.folding`)
+    also_in: tuple[Place, ...] = ()  # further places with a copy of the message; the thread of `place` is the main one
+    reopenings: tuple[datetime, ...] = ()  # the latest reopening times, oldest first
+    flapping: bool = False  # fires and resolves repeatedly (see `core.incidents.folding`)
     absorbed: Absorption | None = None
-    apart_from: tuple[str, ...] = ()  # the ids of incidents that people said it does not belong to
+    apart_from: tuple[str, ...] = ()  # ids of incidents that it was separated from
     silenced: Silenced | None = None
-    cut_short: str = ""  # why the analysis ended before it was complete, empty if it did not
+    cut_short: str = ""  # why the analysis ended early; empty if it did not
     suggested_severity: SeveritySuggestion | None = None
     severity_by: str = ""
     suggested_duplicate: DuplicateSuggestion | None = None
@@ -544,7 +555,7 @@ class Incident:
 
     @property
     def acknowledged(self) -> Acknowledgement | None:
-        """The latest acknowledgement, if all alerts that fire (once none does: all) are acknowledged."""
+        """Return the latest acknowledgement, if all firing alerts (or all alerts, if none fires) are acknowledged."""
         firing = [alert for alert in self.alerts if alert.status is AlertStatus.FIRING]
         given = [alert.acknowledged for alert in firing or self.alerts]
         standing = [each for each in given if each is not None and not each.withdrawn]
@@ -554,23 +565,23 @@ class Incident:
 
     @property
     def precedents(self) -> tuple[SimilarIncident, ...]:
-        """Return the past incidents to show, nearest first: those that decided the owner, else those that are alike."""
+        """Return the past incidents to show, nearest first: those that decided the owner, else the similar ones."""
         decided = self.owner.precedents if self.owner is not None else ()
         return decided or (self.explanation.similar if self.explanation is not None else ())
 
     @property
     def precedent(self) -> SimilarIncident | None:
-        """Return the nearest past incident with the same cause whose fix is known, None if there is none."""
+        """Return the nearest past incident with the same cause and a known fix; None if there is none."""
         return next((past for past in self.precedents if past.same_cause and past.fix), None)
 
     @property
     def given_to(self) -> str:
-        """The id of the team that a person gave it to, empty if none did or it was turned away since."""
+        """Return the id of the team that a person assigned; empty if none is assigned."""
         return self.hops[-1].given_to if self.hops else ""
 
     @property
     def turned_away(self) -> frozenset[str]:
-        """The ids of the teams that it is not, as people said; one that it was given to since then is none of them."""
+        """Return the ids of the teams that rejected the incident, without those that it was assigned to later."""
         left: set[str] = set()
         for hop in self.hops:
             left = (left | {hop.turned_away}) - {hop.given_to, ""}
@@ -578,14 +589,14 @@ class Incident:
 
     @property
     def description(self) -> str:
-        """All that the alerts say, for triage and for the search for similar incidents."""
+        """Return the texts of the alerts, for triage and similarity search."""
         texts = [self.title, *(text for alert in self.alerts[:5] for text in (alert.summary, alert.description))]
         return "\n".join(dict.fromkeys(text for text in texts if text))
 
 
 @dataclass(frozen=True, slots=True)
 class PastIncident:
-    """An incident that was closed, with what is known of it: the history that triage and root cause learn from.
+    """A closed incident of the history that triage and root-cause analysis learn from.
 
     `readers` are the reader names that may see it (see `Audience`).
     """

@@ -1,4 +1,4 @@
-"""Requests to a language model, and its replies. Everything in a reply is untrusted text."""
+"""Requests to a language model, and its replies. Replies are untrusted text."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ class ChatMessage:
 
 
 class Urgency(IntEnum):
-    """The urgency of a request; the lower number goes first."""
+    """The urgency of a request. Lower numbers are served first."""
 
-    PERSON = 0  # somebody looks at the chat and waits
+    PERSON = 0  # a person is waiting in a chat
     INCIDENT = 1  # an incident is being worked on
     BACKGROUND = 2  # nightly work
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A prompt and how it is to be continued.
+    """A prompt and its generation parameters.
 
-    `messages`: the long part that several requests of one job share comes first and is byte-identical in each of them,
-    so that the server computes it once. `schema` is a JSON schema that the reply must be valid under. `requester` is
-    the channel or job that is served, for fairness among them. `deadline` in seconds covers waiting and generating.
+    `messages` begin with the long part that several requests of one job share, byte-identical in each of them, so that
+    the server can reuse its computation. `schema` is a JSON schema for the reply. `requester` is the channel or job,
+    used for fairness. `deadline` covers waiting and generating, in seconds.
     """
 
     messages: tuple[ChatMessage, ...]
     max_tokens: int = 512
-    temperature: float = 0.0  # 0: always the most probable token
+    temperature: float = 0.0  # 0: greedy decoding
     seed: int = 0
     schema: Mapping[str, Any] | None = None
     urgency: Urgency = Urgency.PERSON
@@ -51,9 +51,9 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """The reply of the model. `complete` is False if it was cut at `max_tokens`.
+    """A reply of the model. `complete` is False if it was truncated at `max_tokens`.
 
-    `cached_tokens` of the `prompt_tokens` were not computed again; 0 where the server does not tell.
+    `cached_tokens` of the `prompt_tokens` were served from the cache; 0 if the server does not report it.
     """
 
     text: str

@@ -1,11 +1,11 @@
-"""How pages, threads and past incidents are written as text, and read again."""
+"""Text layout of pages, threads and past incidents in the index."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-PAGE_TITLE = "Page Title: "  # these four as in the Ericsson chatbot, section V-A
+PAGE_TITLE = "Page Title: "  # these four follow the Ericsson chatbot, section V-A
 PAGE_CONTENT = "The content of this page is as follows:"
 MESSAGE = "Message: "
 RESPONSES = "This message has the following responses:"
@@ -14,20 +14,20 @@ ROOT_CAUSE = "Root cause: "
 FIX = "Fix: "
 
 _WORD = re.compile(r"\w+")
-QUOTE_START = 60  # characters of a quote that tell where it stands
+QUOTE_START = 60  # characters of a quote used to find its position
 
 
 def thread_text(message: str, replies: Sequence[str]) -> str:
-    """A message and its replies, with the prefixes that say which is which."""
+    """Return a message and its replies as text, with prefixes that identify them."""
     if not replies:
         return f"{MESSAGE}{message.strip()}"
     return "\n\n".join([f"{MESSAGE}{message.strip()}", RESPONSES, *(reply.strip() for reply in replies)])
 
 
 def thread_urls(message: str, url: str, replies: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the address of each part of a thread's text between blank lines; `replies` are their texts and addresses.
+    """Return the address of each part of a thread's text between blank lines. `replies` are texts and addresses.
 
-    Returns nothing if none of the messages has an address.
+    Returns nothing if no message has an address.
     """
     said = [(message, url), (RESPONSES, url), *replies] if replies else [(message, url)]
     urls = [address for text, address in said for _ in _parts(text)]
@@ -35,10 +35,10 @@ def thread_urls(message: str, url: str, replies: Sequence[tuple[str, str]]) -> t
 
 
 def url_of(text: str, urls: Sequence[str], quote: str) -> str:
-    """The address of the last part of a thread's text that holds the beginning of a quote; empty if it is not known."""
+    """Return the address of the last part of a thread that contains the start of a quote; empty if unknown."""
     parts = _parts(text)
     begun = _words(quote)[:QUOTE_START]
-    if len(parts) != len(urls):  # what was redacted may have held blank lines
+    if len(parts) != len(urls):  # redacted text may have contained blank lines
         return ""
     return next((url for part, url in reversed(list(zip(parts, urls, strict=True))) if begun in _words(part)), "")
 
@@ -52,6 +52,6 @@ def _words(text: str) -> str:
 
 
 def split_thread(text: str) -> tuple[str, str]:
-    """A thread's message and the text of its replies; a text that is no thread is all message."""
+    """Return a thread's message and the text of its replies. A text that is no thread is returned as the message."""
     message, _, replies = text.partition(f"\n\n{RESPONSES}\n\n")
     return message.removeprefix(MESSAGE), replies

@@ -1,4 +1,4 @@
-"""Everything that Plumbline can say in a chat. Each platform has one render function for each of these."""
+"""All messages that the bot posts. Each platform has one render function per type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AnswerMessage:
 
 @dataclass(frozen=True, slots=True)
 class RelatedIncident:
-    """An incident, as another one's message names it. `url` leads to its own message, empty if none is known."""
+    """An incident as named in another one's message. `url` links to its own message, empty if unknown."""
 
     incident_id: str
     title: str
@@ -33,10 +33,10 @@ class RelatedIncident:
 
 @dataclass(frozen=True, slots=True)
 class IncidentMessage:
-    """The one message of an incident, edited in place as the work goes on.
+    """The message of an incident, edited in place.
 
-    `asks_owner` and `asks_cause`: what was found is put as a question, because the badge is low (see `Policy`).
-    `leader` is the incident that it is a part of, `parts` are those that are a part of it, the first one first.
+    `asks_owner` and `asks_cause`: the finding is phrased as a question, because the badge is low (see `Policy`).
+    `leader` is the parent that it was merged into, `parts` are the incidents merged into it, oldest first.
     """
 
     incident: Incident
@@ -48,30 +48,30 @@ class IncidentMessage:
 
 @dataclass(frozen=True, slots=True)
 class IncidentDetails:
-    """The reply in the incident's thread: evidence, similar incidents, timeline, what would disprove the cause."""
+    """The reply in the incident's thread: evidence, similar incidents, timeline, and what would disprove the cause."""
 
     incident: Incident
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectionRequest:
-    """Asks what is right instead of an answer, with a field to type it into. `prediction_id` is the answer's."""
+    """A request for the right answer, with a text field. `prediction_id` is that of the disputed answer."""
 
     prediction_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CauseRequest:
-    """Asks what the cause was instead of the one that was called wrong. `prediction_id` is that claim's."""
+    """A request for the right cause, with a text field. `prediction_id` is that of the disputed cause."""
 
     prediction_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class HandoverRequest:
-    """Asks whose an incident is instead, with a picker of `teams` (ids and names) and a field for the reason.
+    """A request for the right owner, with a picker of `teams` (ids and names) and a field for the reason.
 
-    `owner` is the name of the team that stands there now, empty if nobody's does, and `claim` the prediction that says so.
+    `owner` is the name of the current owner, empty if there is none; `claim` is the id of its prediction.
     """
 
     incident_id: str
@@ -81,13 +81,13 @@ class HandoverRequest:
 
     @property
     def subject(self) -> str:
-        """Return the id of the claim, so that a late answer does not count for the next one; else of the incident."""
+        """Return the claim's id, so that a late answer does not apply to a later claim; otherwise the incident's id."""
         return self.claim or self.incident_id
 
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """Asks which incident another one belongs to, with a picker of `incidents` (ids and titles), at least one."""
+    """A request to merge an incident, with a picker of `incidents` (ids and titles, at least one)."""
 
     incident_id: str
     incidents: tuple[tuple[str, str], ...]
@@ -95,24 +95,24 @@ class JoinRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProposalMessage:
-    """A proposed answer, with a button to confirm it; once confirmed, by whom and until when."""
+    """A proposed answer with a button to confirm it; after that, who confirmed it and until when it is valid."""
 
     answer: CuratedAnswer
 
 
 @dataclass(frozen=True, slots=True)
 class BadgeMessage:
-    """“Why this number?” of an answer, an owner or a cause."""
+    """The explanation of a badge, shown for “Why this number?”."""
 
     explanation: BadgeExplanation
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerPing:
-    """Calls the team that very probably owns an incident. `mention` is the team's own id on the platform.
+    """A ping of the probable owner of an incident. `mention` is the team's id on the platform.
 
-    Empty where plumbline.yaml names none: then the team is only named. It never addresses everybody in a channel.
-    `prediction_id` is that of the claim, empty if it is none that is stored. `on_call` are those of it who are on call.
+    `mention` is empty if plumbline.yaml has none; the team is then named in plain text. It never addresses a whole
+    channel. `prediction_id` is that of the claim, empty if it is not stored. `on_call` are the team's on-call people.
     """
 
     team_name: str
@@ -124,9 +124,9 @@ class OwnerPing:
 
 @dataclass(frozen=True, slots=True)
 class OwnerQuestion:
-    """Calls the teams of which one probably owns an incident, where nobody can be named. At least one team.
+    """A ping of the candidate teams (at least one) if no owner can be named.
 
-    Each comes with its mention, as in `OwnerPing`. It claims nothing.
+    Each team comes with its mention, as in `OwnerPing`. The message claims nothing.
     """
 
     teams: tuple[tuple[AskedTeam, str], ...]
@@ -134,9 +134,9 @@ class OwnerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class DriftAlarm:
-    """The badges of an estimator no longer tell the truth: for the operators, with the reliability diagram.
+    """An alarm for operators: an estimator's badges are no longer calibrated. Includes a reliability diagram.
 
-    `shown` are the probabilities of its latest judged badges and `correct` what became of them, oldest first.
+    `shown` are the probabilities of its latest judged badges, `correct` their outcomes, oldest first.
     """
 
     estimator: Estimator
@@ -168,7 +168,7 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A short plain message: help, thanks for feedback, or an error with a reference that the log holds too."""
+    """A short plain message: help, thanks for feedback, or an error with a reference to the log."""
 
     text: str
     kind: NoticeKind = NoticeKind.INFORMATION
@@ -190,13 +190,11 @@ Message = (
     | Notice
 )
 
-Form = (
-    CorrectionRequest | HandoverRequest | CauseRequest | IncidentDetails
-)  # what a platform may ask in a form of its own
+Form = CorrectionRequest | HandoverRequest | CauseRequest | IncidentDetails  # forms that a platform may open
 
 
 def claim(message: Message) -> str:
-    """The id of the one prediction that a message claims; empty if it claims none or several."""
+    """Return the id of the one prediction that a message claims; empty if it claims none or several."""
     match message:
         case AnswerMessage(answer):
             return answer.prediction_id or ""
@@ -235,7 +233,7 @@ COULD_IT_BE = "Could it be this? {cause}"
 
 
 class Verdict(StrEnum):
-    """The buttons. The value is what travels in the button's payload."""
+    """The buttons. The value is part of the button's payload."""
 
     HELPFUL = "helpful"
     WRONG = "wrong"
@@ -294,13 +292,13 @@ VERDICT_LABELS = {
     Verdict.WHY_CAUSE: "Cause: why this number?",
 }
 
-# They name who looks after an incident.
+# Buttons that assign the incident to the person who presses.
 TAKING = frozenset({Verdict.TAKE_IT, Verdict.TAKE_OVER})
 
-# They ask what a badge rests on.
+# Buttons that ask for the explanation of a badge.
 WHY_VERDICTS = frozenset({Verdict.WHY_ANSWER, Verdict.WHY_OWNER, Verdict.WHY_CAUSE})
 
-# The buttons that say yes and no to each kind of claim.
+# The positive and the negative button for each kind of claim.
 JUDGEMENTS = {
     PredictionKind.ANSWER: (Verdict.HELPFUL, Verdict.WRONG),
     PredictionKind.OWNER: (Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG),
@@ -309,7 +307,7 @@ JUDGEMENTS = {
     PredictionKind.DUPLICATE: (Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG),
 }
 
-# What a judging button says about the prediction that it stands under; the other buttons judge nothing.
+# The label that a button gives to its prediction; other buttons give none.
 CORRECT = {
     Verdict.HELPFUL: True,
     Verdict.WRONG: False,

@@ -1,4 +1,4 @@
-"""Predictions: Plumbline's claims, with all that their badges were made from, and their outcomes."""
+"""Predictions: the bot's claims, with the data behind their badges, and their outcomes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PredictionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Estimator:
-    """The origin of a prediction's measures. Only predictions of the same one can share a calibrator.
+    """The origin of a prediction's measures. Only predictions of the same estimator share a calibrator.
 
-    `engine` is `evidence` or the language model's name; `version` that of its formulas or prompts.
+    `engine` is `evidence` or the language model's name; `version` is that of its formulas or prompts.
     """
 
     kind: PredictionKind
@@ -35,8 +35,8 @@ class Estimator:
 class Evaluation:
     """The two raw measures of LM-PACE, both in [0, 1].
 
-    `coe`, confidence of evaluation: how far the retrieved references can decide at all.
-    `rce`, root-cause evaluation: how far they support this very prediction.
+    `coe`, confidence of evaluation: how far the references can decide at all. `rce`, root-cause evaluation: how far
+    they support this prediction.
     """
 
     coe: float
@@ -45,11 +45,11 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One claim, stored so that its badge can be recomputed and audited.
+    """A claim, stored so that its badge can be recomputed and audited.
 
-    `subject` is the id of the question or incident, `value` the claim in words (an owner's team id, a cause, an
-    answer's text). `probability` is what was shown, None if the badge was not calibrated. `group` is the team or source
-    that it is about, empty if none. `references` are the ids of the documents or incidents that it was judged by.
+    `subject` is the id of the question or incident, `value` the claim (a team id, a cause, an answer's text).
+    `probability` is what was shown, None if the badge was not calibrated. `group` is the team or source that it is
+    about, may be empty. `references` are the ids of the documents or incidents that it was judged by.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A label on a prediction. A later label by the same person replaces the earlier one."""
+    """A label of a prediction. A later label by the same person replaces an earlier one."""
 
     prediction_id: str
     correct: bool

@@ -1,4 +1,4 @@
-"""How often somebody may do something: a token bucket for each of them, in bounded memory."""
+"""Rate limiting with a token bucket per client, in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import OrderedDict
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 
-MAX_KEYS = 10_000  # buckets kept; a bucket that was not used for the longest time is forgotten first
-IPV6_NETWORK = 64  # bits: what one subscriber is given, who may send from any address in it
+MAX_KEYS = 10_000  # buckets kept; the least recently used one is dropped first
+IPV6_NETWORK = 64  # prefix length of one subscriber's IPv6 network
 
 
 class RateLimit:
-    """`burst` times at once, and `per_second` times a second for good."""
+    """A limit of `burst` at once, and `per_second` in the long run."""
 
     def __init__(self, per_second: float, burst: int) -> None:
         self._per_second = per_second
@@ -19,19 +19,19 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, datetime]] = OrderedDict()
 
     def take(self, key: str, now: datetime) -> float:
-        """Take a token: 0 if there was one, else the seconds until there is one again."""
+        """Take a token. Returns 0 on success, otherwise the seconds until a token is available."""
         missing = self.wait(key, now)
         if not missing:
             self._keep(key, self._tokens(key, now) - 1, now)
         return missing
 
     def wait(self, key: str, now: datetime) -> float:
-        """The seconds until `take` gives a token: 0 if it would now."""
+        """Return the seconds until `take` succeeds; 0 if it would now."""
         return max(0.0, (1 - self._tokens(key, now)) / self._per_second)
 
     def _tokens(self, key: str, now: datetime) -> float:
         tokens, at = self._buckets.get(key, (float(self._burst), now))
-        # A clock that was set back fills no bucket, and empties none.
+        # A clock that was set back neither fills nor empties a bucket.
         return min(self._burst, tokens + max(now - at, timedelta()).total_seconds() * self._per_second)
 
     def _keep(self, key: str, tokens: float, now: datetime) -> None:
@@ -42,7 +42,7 @@ class RateLimit:
 
 
 def client_key(address: str | None) -> str:
-    """Return the key of a client by its address: an IPv6 address stands for its network."""
+    """Return the key of a client's address. IPv6 addresses share the key of their network."""
     try:
         parsed = ip_address((address or "").partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The places in which an incident is posted."""
+"""Routing of incidents to channels."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from core.model.team import Route, Team
 
 
 def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:
-    """Return the facts that routes may match of the incident that a delivery opens (at least one of its alerts fires).
+    """Return the facts that routes match, for the incident that a delivery opens (at least one of its alerts fires).
 
-    Its labels, and beside what they say: its `source`, its `service`, its `severity` in our words, and as `team` the
-    ids of the teams that own the service.
+    They are its labels, and in addition `source`, `service`, `severity` (normalised) and `team` (ids of the teams that
+    own the service).
     """
     return alert_facts(delivery.first_firing, delivery.source, teams)
 
@@ -23,7 +23,7 @@ def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:
 def incident_places(
     facts: Facts, routes: Sequence[Route], channels: Sequence[Channel], platforms: Sequence[Platform]
 ) -> tuple[Place, ...]:
-    """Return the places of the first matching route: `incident_place`, then the others in which it is posted."""
+    """Return the places of the first matching route: `incident_place`, then the places of `also`."""
     main = incident_place(facts, routes, channels, platforms)
     route = next(route for route in routes if _main_place(route, facts, channels, platforms) == main)
     others = (place for name in route.also for place in _places(name, channels, platforms))
@@ -33,9 +33,9 @@ def incident_places(
 def incident_place(
     facts: Facts, routes: Sequence[Route], channels: Sequence[Channel], platforms: Sequence[Platform]
 ) -> Place:
-    """The channel that the first matching route names, on the first of `platforms` that has it.
+    """Return the first available channel of the first matching route, by the order of `platforms`.
 
-    Raises ConfigurationError if no route leads to a channel on a platform that is switched on.
+    Raises ConfigurationError if no route leads to a channel on an enabled platform.
     """
     main = (_main_place(route, facts, channels, platforms) for route in routes)
     if (found := next(filter(None, main), None)) is not None:
@@ -55,6 +55,6 @@ def _main_place(route: Route, facts: Facts, channels: Sequence[Channel], platfor
 
 
 def _places(name: str, channels: Sequence[Channel], platforms: Sequence[Platform]) -> list[Place]:
-    """A channel on every platform that has it, in the order of the platforms."""
+    """Return a channel's place on every platform that has it, in the order of the platforms."""
     ids = next((channel.ids for channel in channels if channel.name == name), dict[Platform, str]())
     return [Place(platform, ids[platform]) for platform in platforms if platform in ids]

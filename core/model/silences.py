@@ -1,4 +1,4 @@
-"""Silences and maintenance windows: which alerts nobody wants to be told of, and how long."""
+"""Silences and maintenance windows: which alerts are not posted, and for how long."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from core.model.conversation import PUBLIC
 from core.model.incident import Alert, AlertStatus, Incident, Silenced
 from core.model.team import Team
 
-MAINTENANCE = "maintenance"  # what silences an incident when people do, and no monitoring system
-MAX_PATTERN = 500  # characters of a regular expression that is tried
-GROUP = re.compile(r"[(\\]")  # what they repeat cannot be told without parsing them
+MAINTENANCE = "maintenance"  # the source of silences that people declare
+MAX_PATTERN = 500  # characters of a regular expression
+GROUP = re.compile(r"[(\\]")  # rejected, because their run time cannot be bounded without parsing
 REPEAT = re.compile(r"[*+?{]")
-MAX_REPEATS = 3  # in one alternative: the time grows with the length of a value to the power of these
+MAX_REPEATS = 3  # per alternative: run time grows with the value's length to this power
 
 Facts = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """One condition on a label, as Alertmanager's. A label that is not there is empty.
+    """A condition on a label, as in Alertmanager. A missing label is empty.
 
-    `values` are those of which one must be there (`is_equal`) or none may be. With `is_pattern` they are regular
-    expressions for the whole value; one with groups, escapes or many repetitions is not tried: then nothing is silenced.
+    One of `values` must be present (`is_equal`), or none may be. With `is_pattern`, they are regular expressions for
+    the whole value; expressions with groups, escapes or many repetitions never match, so they silence nothing.
     """
 
     name: str
@@ -49,19 +49,18 @@ class Matcher:
 
 
 def _is_quick(pattern: str) -> bool:
-    """Return whether an expression that somebody else wrote takes a bounded time on any value."""
+    """Return whether an untrusted expression has a bounded run time on any value."""
     if len(pattern) > MAX_PATTERN or GROUP.search(pattern):
         return False
-    alternatives = pattern.split("|") if "[" not in pattern else [pattern]  # in brackets, a bar parts nothing
+    alternatives = pattern.split("|") if "[" not in pattern else [pattern]  # a bar within brackets is no alternative
     return all(len(REPEAT.findall(each)) <= MAX_REPEATS for each in alternatives)
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """From `starts_at` to `ends_at` (exclusive) nobody wants to be told of alerts that meet all of `matchers`.
+    """A silence of the alerts that match all of `matchers`, from `starts_at` to `ends_at` (exclusive).
 
-    `by` names the system that keeps it, `reason` says why and `author` who wants it; both are untrusted. `readers` are
-    who may know of it.
+    `by` names the system that keeps it, `reason` and `author` are untrusted. `readers` may know of it.
     """
 
     id: str
@@ -79,15 +78,15 @@ class Silence:
 
     @property
     def told(self) -> str:
-        """Return the matchers of the silence, in one line."""
+        """Return the matchers in one line."""
         return ", ".join(f"{each.name} {' or '.join(sorted(each.values))}" for each in self.matchers)
 
 
 @dataclass(frozen=True, slots=True)
 class WeeklyWindow:
-    """A maintenance window that comes back every week, on the `days` (Monday is 0) in `zone`.
+    """A weekly maintenance window on the `days` (Monday is 0) in `zone`, from `begins` to `ends`.
 
-    It begins at `begins` and ends at `ends`, on the next day where that is not later.
+    If `ends` is not later than `begins`, the window ends on the next day.
     """
 
     matchers: tuple[Matcher, ...]
@@ -98,7 +97,7 @@ class WeeklyWindow:
     reason: str = ""
 
     def occurrences(self, at: datetime) -> list[Silence]:
-        """Those that may cover `at`: of its day and of the day before."""
+        """Return the occurrences that may cover `at`: those of its day and of the day before."""
         today = at.astimezone(self.zone).date()
         found: list[Silence] = []
         for day in (today - timedelta(days=1), today):
@@ -118,13 +117,13 @@ class Maintenance:
     weekly: tuple[WeeklyWindow, ...] = ()
 
     def at(self, now: datetime) -> list[Silence]:
-        """Those that may be open at `now`."""
+        """Return the windows that may be open at `now`."""
         return [*self.once, *(each for window in self.weekly for each in window.occurrences(now))]
 
 
 def alert_facts(alert: Alert, source: str, teams: Sequence[Team]) -> Facts:
-    """Return the facts that silences and routes may match: an alert's labels, and our `source`, `service`,
-    `severity` and `team`.
+    """Return the facts that silences and routes match: the alert's labels, and `source`, `service`, `severity` and
+    `team`.
     """
     ours = {
         "source": {source},
@@ -139,10 +138,9 @@ def alert_facts(alert: Alert, source: str, teams: Sequence[Team]) -> Facts:
 def silenced_now(
     incident: Incident, silences: Iterable[Silence], teams: Sequence[Team], at: datetime
 ) -> Silenced | None:
-    """Why an incident is not to be posted at this time: silences cover each of its alerts that fire.
+    """Return why an incident is not to be posted now: silences cover all of its firing alerts.
 
-    None where one that fires is not covered, or is not known because it was only counted. It lasts until the first of
-    the silences ends.
+    None if a firing alert is not covered, or was only counted. The result lasts until the first of the silences ends.
     """
     known = list(silences)
     firing = [alert for alert in incident.alerts if alert.status is AlertStatus.FIRING]
@@ -156,5 +154,5 @@ def silenced_now(
             return None
         covering.append(silence)
     first = min(covering, key=lambda silence: silence.ends_at)
-    reason = first.reason if PUBLIC in first.readers else ""  # what was said in private is told nobody else
+    reason = first.reason if PUBLIC in first.readers else ""  # a private reason is not repeated elsewhere
     return Silenced(first.by, reason or first.told, first.ends_at)

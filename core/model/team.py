@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from core.model.conversation import Platform
 
-NOBODY = "nobody"  # whose an incident is that no team owns; a note on its end may say so
-NO_TEAM = frozenset({NOBODY, "no one", "no team", "none", "not ours", "n/a"})  # how people say so in a note
-TAG = "tag:"  # before the id of a tag in Teams, which calls everybody who has it
+NOBODY = "nobody"  # the owner of an incident that no team owns
+NO_TEAM = frozenset({NOBODY, "no one", "no team", "none", "not ours", "n/a"})  # equivalents in resolution notes
+TAG = "tag:"  # prefix of a Teams tag id, which pings everybody with the tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,14 @@ class Rota:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """`document` is the team's function document (Markdown): what it owns, what not, and its words.
+    """A team.
 
-    `channel` is the name of the channel that the team is reached in; `on_call` the people to call, first one first.
-    With a `rota` these take turns. `members` are others who are known to belong to it.
-    `mentions` maps a platform to the id that pings it there: a user group in Slack, in Teams a person, or a tag after
-    `TAG`. `aliases` are ids that it had before, or those of teams that were merged into it: their past incidents are
-    its own.
+    - `document`: its function document (Markdown): what it owns, what it does not own, and its vocabulary.
+    - `channel`: the name of the channel in which to reach it.
+    - `on_call`: the people to call, in order; with a `rota` they take turns. `members`: other known members.
+    - `mentions`: the id that pings it on each platform: a user group in Slack; a person, or a tag after `TAG`, in
+      Teams.
+    - `aliases`: its former ids, and those of teams merged into it, whose past incidents it inherits.
     """
 
     id: str
@@ -63,7 +64,7 @@ class Team:
 
     @property
     def people(self) -> frozenset[str]:
-        """Everybody who is known to belong to it."""
+        """Return all known members."""
         return self.members.union(self.on_call)
 
 
@@ -89,9 +90,9 @@ class TeamRotas:
 
 
 def team_named(text: str, teams: Sequence[Team]) -> Team | None:
-    """The team that somebody means: by its id, name or alias, in any case, with or without the word “team”.
+    """Return the team with this id, name or alias, ignoring case and the word “team”.
 
-    Whoever has a name today is meant by it, and not whoever had it before.
+    Current ids and names take precedence over aliases.
     """
     said = text.strip(" \t\r\n.,@#").casefold().removeprefix("team ").removesuffix(" team").strip()
     by_id = next((team for team in teams if said == team.id.casefold()), None)
@@ -101,29 +102,28 @@ def team_named(text: str, teams: Sequence[Team]) -> Team | None:
 
 
 def current_team(team_id: str, teams: Sequence[Team]) -> Team | None:
-    """The team that has this id today, or that took over the one that had it."""
+    """Return the team that has this id, or that inherited it."""
     by_id = next((team for team in teams if team.id == team_id), None)
     return by_id or next((team for team in teams if team_id in team.aliases), None)
 
 
 def current_ids(teams: Sequence[Team]) -> dict[str, str]:
-    """Every id that a team has or had → that of the team of today, as `current_team` finds it."""
+    """Return a map from every current and former team id to the current id, consistent with `current_team`."""
     former = {alias: team.id for team in reversed(teams) for alias in team.aliases}
     return former | {team.id: team.id for team in teams}
 
 
 def means_nobody(text: str) -> bool:
-    """Return whether somebody means that an incident was no team's."""
+    """Return whether a note says that no team owned the incident."""
     return text.strip(" \t\r\n.,@#").casefold() in NO_TEAM
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route for incidents of which all of `match` is true. The first route that matches is taken.
+    """A route for incidents that satisfy all of `match`. The first matching route applies.
 
-    It is posted to the first of `channels` that is there, and to all of `also` on every platform at once.
-
-    `match` names labels, `source`, `service`, `severity` or `team`, each with the values of which one must be true.
+    The incident is posted to the first available one of `channels`, and to all of `also` on every platform. `match`
+    maps labels, `source`, `service`, `severity` or `team` to accepted values.
     """
 
     channels: tuple[str, ...]
@@ -131,5 +131,5 @@ class Route:
     also: tuple[str, ...] = ()
 
     def matches(self, facts: Mapping[str, frozenset[str]]) -> bool:
-        """Return whether it is for an incident of which `facts` are true (see `core.model.routing.routing_facts`)."""
+        """Return whether the route applies to these facts (see `core.model.routing.routing_facts`)."""
         return all(not accepted.isdisjoint(facts.get(name, frozenset())) for name, accepted in self.match)

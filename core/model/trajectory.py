@@ -1,4 +1,4 @@
-"""The trajectory of an investigation by a language model: its steps, and its conclusion."""
+"""The trajectory of an investigation by a language model: its steps and its conclusion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Responsibility(StrEnum):
-    """The responsibility for the repair (RCAgent, section 4.2.1)."""
+    """The party responsible for the repair (RCAgent, section 4.2.1)."""
 
     PLATFORM = "platform"
     OWN_CODE = "own code"
@@ -18,7 +18,7 @@ class Responsibility(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A call of a tool that the model chose, with its reason. All texts are the model's, untrusted."""
+    """A tool call chosen by the model, with its reason. All texts are untrusted."""
 
     thought: str
     tool: str
@@ -27,7 +27,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The report of the model when it finalises. `evidence` is what it claims to quote; `service` has the cause."""
+    """The model's final report. `evidence` is what it claims to quote; `service` contains the cause."""
 
     thought: str
     root_cause: str
@@ -39,10 +39,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step that led to an observation, or to a fault and advice; then nothing was called.
+    """A step that led to an observation, or to a fault with advice (then no tool was called).
 
-    `action` is None if the reply could not be understood; `reply` is what the model said. `snapshot` is the key of the
-    whole observation, `shown` what the model saw of it.
+    `action` is None if the reply could not be parsed; `reply` is the model's text. `snapshot` is the key of the full
+    observation, `shown` the part shown to the model.
     """
 
     reply: str
@@ -53,7 +53,7 @@ class Step:
 
     @property
     def told(self) -> str:
-        """The step in a line: what was called, or why nothing was."""
+        """Return the step in one line: the call, or the fault."""
         if self.action is None or self.fault:
             return f"refused: {self.fault}"
         return f"{self.action.tool}({', '.join(self.action.arguments.values())}): {self.action.thought}"
@@ -67,7 +67,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """`finding` is None unless it ended in one; with several samples, it is the one that they agree on."""
+    """An investigation. `finding` is None if it ended without one; with several samples, it is their consensus."""
 
     steps: tuple[Step, ...]
     ending: Ending
@@ -76,5 +76,5 @@ class Trajectory:
 
     @property
     def invalid_rate(self) -> float:
-        """The share of steps whose action was refused (RCAgent, table 4); 0 without steps."""
+        """Return the share of steps whose action was refused (RCAgent, table 4); 0 without steps."""
         return sum(bool(step.fault) for step in self.steps) / len(self.steps) if self.steps else 0.0

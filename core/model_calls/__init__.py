@@ -1,1 +1,1 @@
-"""How a language model is asked, and how its replies are read."""
+"""Prompts for a language model, and the parsing of its replies."""

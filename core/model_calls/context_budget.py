@@ -1,4 +1,4 @@
-"""The budget of the model's context: the one place that decides what fits."""
+"""The budget of the model's context: decides which content fits into a prompt."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from core.model.errors import PromptTooLong
 from core.model.language_model import ChatMessage
 from core.ports import LanguageModel
 
-MESSAGE_TOKENS = 16  # tokens that a chat template may put around one message
-SEPARATOR_TOKENS = 2  # tokens that may stand between a piece and the next
+MESSAGE_TOKENS = 16  # overhead of a chat template per message
+SEPARATOR_TOKENS = 2  # overhead of a separator between pieces
 
 
 @dataclass(frozen=True, slots=True)
 class FittedContext:
-    """The content that a prompt may hold: ascending positions in the evidence and in the history that were offered.
+    """The content that fits: ascending positions in the offered evidence and history.
 
-    `prompt_tokens` is an upper bound of what the prompt then costs. `evidence_left_out` and `history_left_out` say how
-    many pieces and turns did not fit.
+    `prompt_tokens` is an upper bound of the prompt's length. `evidence_left_out` and `history_left_out` are the numbers
+    of pieces and turns that did not fit.
     """
 
     evidence: tuple[int, ...]
@@ -37,14 +37,14 @@ async def fit_context(
     evidence: Sequence[str] = (),
     history: Sequence[str] = (),
 ) -> FittedContext:
-    """Choose whole pieces of evidence, then turns of the conversation, that fit beside the rest of a prompt.
+    """Choose whole pieces of evidence, then turns of the conversation, that fit into the prompt.
 
-    `instructions` are the messages as sent when there is neither evidence nor history; `max_tokens` is kept free for
-    the reply. `evidence`, best first, and `history`, oldest first, are as the prompt shows them, labels included. A
-    piece that does not fit is left out and smaller ones after it are tried; of the history the latest turns without a
-    gap are kept. Lengths are by the model's own tokenizer, each piece by itself: a text is no longer than its parts.
+    `instructions` are the messages without evidence and history; `max_tokens` are reserved for the reply. `evidence`
+    (best first) and `history` (oldest first) are given as the prompt shows them, labels included. Evidence that does
+    not fit is skipped and smaller pieces after it are tried; of the history, the latest turns without a gap are kept.
+    Lengths are counted by the model's tokenizer, piece by piece, which is an upper bound for the whole.
 
-    Raises PromptTooLong when not even the instructions with the first piece fit, and ModelUnavailable.
+    Raises PromptTooLong if the instructions and the first piece do not fit, and ModelUnavailable.
     """
     texts = [*(message.text for message in instructions), *evidence, *history]
     context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in texts))

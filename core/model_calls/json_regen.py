@@ -1,7 +1,7 @@
-"""Valid JSON from a model whose server has no grammars: JsonRegen (RCAgent, section 3.3.1).
+"""Valid JSON from a model server without grammars: JsonRegen (RCAgent, section 3.3.1).
 
-What the model said is cleaned and parsed. If that does not give what the schema asks for, the model is asked to write
-the same content as YAML, and from that as JSON again, for a few rounds.
+The reply is cleaned and parsed. If it does not satisfy the schema, the model is asked to write the content as YAML, and
+that as JSON, for a few rounds.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from core.model.errors import InvalidReply
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
 from core.model_calls.prompts.json_regen import ask_for_json, ask_for_yaml
 
-ROUNDS = 2  # of two replies each: as YAML, and from it as JSON
+ROUNDS = 2  # of two replies each: YAML, then JSON
 
 Ask = Callable[[ModelRequest], Awaitable[ModelReply]]
 
-_FENCED = re.compile(r"```[a-z]*[^\S\n]*\n(.*?)```", re.DOTALL)  # one way to match each: blanks may be many
+_FENCED = re.compile(
+    r"```[a-z]*[^\S\n]*\n(.*?)```", re.DOTALL
+)  # unambiguous, so that long blank input cannot cause backtracking
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 
 
 async def with_valid_json(request: ModelRequest, reply: ModelReply, ask: Ask) -> ModelReply:
-    """`reply` if it is valid under the request's schema or was cut at `max_tokens`, else one that is.
+    """Return `reply` if it satisfies the request's schema or was truncated at `max_tokens`; otherwise a repaired one.
 
-    Raises InvalidReply after ROUNDS rounds without one, and what `ask` raises.
+    Raises InvalidReply after ROUNDS rounds without success, and the errors of `ask`.
     """
     schema = request.schema
     if schema is None or not reply.complete:
@@ -47,10 +49,10 @@ async def with_valid_json(request: ModelRequest, reply: ModelReply, ask: Ask) ->
 
 
 def valid_json(text: str, schema: Mapping[str, Any]) -> str | None:
-    """The JSON in `text`, mended where that needs no guess; None if there is none or it is not valid under `schema`."""
+    """Return the JSON in `text`, with unambiguous repairs; None if there is none or it violates `schema`."""
     for candidate in _candidates(text):
         try:
-            value: Any = json.loads(candidate, strict=False)  # a raw line break within a string is meant as one
+            value: Any = json.loads(candidate, strict=False)  # raw line breaks within strings are accepted
         except (ValueError, RecursionError):
             continue
         if (written := _written(value, schema)) is not None:
@@ -59,7 +61,7 @@ def valid_json(text: str, schema: Mapping[str, Any]) -> str | None:
 
 
 def _written(value: Any, schema: Mapping[str, Any]) -> str | None:
-    """`value` as JSON that every parser takes: no infinity, no half of a surrogate pair."""
+    """Return `value` as JSON that every parser accepts: no infinities, no lone surrogates."""
     from jsonschema import Draft202012Validator  # 60 ms that only a bot with a model pays
 
     try:
@@ -67,13 +69,13 @@ def _written(value: Any, schema: Mapping[str, Any]) -> str | None:
         if not validator.is_valid(value):
             return None
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):  # a date, a key that is no text, an infinity
+    except (TypeError, ValueError, RecursionError):  # a date, a key that is no string, an infinity
         return None
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _candidates(text: str) -> list[str]:
-    """`text`; what is fenced in it; from its first bracket to its last; the same without commas before a bracket."""
+    """Return candidates for JSON: the text, fenced blocks, first to last bracket, and that without trailing commas."""
     fenced = [match.strip() for match in _FENCED.findall(text)]
     begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=0)
     end = max(text.rfind("}"), text.rfind("]")) + 1
@@ -91,7 +93,7 @@ def _json_of_yaml(text: str, schema: Mapping[str, Any]) -> str | None:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Without aliases: a few lines of them stand for gigabytes of JSON."""
+    """A loader without aliases, a few lines of which can expand to gigabytes of JSON."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):

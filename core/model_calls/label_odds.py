@@ -1,9 +1,9 @@
-"""The probabilities of a few labels, read from one constrained reply and the log probabilities of its tokens.
+"""Label probabilities from one constrained reply and the log probabilities of its tokens.
 
-A reply that must be one of the labels, as a JSON string, is generated once. At each of its tokens the server names the
-most probable tokens in that place, whatever the constraint. Those that some label can go on with share the probability
-of that place; the others are forbidden by the constraint and drop out. What a label gets is therefore the probability
-that constrained sampling at temperature 1 would give it, however many tokens it has and however they are cut.
+A reply that must be one of the labels (a JSON string) is generated once. At each token, the server reports the most
+probable alternatives, ignoring the constraint. Alternatives that continue some label share the probability of that
+position; the others are forbidden and drop out. The result for a label is the probability of constrained sampling at
+temperature 1, whatever its tokenization.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TokenStep:
-    """A generated token's text, and text → natural log probability of the likeliest tokens in its place, its own too."""
+    """A generated token, with the log probabilities (natural) of the most probable tokens at its position, itself
+    included.
+    """
 
     text: str
     alternatives: Mapping[str, float]
@@ -24,10 +26,10 @@ class TokenStep:
 
 @dataclass(frozen=True, slots=True)
 class LabelReading:
-    """The reading of one reply; all probabilities add up to 1.
+    """The result of one reply. All probabilities sum to 1.
 
-    `settled`: label → probability. `undecided`: labels that go on alike off the path that was generated → the
-    probability that they share; a reply constrained to them alone tells how.
+    `settled` maps labels to probabilities. `undecided` maps groups of labels that continue alike, off the generated
+    path, to their shared probability; a reply constrained to such a group resolves it.
     """
 
     settled: Mapping[str, float]
@@ -35,12 +37,12 @@ class LabelReading:
 
 
 def label_schema(labels: Sequence[str]) -> dict[str, object]:
-    """The JSON schema of a reply that is one of `labels`."""
+    """Return the JSON schema of a reply that is one of `labels`."""
     return {"type": "string", "enum": list(labels)}
 
 
 def read_labels(steps: Sequence[TokenStep], labels: Sequence[str]) -> LabelReading | None:
-    """The probabilities of `labels` (distinct, two or more) from a reply that begins one; None if it does not."""
+    """Return the probabilities of `labels` (two or more, distinct) from a reply; None if the reply begins none of them."""
     spelled = {label: json.dumps(label, ensure_ascii=False) for label in labels}
     settled, undecided = dict.fromkeys(labels, 0.0), dict[tuple[str, ...], float]()
     alive, written, weight = tuple(labels), "", 1.0
@@ -68,7 +70,7 @@ def read_labels(steps: Sequence[TokenStep], labels: Sequence[str]) -> LabelReadi
 
 
 def _without_space(step: TokenStep) -> TokenStep:
-    """A token before which a reply may have space, which says nothing."""
+    """Return the token without leading space, which carries no information."""
     alternatives: dict[str, float] = {}
     for text, logprob in step.alternatives.items():
         bare = text.lstrip()
@@ -77,7 +79,7 @@ def _without_space(step: TokenStep) -> TokenStep:
 
 
 def _begun_by(text: str, rests: Mapping[str, str]) -> tuple[str, ...]:
-    """The labels whose rest can go on with this token, or end within it."""
+    """Return the labels whose remainder can continue with this token, or end within it."""
     return tuple(
         label
         for label, rest in rests.items()
@@ -86,10 +88,10 @@ def _begun_by(text: str, rests: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _shares(step: TokenStep, rests: Mapping[str, str], path: tuple[str, ...]) -> dict[tuple[str, ...], float]:
-    """Labels that go on alike → their share of this place.
+    """Return the share of this position for each group of labels that continue alike.
 
-    A token off the path that leaves all labels open is another spelling of their common beginning. It is taken to lead
-    to the same odds as the path, so it is left out.
+    A token off the path that leaves all labels open is another tokenization of their common prefix. It is assumed to
+    have the same odds as the path, and left out.
     """
     groups = {text: _begun_by(text, rests) for text in step.alternatives}
     told = {text: group for text, group in groups.items() if group and (len(group) < len(rests) or group == path)}

@@ -1,4 +1,4 @@
-"""A reply of the language model as one of our types."""
+"""Parsing of a language model's reply into a typed value."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from core.ports import LanguageModel
 
 T = TypeVar("T")
 
-Choices = Mapping[str, Sequence[str]]  # field → the values that it, or each of its items, may have
+Choices = Mapping[str, Sequence[str]]  # field → the allowed values of it, or of each of its items
 ANY: Choices = {}
 
 
 def schema_of(kind: type[T], choices: Choices = ANY) -> dict[str, Any]:
-    """The JSON schema of a frozen dataclass or, without `choices`, of a union of them."""
+    """Return the JSON schema of a frozen dataclass or, without `choices`, of a union of dataclasses."""
     schema = TypeAdapter(kind).json_schema()
     for field, values in choices.items():
         allowed = schema["properties"][field]
@@ -28,9 +28,9 @@ def schema_of(kind: type[T], choices: Choices = ANY) -> dict[str, Any]:
 
 
 async def structured(model: LanguageModel, request: ModelRequest, kind: type[T], choices: Choices = ANY) -> T:
-    """The model's reply as a `kind` whose fields have allowed values; the request's schema is set to its.
+    """Ask for a reply of type `kind` whose fields have allowed values, and return it. The request's schema is replaced.
 
-    Raises InvalidReply if the reply was cut or is not valid, and what the port raises.
+    Raises InvalidReply if the reply was truncated or is not valid, and the errors of the port.
     """
     reply = await model.generate(replace(request, schema=schema_of(kind, choices)))
     try:

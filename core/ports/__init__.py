@@ -1,4 +1,4 @@
-"""Every port: what the decisions need from outside. Each has a fake, real adapters, and one contract suite."""
+"""All ports: the interfaces of core to the outside. Each has a fake, real adapters and one contract suite."""
 
 from core.ports.agents import AgentCaller, AgentTools
 from core.ports.chat import Forms, Inbox, Messenger, Pacer, SignallingMessenger, Standing, ThreadReader

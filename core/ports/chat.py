@@ -1,4 +1,4 @@
-"""The chats: what is said there, and what people do there."""
+"""Ports of the chat platforms."""
 
 from __future__ import annotations
 
@@ -13,39 +13,40 @@ from core.model.pace import Pace
 
 
 class Messenger(Protocol):
-    """Speaks on one chat platform.
+    """Posts messages on one chat platform.
 
-    Raises ChatUnavailable when the platform does not answer, ChatBusy when it asks to wait and took nothing,
-    MessageNotFound when the message to edit or to reply to is gone, Undeliverable when it will never take a message.
+    Raises ChatUnavailable if the platform does not answer, ChatBusy if it asks to wait and accepted nothing,
+    MessageNotFound if the message to edit or to reply to is gone, and Undeliverable if it permanently refuses a
+    message.
     """
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
-        """Post a message. `intent` names this very post, so that `find` finds it after a crash."""
+        """Post a message. `intent` identifies the post, so that `find` finds it after a crash."""
         ...
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
-        """Replace the content of a message that was posted."""
+        """Replace the content of a posted message."""
         ...
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
-        """The message that was posted for this intent; None if there is none or the platform cannot tell."""
+        """Return the message posted for this intent; None if there is none or the platform cannot tell."""
         ...
 
     async def delete(self, reference: MessageReference) -> None:
-        """Take a message that was posted away again; one that is gone already is left at that."""
+        """Delete a posted message. Does nothing if it is already deleted."""
         ...
 
     async def link(self, reference: MessageReference) -> str:
-        """The address of a message for people who may read it; empty where none is known. Does not raise."""
+        """Return the address of a message for people who may read it; empty if unknown. Does not raise."""
         ...
 
 
 @runtime_checkable
 class SignallingMessenger(Protocol):
-    """A messenger whose platform can show that somebody is waited for, other than by a message."""
+    """A messenger whose platform has a waiting indicator other than a message."""
 
     async def signal(self, place: Place, text: str) -> bool:
-        """Show this line until the next post in the thread; False if the platform has no such sign there.
+        """Show this line until the next post in the thread. Returns False if the platform has no indicator there.
 
         Raises ChatUnavailable.
         """
@@ -53,95 +54,94 @@ class SignallingMessenger(Protocol):
 
 
 class Pacer(Protocol):
-    """Turns to write in a channel, for all who write there in our name. Does not raise.
+    """Assigns turns to write in a channel, across all processes. Does not raise.
 
-    A `lane` names the channel, and what is done there if that has a pace of its own. A `ticket` names what is written.
+    A `lane` names the channel, and the kind of write if it has a separate limit. A `ticket` names what is written.
     """
 
     async def take(self, lane: str, ticket: str, pace: Pace) -> float:
-        """0.0 if it is this ticket's turn, which is taken; else the seconds until it comes, which is kept for it.
+        """Take the ticket's turn and return 0.0, or reserve a turn and return the seconds until it.
 
-        It is the same however often it is asked for, and is lost if nobody takes it for `core.model.pace.LATE`.
+        Repeated calls return the same turn. A reserved turn expires if it is not taken within `core.model.pace.LATE`.
         """
         ...
 
     async def answered(self, lane: str, pace: Pace) -> None:
-        """The platform has taken what was written in a turn, or refused it: the next one is `pace.interval` from now."""
+        """Record that the platform answered a write: the next turn is `pace.interval` from now."""
         ...
 
     async def rest(self, lane: str, seconds: float, pace: Pace) -> None:
-        """The platform asks to wait: nobody has a turn for so long, and the order stays."""
+        """Delay all turns because the platform asks to wait. Their order is kept."""
         ...
 
 
 class ThreadReader(Protocol):
-    """Reads on one chat platform what people said to each other. Untrusted."""
+    """Reads the messages of threads on one chat platform. Untrusted."""
 
     async def earlier(self, place: Place, before: datetime, limit: int) -> tuple[Turn, ...]:
-        """Return the turns of the thread at `place` before that time, oldest first; empty outside a thread.
+        """Return the turns of the thread at `place` before a time, oldest first; empty outside a thread.
 
-        Of more than `limit` (at least 2) messages, the one that began the thread and the latest ones. A thread that is
-        gone is empty. Raises ChatUnavailable.
+        Of more than `limit` (at least 2) messages, the first and the latest are returned. A deleted thread is empty.
+        Raises ChatUnavailable.
         """
         ...
 
 
 class Inbox(Protocol):
-    """The inbox to which the inbound adapters hand what people do in a chat.
+    """Receives chat events from the inbound adapters.
 
-    Each call returns as soon as the event is durably recorded (milliseconds), so that the chat can be acknowledged;
-    the work happens afterwards. An event whose key was handed in before is dropped.
+    Each call returns as soon as the event is durably recorded (milliseconds), so that it can be acknowledged; it is
+    processed later. Events with a known key are dropped.
     """
 
     async def ask(self, question: Question) -> None:
-        """A mention, a direct message or a slash command, or such a message that was edited (see `Question.revision`).
+        """Receive a mention, a direct message or a slash command, or an edited one (see `Question.revision`).
 
         The text is what follows the bot's name.
         """
         ...
 
     async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
-        """Take what somebody said in a thread to others, if the thread is that of an open incident and it bears on its cause.
+        """Receive a remark in a thread, and keep it if it is about the cause of the thread's open incident.
 
-        Of anything else nothing is kept. `name` finds out what people call the speaker, where it is needed.
+        `name` looks up the speaker's name, and is called only if needed.
         """
         ...
 
     async def press(self, feedback: Feedback) -> None:
-        """A pressed button."""
+        """Receive a pressed button."""
         ...
 
     async def react(self, reaction: Reaction) -> None:
-        """A reaction to a message that may be one of ours."""
+        """Receive a reaction to a message that may be one of ours."""
         ...
 
     async def retract(self, question_id: str, place: Place, *, edited: bool = False) -> None:
-        """A message was deleted that may have been a question; `question_id` is the id that it had or would have had.
+        """Receive the deletion of a message that may have been a question. `question_id` is its actual or potential id.
 
-        With `edited` it stands there, and means somebody else: if it was never asked, it may yet be, and nothing is kept.
+        With `edited`, the message still exists but no longer addresses the bot: its answer is removed, and it may be
+        asked again later.
         """
         ...
 
 
 class Standing(Protocol):
-    """The current content of a message of ours, for platforms that ask for it again."""
+    """Renders the current content of our messages, for platforms that request it again."""
 
     async def message(self, reference: MessageReference) -> Message | None:
-        """As it would be shown now, within milliseconds; None for one that nothing can change any more.
+        """Return the message as it would be shown now, within milliseconds; None if it can no longer change.
 
-        Of the reference, the platform, the channel and the message's id matter. Raises StoreUnavailable.
+        Only the platform, the channel and the message id of the reference are used. Raises StoreUnavailable.
         """
         ...
 
 
 class Forms(Protocol):
-    """The forms for a press that leaves a question open, for platforms that can show a form."""
+    """Provides the forms that a button opens, for platforms with forms."""
 
     async def form(self, verdict: Verdict, subject: str, audience: Audience) -> Form | None:
-        """The form for a press of this button, within milliseconds; None if nothing is to be asked.
+        """Return the form for this button, within milliseconds; None if nothing is to be asked.
 
-        It says nothing that the audience of the message may not read.
-
-        Raises StoreUnavailable.
+        It contains nothing that the message's audience may not read. Raises StoreUnavailable.
         """
         ...

@@ -1,4 +1,4 @@
-"""The time."""
+"""The port of the current time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The time. The only way for the core and the handlers to know it."""
+    """The only source of the current time for core and handlers."""
 
     def now(self) -> datetime:
-        """The current time, with a time zone (UTC)."""
+        """Return the current time in UTC, with a time zone."""
         ...

@@ -1,4 +1,4 @@
-"""Ports of knowledge: its sources, and the index in which it is found."""
+"""Ports of the knowledge sources and the passage index."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from core.model.document import Document, Passage
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A document that a source holds and that cannot be indexed. `path` names it within the source."""
+    """A document that a source contains but that cannot be indexed. `path` names it within the source."""
 
     path: str
     reason: str
 
 
 class KnowledgeSource(Protocol):
-    """One place that documents come from."""
+    """A source of documents that is read as a whole."""
 
     @property
     def name(self) -> str:
-        """Unique among the sources; the first part of its documents' ids."""
+        """Return the name, unique among the sources. It is the first part of the documents' ids."""
         ...
 
     def documents(self) -> AsyncIterator[Document | LeftOut]:
-        """Yield every document that the source holds now, each id once, in any order, and those that it leaves out.
+        """Yield every current document once, in any order, and every document that is left out.
 
-        Raises SourceUnavailable when the source cannot be read to its end: then nothing is deleted.
+        Raises SourceUnavailable if the source cannot be read completely; nothing is then deleted.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A part of what changed at a source. Once it is indexed, `cursor` is where reading goes on, in whatever process.
+    """A part of a source's changes. Once it is indexed, reading continues at `cursor`, in any process.
 
-    `documents` are new or changed, perhaps only possibly; `removed_ids` are those that the source no longer holds.
-    `left_out` are documents that cannot be indexed as they are now; a source names them at every reading.
+    `documents` are new or possibly changed; `removed_ids` are no longer in the source. `left_out` are documents that
+    cannot be indexed as they are; a source reports them at every reading.
     """
 
     documents: tuple[Document, ...]
@@ -52,38 +52,38 @@ class Changes:
 
 @runtime_checkable
 class ChangingSource(Protocol):
-    """A place that documents come from which can tell what changed since it was last read."""
+    """A source of documents that can report changes since it was last read."""
 
     @property
     def name(self) -> str:
-        """Unique among the sources; the first part of its documents' ids."""
+        """Return the name, unique among the sources. It is the first part of the documents' ids."""
         ...
 
     def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-        """Yield the changes since `cursor`, in parts to be applied in order; all documents if it is empty
-        or not understood.
+        """Yield the changes since `cursor`, in parts to be applied in order; all documents if the cursor is empty or
+        invalid.
 
-        `known_ids` are the ids of the source's documents that are indexed. After the last part the index holds exactly
-        what the source holds. A part is indexed before its cursor is kept, so that a killed process loses none.
-        Raises SourceUnavailable when the source cannot be read further: the parts before that stand.
+        `known_ids` are the ids of the source's indexed documents. After the last part, the index matches the source. A
+        part is indexed before its cursor is saved, so a killed process loses nothing. Raises SourceUnavailable if the
+        source cannot be read further; earlier parts remain valid.
         """
         ...
 
 
 @runtime_checkable
 class CheckedSource(Protocol):
-    """A place that documents come from, behind a door: whether it opens can be told without reading everything."""
+    """A source whose access can be checked without reading everything."""
 
     async def check(self) -> None:
-        """Raises SourceUnavailable when the token, its rights or the way there is wrong."""
+        """Raise SourceUnavailable if the token, its permissions or the connection are wrong."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SourceCursor:
-    """How far a source has been read. `documents` is the number of its documents that the index then held.
+    """The position up to which a source was read, and the number of its documents in the index at that time.
 
-    An index that holds fewer is not the one that the cursor was kept for: the source is then read from the start.
+    If the index contains fewer documents, it was lost or replaced, and the source is read from the start.
     """
 
     position: str
@@ -94,13 +94,13 @@ class SecretDetector(Protocol):
     """Finds passwords, keys and tokens."""
 
     def find(self, text: str) -> list[tuple[int, int]]:
-        """Return the start and the end of each secret in `text`, in order, none overlapping."""
+        """Return the start and end of each secret in `text`, in order, without overlaps."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:
-    """Term weights: `indices` are distinct and ascending unsigned 32-bit numbers, `values` as many weights above 0."""
+    """Term weights: `indices` are distinct, ascending unsigned 32-bit numbers, `values` as many weights above 0."""
 
     indices: tuple[int, ...]
     values: tuple[float, ...]
@@ -108,7 +108,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPassage:
-    """A passage as it is stored: its text, its term weights, and its embedding of unit length, empty if it has none."""
+    """A passage with its term weights and its unit-length embedding, which is empty if there is none."""
 
     passage: Passage
     lexical: SparseVector
@@ -117,57 +117,57 @@ class EncodedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A hit of a search: the id of a passage, and its score, an inner product, higher is better."""
+    """A search hit. The score is an inner product; higher is better."""
 
     passage_id: str
     score: float
 
 
 class PassageIndex(Protocol):
-    """Passages with a lexical vector and perhaps a dense one, filtered by reader.
+    """Stores passages with a lexical and an optional dense vector, filtered by reader.
 
-    What was written is found at once by the next search, and survives a kill -9 after `upsert` returned.
-    Raises IndexUnavailable when the index cannot be reached.
+    Written passages are visible to the next search, and survive kill -9 once `upsert` has returned. Raises
+    IndexUnavailable if the index cannot be reached.
     """
 
     async def upsert(self, passages: Sequence[EncodedPassage]) -> None:
-        """Write passages; those with a known id are replaced."""
+        """Write passages, replacing those with the same id."""
         ...
 
     async def delete_documents(self, document_ids: Sequence[str]) -> None:
-        """Remove all passages of these documents; unknown ids are ignored."""
+        """Delete all passages of these documents. Unknown ids are ignored."""
         ...
 
     async def clear(self, dimensions: int) -> None:
-        """Remove everything and expect dense vectors of this length from now on; 0: none."""
+        """Delete everything, and expect dense vectors of this length from now on (0: none)."""
         ...
 
     async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[Hit]:
-        """The passages readable by one of `readers` with the highest inner product above 0, best first."""
+        """Return the passages readable by one of `readers` with the highest inner product above 0, best first."""
         ...
 
     async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
-        """The passages readable by one of `readers` with the highest inner product, best first."""
+        """Return the passages readable by one of `readers` with the highest inner product, best first."""
         ...
 
     async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
-        """These passages in this order, without those that are gone or that none of `readers` may read."""
+        """Return these passages in order, without those that are deleted or not readable by any of `readers`."""
         ...
 
     async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
-        """A document's passages in order; empty if it does not exist or none of `readers` may read it."""
+        """Return a document's passages in order; empty if it does not exist or none of `readers` may read it."""
         ...
 
     def scan(self, document_ids: Sequence[str] | None = None) -> AsyncIterator[Passage]:
-        """Every passage (of these documents), whoever may read it: to learn term statistics from, never to show."""
+        """Yield every passage (of these documents), regardless of readers: for term statistics, never to be shown."""
         ...
 
     async def content_hashes(self, source: str) -> dict[str, str]:
-        """Document id → content hash of everything indexed from this source."""
+        """Return the content hash of every document indexed from this source, by document id."""
         ...
 
     async def count(self) -> int:
-        """The number of passages."""
+        """Return the number of passages."""
         ...
 
     async def close(self) -> None: ...
@@ -176,7 +176,7 @@ class PassageIndex(Protocol):
 class Embedder(Protocol):
     """A pretrained embedding model.
 
-    Every call raises ModelUnavailable when the model fails or does not answer.
+    Every call raises ModelUnavailable if the model fails or does not answer.
     """
 
     @property
@@ -186,9 +186,9 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
 
     async def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row of unit length for each text."""
+        """Return one unit-length row for each text."""
         ...
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        """A vector of unit length; its inner product with a passage's row says how near they are."""
+        """Return a unit-length vector, to be compared with passages by inner product."""
         ...

@@ -1,4 +1,4 @@
-"""The language model, and what is learned on this machine."""
+"""Ports of the language model and of locally learned models."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ T = TypeVar("T")
 
 
 class LanguageModel(Protocol):
-    """A language model at the user's side. Whatever it says is untrusted text.
+    """A language model. Its output is untrusted text.
 
-    Every call raises ModelUnavailable when the model does not answer within the request's deadline, is overloaded or
-    is down, and PromptTooLong when the prompt and `max_tokens` do not fit into the context: nothing is ever cut.
+    Every call raises ModelUnavailable if the model does not answer within the request's deadline, is overloaded or is
+    down, and PromptTooLong if the prompt and `max_tokens` do not fit into the context. Nothing is ever truncated.
     """
 
     @property
     def name(self) -> str:
-        """The model's name as people see it."""
+        """Return the model's display name."""
         ...
 
     async def context_tokens(self) -> int:
-        """How many tokens a prompt and its reply may have together."""
+        """Return the maximum number of tokens of a prompt and its reply together."""
         ...
 
     async def count_tokens(self, text: str) -> int:
-        """The length of `text` by the model's own tokenizer; 0 for the empty text."""
+        """Return the length of `text` in tokens of the model; 0 for empty text."""
         ...
 
     async def generate(self, request: ModelRequest) -> ModelReply:
-        """One reply. With a schema, it is valid JSON under the schema unless it was cut at `max_tokens`.
+        """Return one reply. With a schema, it is valid JSON under the schema unless truncated at `max_tokens`.
 
         Raises InvalidReply if a server without grammars gave no valid reply within its rounds.
         """
         ...
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
-        """`count` independent replies to one prompt, which is computed once where the server can."""
+        """Return `count` independent replies to one prompt, which is computed once if the server supports it."""
         ...
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        """The probability of each of 2 to 20 distinct `choices` as the whole reply; they add up to 1.
+        """Return the probability of each of 2 to 20 distinct `choices` as the whole reply; they sum to 1.
 
-        Read from the token probabilities of one constrained step, or estimated by sampling where the server has none.
+        They are read from the token probabilities of one constrained reply, or estimated by sampling if the server
+        reports none.
         """
         ...
 
@@ -52,14 +53,14 @@ class LanguageModel(Protocol):
 class LearnedStore(Protocol[T]):
     """Keeps one thing that was learned from data, as the encoder of the corpus is, for every process.
 
-    Raises StoreUnavailable where it is in a database that cannot be reached.
+    Raises StoreUnavailable if it is in a database that cannot be reached.
     """
 
     async def load(self) -> T | None:
         """Return what was saved last; None if there is nothing that this version can read.
 
-        By this process at once, by whatever process after at most 2 seconds where it is in a database. Called for
-        every query: microseconds while nothing was saved since the last call, but for one look in those 2 seconds.
+        A save is visible to this process at once, and to others within 2 seconds if it is in a database. Called for
+        every query, so it takes microseconds, except for one check every 2 seconds.
         """
         ...
 

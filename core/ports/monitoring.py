@@ -1,4 +1,4 @@
-"""Monitoring, code and builds: what an investigation looks at."""
+"""Ports of monitoring, code and build systems, which investigations read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.model.silences import Silence
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """From `start` (inclusive) to `end` (exclusive), both with a time zone."""
+    """A time span from `start` (inclusive) to `end` (exclusive), both with a time zone."""
 
     start: datetime
     end: datetime
@@ -21,7 +21,7 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One log record; `text` may hold several lines (a stack trace). Untrusted."""
+    """A log record. `text` may have several lines (a stack trace). Untrusted."""
 
     service: str
     at: datetime
@@ -31,7 +31,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A metric over time: `values[i]` was measured at `times[i]` (ascending); a missing value is NaN."""
+    """A metric over time: `values[i]` was measured at `times[i]` (ascending). Missing values are NaN."""
 
     service: str
     metric: str
@@ -41,10 +41,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that somebody or something changed: a commit, a deployment, a configuration, a flag, a migration. Untrusted.
+    """A change: a commit, deployment, configuration, flag or migration. Untrusted.
 
-    It touches `service` and the `services`, or none that is named. `revision` is the commit that it is, or that it puts
-    into force; a deployment of several names all of them in `commits`. `diff` is a unified diff, perhaps cut.
+    It affects `service` and `services`, or nothing that is named. `revision` is its commit, or the one that it deploys;
+    a deployment of several lists all of them in `commits`. `diff` is a unified diff, possibly truncated.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Change:
 
     @property
     def touched(self) -> tuple[str, ...]:
-        """Every service that it names, each once."""
+        """Return every affected service once."""
         return tuple(dict.fromkeys(each for each in (self.service, *self.services) if each))
 
 
@@ -74,7 +74,7 @@ class LogReader(Protocol):
     def name(self) -> str: ...
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
-        """The last `limit` records of a service within the window, oldest first; none for an unknown service."""
+        """Return the last `limit` records of a service within the window, oldest first; none for an unknown service."""
         ...
 
 
@@ -85,7 +85,7 @@ class MetricReader(Protocol):
     def name(self) -> str: ...
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:
-        """Every metric of a service over the window; none for an unknown service."""
+        """Return every metric of a service over the window; none for an unknown service."""
         ...
 
 
@@ -96,7 +96,7 @@ class ChangeReader(Protocol):
     def name(self) -> str: ...
 
     async def changes(self, window: TimeWindow) -> list[Change]:
-        """Every change within the window, oldest first, whatever service it touches."""
+        """Return every change within the window, oldest first, of any service."""
         ...
 
 
@@ -104,8 +104,8 @@ class ChangeReader(Protocol):
 class Definition:
     """A class or function in a repository. Untrusted.
 
-    `container` is the class that it belongs to, empty for none; `path` is relative to the repository and `line` counts
-    from 1. `references` are the names of what it calls and of the types it uses, in order, qualified where the code is.
+    `container` is its class, may be empty; `path` is relative to the repository, and `line` counts from 1. `references`
+    are the names of called functions and used types, in order, qualified as in the code.
     """
 
     name: str
@@ -124,7 +124,7 @@ class CodeReader(Protocol):
     def name(self) -> str: ...
 
     async def definitions(self, names: Sequence[str]) -> list[Definition]:
-        """Every class and function of one of these simple names, in order of repository, path and line."""
+        """Return every class and function with one of these simple names, sorted by repository, path and line."""
         ...
 
 
@@ -132,7 +132,7 @@ class CodeReader(Protocol):
 class ToolParameter:
     """A parameter of a tool: an id, a service or a snapshot key, never a query. `choices` are all allowed values.
 
-    With `snapshot` the value is the key of an earlier observation, and the tool gets the observation itself.
+    With `snapshot`, the model passes the key of an earlier observation, and the tool receives the observation.
     """
 
     name: str
@@ -142,46 +142,46 @@ class ToolParameter:
 
 
 class Tool(Protocol):
-    """Something read-only that the investigating model may ask (RCAgent, section 3.2). Raises ToolUnavailable.
+    """A read-only tool for the investigating model (RCAgent, section 3.2). Raises ToolUnavailable.
 
-    What it answers depends on its arguments alone for the length of one investigation, and is untrusted text.
+    Within one investigation, its output depends only on its arguments. Output is untrusted text.
     """
 
     @property
     def name(self) -> str:
-        """Unique among the tools; letters, digits and underscores."""
+        """Return a name unique among the tools: letters, digits and underscores."""
         ...
 
     @property
     def description(self) -> str:
-        """A description of its output, in one sentence."""
+        """Return one sentence that describes the output."""
         ...
 
     @property
     def parameters(self) -> tuple[ToolParameter, ...]: ...
 
     async def call(self, arguments: Mapping[str, str]) -> str:
-        """The observation; `arguments` has a value for every parameter, one of its choices if it has any."""
+        """Return the observation. `arguments` has a value for every parameter, one of its choices if it has any."""
         ...
 
 
 class DependencyReader(Protocol):
-    """Reads which service calls which, as traces show it. Raises ToolUnavailable."""
+    """Reads service dependencies from traces. Raises ToolUnavailable."""
 
     @property
     def name(self) -> str: ...
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
-        """Caller → the services that it called within the window, each once, in order of their names."""
+        """Return the services that each caller called within the window, distinct and sorted."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FailedBuild:
-    """A run of a pipeline that failed, with the end of the log of its first failed step. Untrusted.
+    """A failed pipeline run, with the end of the log of its first failed step. Untrusted.
 
-    `service` is the one whose builds these are, `project` what the build server calls it. Where there is no build server
-    because somebody pasted a log, all but the log and the service are empty.
+    `service` is the service that the pipeline builds, `project` its name on the build server. For a pasted log without
+    a build server, all fields but the log and the service are empty.
     """
 
     system: str
@@ -195,40 +195,40 @@ class FailedBuild:
 
     @property
     def history_key(self) -> str:
-        """Under what confirmed failures of the same kind are kept; empty where nothing tells what ran."""
+        """Return the key under which confirmed failures of the same kind are stored; empty if unknown."""
         return f"{self.system or 'pasted'}: {self.project}" if self.project else ""
 
 
 @runtime_checkable
 class BuildReader(Protocol):
-    """Reads builds that failed. Raises ToolUnavailable."""
+    """Reads failed builds. Raises ToolUnavailable."""
 
     @property
     def name(self) -> str: ...
 
     async def linked_failure(self, url: str) -> FailedBuild | None:
-        """The failed run that a link leads to; None if it did not fail, or is not one of the configured projects."""
+        """Return the failed run that a link leads to; None if it did not fail, or its project is not configured."""
         ...
 
     async def last_failure(self, service: str, before: datetime) -> FailedBuild | None:
-        """The latest run of a service that began before that time, if it failed; None for an unknown service."""
+        """Return the latest run of a service that began before a time, if it failed; None for an unknown service."""
         ...
 
 
 @runtime_checkable
 class CheckedTool(Protocol):
-    """A system that an investigation reads, behind a door: whether it opens can be told without an incident."""
+    """A system whose access can be checked without an incident."""
 
     @property
     def name(self) -> str: ...
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when the token, its rights, the configuration or the way there is wrong."""
+        """Raise ToolUnavailable if the token, its permissions, the configuration or the connection are wrong."""
         ...
 
 
 class AlertMonitor(Protocol):
-    """A monitoring system that tells what it knows of alerts right now. Raises ToolUnavailable."""
+    """Reports the current state of alerts in a monitoring system. Raises ToolUnavailable."""
 
     @property
     def name(self) -> str: ...
@@ -238,19 +238,19 @@ class AlertMonitor(Protocol):
         ...
 
     async def silences(self) -> list[Silence]:
-        """Those that are in force; none where the system knows no silences."""
+        """Return the silences in force; none if the system has no silences."""
         ...
 
 
 class Toolbox(Protocol):
-    """An outside system that the investigating model may ask."""
+    """An external system that provides tools for the investigating model."""
 
     @property
     def name(self) -> str: ...
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
-        """The tools for one investigation. Raises ToolUnavailable.
+        """Return the tools for one investigation. Raises ToolUnavailable.
 
-        Of what has a time they tell nothing from after the window.
+        They return no data from after the window.
         """
         ...

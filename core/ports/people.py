@@ -7,22 +7,22 @@ from typing import Protocol
 
 
 class OnCall(Protocol):
-    """The people on call, team by team."""
+    """On-call schedules of teams."""
 
     @property
     def name(self) -> str:
-        """The name by which people know the system that holds the schedules."""
+        """Return the name of the system that holds the schedules."""
         ...
 
     @property
     def teams(self) -> frozenset[str]:
-        """The ids of the teams whose schedules it has."""
+        """Return the ids of the teams that have a schedule."""
         ...
 
     async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
-        """Those on call for a team at a time (with a zone), the one to call first before the others. Untrusted.
+        """Return the people on call for a team at a time (with a zone), in calling order. Untrusted.
 
-        Nobody for a team that is not in `teams`, or while nobody is on call. Raises ToolUnavailable when the schedule
-        cannot be read.
+        Empty for a team that is not in `teams`, or if nobody is on call. Raises ToolUnavailable if the schedule cannot
+        be read.
         """
         ...

@@ -20,83 +20,86 @@ from core.rca.failure_history import RecordedFailure
 
 
 class IncidentStore(Protocol):
-    """Incidents. At most one is open for a source and group key."""
+    """Stores incidents. At most one is open per source and group key."""
 
     async def known_deliveries(self, keys: Collection[str]) -> frozenset[str]:
-        """Those of the keys of alert deliveries that are remembered."""
+        """Return those of the keys that belong to recorded deliveries."""
         ...
 
     async def add_deliveries(self, received: Mapping[str, datetime]) -> None:
-        """Remember alert deliveries by their keys, and when they came; what is remembered already stays as it is."""
+        """Record alert deliveries by key, with their time of arrival. Known keys are left unchanged."""
         ...
 
     async def get(self, incident_id: str) -> Incident | None: ...
 
     async def latest_for(self, source: str, group_key: str) -> Incident | None:
-        """The open incident of an alert group; if there is none, the one that was opened last."""
+        """Return the open incident of an alert group; if there is none, the one opened last."""
         ...
 
     async def in_thread(self, place: Place) -> Incident | None:
-        """The incident whose message is the root of the thread at `place`."""
+        """Return the incident whose message is the root of the thread at `place`."""
         ...
 
     async def recent(self, limit: int) -> list[Incident]:
-        """The latest incidents, newest first."""
+        """Return the latest incidents, newest first."""
         ...
 
     async def near(self, incident: Incident, services: frozenset[str], since: datetime, limit: int) -> list[Incident]:
-        """Open incidents that began at `since` or later, oldest first, and may have to do with this stored one.
+        """Return open incidents that began at `since` or later and may be related to this stored one, oldest first.
 
-        They are of one of these services, hold an alert that either was opened with, or come from another source about
+        They are of one of these services, share an alert that either was opened with, or come from another source about
         the same service.
         """
         ...
 
     async def open(self, limit: int, after: Incident | None = None) -> list[Incident]:
-        """Open incidents, oldest first; those that come after that one."""
+        """Return open incidents, oldest first, starting after `after`."""
         ...
 
     async def latest_open(self, limit: int) -> list[Incident]:
-        """The latest open incidents, newest first."""
+        """Return the latest open incidents, newest first."""
         ...
 
     async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
-        """The incidents that were absorbed by this one, oldest first."""
+        """Return the incidents merged directly into this one, oldest first."""
         ...
 
     async def noted(self, limit: int) -> list[Incident]:
-        """The latest incidents with a note on how they ended, newest first."""
+        """Return the latest incidents with a resolution note, newest first."""
         ...
 
     async def ended(self, limit: int, since: datetime | None = None) -> list[Incident]:
-        """The latest incidents that are resolved or have such a note, newest first.
+        """Return the latest incidents that are resolved or have a resolution note, newest first.
 
-        With `since`, only those that were saved at that time or later, by the clock of whoever saved them.
+        With `since`, only those that were saved at that time or later, by the clock of the saving process.
         """
         ...
 
     async def save(self, incident: Incident) -> None:
-        """Insert at revision 1, else replace the preceding revision. Raises Conflict if another writer was first."""
+        """Insert at revision 1, otherwise replace the preceding revision.
+
+        Raises Conflict if another writer was first.
+        """
         ...
 
 
 class SilenceStore(Protocol):
-    """Maintenance windows that people declared in a chat."""
+    """Stores maintenance windows declared in a chat."""
 
     async def save(self, silence: Silence) -> None:
-        """Insert or replace."""
+        """Insert or replace a window."""
         ...
 
     async def not_over(self, at: datetime) -> list[Silence]:
-        """Those that end after `at`, the first to end first."""
+        """Return the windows that end after `at`, sorted by end."""
         ...
 
 
 class PredictionStore(Protocol):
-    """Every prediction, what became of it, and the calibrators fitted from that."""
+    """Stores predictions, their outcomes, and the calibrators fitted from them."""
 
     async def add(self, prediction: Prediction) -> None:
-        """Store a prediction; one with a known id is left as it is."""
+        """Store a prediction. One with a known id is left unchanged."""
         ...
 
     async def get(self, prediction_id: str) -> Prediction | None: ...
@@ -104,86 +107,86 @@ class PredictionStore(Protocol):
     async def label(self, outcome: Outcome) -> None:
         """Store a label. A later label by the same person on the same prediction replaces the earlier one.
 
-        One that is earlier than that person's label is not stored: events may come out of order.
+        An older one is ignored, because events may arrive out of order.
         """
         ...
 
     async def unlabel(self, prediction_id: str, labelled_by: str) -> None:
-        """Take the label of this person back; nothing if there is none."""
+        """Remove the label of this person, if there is one."""
         ...
 
     async def react(self, prediction_id: str, by: str, *, approves: bool, at: datetime, taken_back: bool) -> bool:
-        """Remember that this person put such a reaction to a stored prediction at this time, or took it back.
+        """Record that a person added (or took back) a reaction to a stored prediction.
 
-        False, and nothing is changed, if something later is known of that reaction.
+        Returns False, and changes nothing, if a later event of that reaction is known.
         """
         ...
 
     async def reactions(self, prediction_id: str, by: str) -> dict[bool, datetime]:
-        """The reactions of this person that stand: whether each approves → when it was put."""
+        """Return the current reactions of this person: approving or not → time."""
         ...
 
     async def judged_since(self, kind: PredictionKind, since: datetime) -> list[str]:
-        """The subjects of the predictions of a kind that have a label from that time or later, in order."""
+        """Return the subjects of predictions of a kind with a label from `since` or later, in order."""
         ...
 
     async def labels_of(self, prediction_id: str) -> list[Outcome]:
-        """Every label on a prediction, one a person, oldest first."""
+        """Return the labels of a prediction, one per person, oldest first."""
         ...
 
     async def labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
-        """Every prediction of an estimator that has a label, with its latest one, oldest prediction first."""
+        """Return every labelled prediction of an estimator with its latest label, oldest prediction first."""
         ...
 
     async def estimators(self) -> list[Estimator]:
-        """All that ever made a prediction, in order."""
+        """Return all estimators with predictions, in order."""
         ...
 
     async def count_labelled(self, estimator: Estimator) -> int: ...
 
     async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
-        """The latest predictions of a kind, newest first, each with its latest label if it has one."""
+        """Return the latest predictions of a kind, newest first, each with its latest label, if any."""
         ...
 
     async def calibrator(self, estimator: Estimator) -> Calibrator | None:
-        """The calibrator in use, None while there is none."""
+        """Return the current calibrator; None if there is none."""
         ...
 
     async def adopt(self, estimator: Estimator, calibrator: Calibrator) -> None:
-        """Use a calibrator from now on. The earlier ones are kept, for badges that were made with them."""
+        """Make a calibrator the current one. Earlier ones are kept for the badges made with them."""
         ...
 
     async def calibrator_version(self, version: str) -> Calibrator | None:
-        """A calibrator that is or was in use, by its version."""
+        """Return a current or earlier calibrator by its version."""
         ...
 
 
 class ConversationStore(Protocol):
-    """The conversations in the threads that Plumbline took part in."""
+    """Stores the conversations in threads that the bot took part in."""
 
     async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
-        """Remember a turn; one with a known key is left as it is."""
+        """Store a turn. One with a known key is left unchanged."""
         ...
 
     async def forget(self, key: str) -> None:
-        """Forget a turn; nothing if there is none."""
+        """Delete a turn, if it exists."""
         ...
 
     async def get(self, key: str, place: Place) -> Turn | None:
-        """The turn of this key; None if there is none, or if it was not said in the channel of `place`."""
+        """Return the turn with this key; None if there is none in the channel of `place`."""
         ...
 
     async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
-        """The last turns in the thread at `place`, oldest first; empty outside a thread."""
+        """Return the last turns of the thread at `place`, oldest first; empty outside a thread."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ingestion:
-    """How fresh a source is: when it was read to its end the last time, and how many documents of it are indexed.
+    """The freshness of a source: when it was last read completely, and how many of its documents are indexed.
 
-    `failure` says why it could not be read since; before it was ever read, `finished_at` is when that was tried.
-    `left_out` names documents that could not be indexed, each with the reason.
+    `failure` says why later attempts failed; if it was never read, `finished_at` is the time of the attempt. `left_out`
+    names documents that could not be indexed, with the reasons.
     """
 
     source: str
@@ -194,102 +197,102 @@ class Ingestion:
 
 
 class IngestionStore(Protocol):
-    """How fresh each knowledge source is."""
+    """Stores the freshness of each knowledge source."""
 
     async def record(self, ingestion: Ingestion) -> None: ...
 
     async def all(self) -> list[Ingestion]:
-        """The last ingestion of every source, by name."""
+        """Return the last ingestion of every source, by name."""
         ...
 
     async def forget(self, source: str) -> None:
-        """Without an effect for a source that is not known."""
+        """Delete the record of a source, if it exists."""
         ...
 
 
 class CursorStore(Protocol):
-    """How far each changing source has been read."""
+    """Stores the cursor of each changing source."""
 
     async def load(self, source: str) -> SourceCursor | None:
-        """Return the cursor at which reading goes on; None for a source that was never read."""
+        """Return the cursor to continue at; None for a source that was never read."""
         ...
 
     async def save(self, source: str, cursor: SourceCursor) -> None:
-        """Remember where reading goes on, in place of what was remembered before."""
+        """Replace the cursor of a source."""
         ...
 
 
 class CuratedStore(Protocol):
-    """Answers that people gave: proposals, and those that were confirmed."""
+    """Stores corrected answers, both proposed and confirmed."""
 
     async def get(self, answer_id: str) -> CuratedAnswer | None: ...
 
     async def save(self, answer: CuratedAnswer) -> None:
-        """Insert or replace."""
+        """Insert or replace an answer."""
         ...
 
     async def current(self, at: datetime) -> list[CuratedAnswer]:
-        """Those that are confirmed and expire after `at`, by id."""
+        """Return the confirmed answers that expire after `at`, by id."""
         ...
 
 
 class BuildFailureStore(Protocol):
-    """Failed builds that were told to people, and the lines that these confirmed."""
+    """Stores failed builds that were shown to people, and the lines that people confirmed."""
 
     async def get(self, failure_id: str) -> RecordedFailure | None: ...
 
     async def save(self, failure: RecordedFailure) -> None:
-        """Insert or replace."""
+        """Insert or replace a failure."""
         ...
 
     async def confirmed(self, project: str, limit: int) -> list[RecordedFailure]:
-        """The latest confirmed ones of a project, newest first."""
+        """Return the latest confirmed failures of a project, newest first."""
         ...
 
     async def in_thread(self, place: Place) -> RecordedFailure | None:
-        """The latest one that was asked for in the thread at `place`; None outside a thread."""
+        """Return the latest failure that was asked about in the thread at `place`; None outside a thread."""
         ...
 
     async def forget_older(self, project: str, keep: int) -> None:
-        """Of a project's confirmed ones, and of the others, keep the latest `keep` each."""
+        """Keep the latest `keep` confirmed and the latest `keep` unconfirmed failures of a project."""
         ...
 
 
 class AuditStore(Protocol):
-    """The audit log. Entries are added, and forgotten when they are old; none is ever changed."""
+    """Stores the audit log. Entries are added, and deleted when old; they are never changed."""
 
     async def add(self, entry: AuditEntry) -> None:
-        """Add an entry; one with a known key is left as it is."""
+        """Add an entry. One with a known key is left unchanged."""
         ...
 
     async def latest(self, limit: int, before: int | None = None, act: Act | None = None) -> list[NumberedEntry]:
-        """The latest entries (of this act), newest first; with `before`, those whose number is below it."""
+        """Return the latest entries (of this act), newest first; with `before`, those with a lower number."""
         ...
 
     async def since(self, at: datetime, after: int, limit: int) -> list[NumberedEntry]:
-        """The first `limit` entries from `at` on whose number is above `after`, in ascending order of number."""
+        """Return the first `limit` entries from `at` on with a number above `after`, in ascending order."""
         ...
 
     async def forget_before(self, at: datetime) -> int:
-        """Delete the entries from before `at`, and return how many. For the retention policy alone."""
+        """Delete entries from before `at`, and return their number. For the retention policy only."""
         ...
 
 
 class ChannelSettingsStore(Protocol):
-    """The settings of channels. Of a place, only the platform and the channel matter."""
+    """Stores channel settings. Only the platform and the channel of a place matter."""
 
     async def get(self, place: Place) -> ChannelSettings:
-        """Return the settings that were saved last for the channel; the defaults if none ever were."""
+        """Return the latest settings of the channel; the defaults if there are none."""
         ...
 
     async def save(self, place: Place, settings: ChannelSettings) -> None:
-        """Insert or replace."""
+        """Insert or replace the settings."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HeldIncident:
-    """An incident that a place is to be told of later, and since when."""
+    """An incident that is held for a place, and since when."""
 
     incident_id: str
     place: Place
@@ -297,24 +300,24 @@ class HeldIncident:
 
 
 class HeldIncidentStore(Protocol):
-    """Incidents that a channel's quiet hours hold back, until it was told of them. Of a place, the channel matters."""
+    """Stores incidents held by a channel's quiet hours. Only the channel of a place matters."""
 
     async def hold(self, incident_id: str, place: Place, at: datetime) -> None:
-        """It is to be told there later, also if it was told before. Of one that waits already, nothing changes."""
+        """Hold an incident for a place, even if it was reported there before. No change if it is already held."""
         ...
 
     async def places(self, incident_id: str) -> frozenset[Place]:
-        """The places that it is held for, told or not."""
+        """Return the places that an incident is held for, whether it was reported there or not."""
         ...
 
     async def waiting(self) -> list[HeldIncident]:
-        """Everything that is to be told, by channel and incident."""
+        """Return everything that is still to be reported, by channel and incident."""
         ...
 
     async def tell(self, incident_id: str, place: Place) -> None:
-        """The place was told of it; it still is not posted there."""
+        """Record that the place's summary reported the incident. It is still not posted there."""
         ...
 
     async def release(self, incident_id: str, place: Place) -> None:
-        """It is posted there as usual."""
+        """Stop holding the incident. It is posted there as usual."""
         ...

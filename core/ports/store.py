@@ -1,4 +1,4 @@
-"""The durable state as a whole."""
+"""The port of the durable state as a whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from core.ports.work import DeadLetterStore, PostStore, ReplicaStore, TaskStore
 
 
 class Transaction(Protocol):
-    """The stores, written together or not at all."""
+    """The stores, written atomically."""
 
     @property
     def tasks(self) -> TaskStore: ...
@@ -60,13 +60,13 @@ class Store(Protocol):
     """Durable state. Raises StoreUnavailable."""
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction: committed when the block ends, rolled back when it raises."""
+        """Open a transaction, which is committed when the block ends and rolled back when it raises."""
         ...
 
     def lock(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Held by one task at a time, of all processes on this store; a process that dies lets go. Not reentrant.
+        """Hold a lock, exclusive among all processes on this store; a dying process releases it. Not reentrant.
 
-        A holder that loses its database meanwhile may not be alone any more: what it guards must bear that, as a
-        message does that is only shown out of date until its next edit.
+        A holder that loses its database connection may no longer be alone, so the guarded work must tolerate that, as a
+        message does that is out of date until its next edit.
         """
         ...

@@ -1,4 +1,4 @@
-"""Work that must not be lost: tasks, posts, and what a chat refused."""
+"""Ports of durable work: tasks, posts and dead letters."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from core.model.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A workflow to be started. `key` is its idempotency key; `payload` is JSON-compatible.
+    """A workflow to start. `key` is its idempotency key; `payload` is JSON-compatible.
 
-    `correlation` is that of the request or task that asks for it (see `core.model.correlation`), empty if nothing did.
+    `correlation` is that of the request or task that created it (see `core.model.correlation`), may be empty.
     """
 
     key: str
@@ -28,10 +28,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Tasks that nobody has taken on yet: how many, and since when the oldest waits, None if none does.
-
-    `under_way` are those that were taken on and have not ended.
-    """
+    """The numbers of unclaimed tasks, with the age of the oldest (None if there are none), and of tasks `under_way`."""
 
     waiting: int
     oldest: datetime | None
@@ -39,53 +36,53 @@ class Backlog:
 
 
 class TaskStore(Protocol):
-    """Workflows that were asked for, until they have ended: what makes an acknowledged event safe."""
+    """Stores requested workflows until they end, which makes acknowledged events durable."""
 
     async def add(self, task: Task) -> bool:
-        """Record a task. False, and nothing is changed, if its key was ever recorded before."""
+        """Record a task. Returns False, and changes nothing, if its key was ever recorded."""
         ...
 
     async def is_known(self, key: str) -> bool:
-        """Return whether a task of this key was ever recorded."""
+        """Return whether a task with this key was ever recorded."""
         ...
 
     async def has_waiting(self, workflow: str, subject: str) -> bool:
-        """Return whether there is such a task that nobody has claimed yet.
+        """Return whether there is an unclaimed task of this workflow and subject.
 
-        Whoever claims it afterwards sees what this transaction writes, so that a second task is not needed.
+        The process that claims it later sees what this transaction writes, so a second task is not needed.
         """
         ...
 
     async def claim(self, owner: str, limit: int) -> list[Task]:
-        """The oldest tasks that have not ended and belong to no replica; they belong to `owner` from now on."""
+        """Assign the oldest unfinished tasks that belong to no replica to `owner`, and return them."""
         ...
 
     async def release(self, owners: Collection[str], kept: Collection[str] = ()) -> int:
-        """Let go of what `owners` claimed and has not ended, but for these keys; how many that were."""
+        """Release the unfinished tasks claimed by `owners`, except `kept`. Returns their number."""
         ...
 
     async def end(self, keys: Collection[str]) -> None:
-        """Nothing is left to do for these tasks."""
+        """Mark tasks as finished."""
         ...
 
     async def reopen(self, keys: Collection[str], owner: str) -> None:
-        """These tasks have not ended after all, and belong to `owner`."""
+        """Mark tasks as unfinished again, and assign them to `owner`."""
         ...
 
     async def backlog(self) -> Backlog:
-        """Return the tasks that wait and those under way, whoever works on them."""
+        """Return the numbers of waiting and running tasks of all replicas."""
         ...
 
 
 class ReplicaStore(Protocol):
-    """The processes that work on this store, and those that did and left work behind."""
+    """Stores the processes that work on this store, including dead ones that left work behind."""
 
     async def seen(self, replica: str, at: datetime) -> None:
-        """It is at work, and now by its own clock is `at`: nobody is thought dead because of that."""
+        """Record that a replica is alive at the time `at` of its own clock."""
         ...
 
     async def all(self) -> dict[str, datetime]:
-        """When each was seen last."""
+        """Return when each replica was last seen."""
         ...
 
     async def remove(self, replica: str) -> None: ...
@@ -93,64 +90,67 @@ class ReplicaStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A message that Plumbline means to post, and the reference of the message once it stands there."""
+    """A message that is to be posted, and the reference of the message once it is posted."""
 
     intent: str
     place: Place
     attempted: bool = False
     reference: MessageReference | None = None
     content_hash: str = ""
-    withdrawn: bool = False  # it must not stand there any more, nor be posted again
-    claim: str = ""  # the id of the prediction that it claims, see `core.model.messages.claim`
+    withdrawn: bool = False  # it must not be shown or posted again
+    claim: str = ""  # id of the claimed prediction, see `core.model.messages.claim`
 
 
 class PostStore(Protocol):
-    """The record of every post, before and after it is made."""
+    """Stores the record of every post, before and after it is made."""
 
     async def intend(self, intent: str, place: Place) -> Post:
-        """Record the wish to post, or return the record that there is already."""
+        """Record the intent to post, or return the existing record."""
         ...
 
     async def attempted(self, intent: str) -> None: ...
 
     async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:
-        """Record the message that stands there now. False if it was withdrawn while it was on its way."""
+        """Record the posted message. Returns False if it was withdrawn in the meantime."""
         ...
 
     async def edited(self, intent: str, content_hash: str, claim: str = "") -> None: ...
 
     async def at(self, reference: MessageReference) -> Post | None:
-        """Return the post behind this message, whatever its thread. None if Plumbline posted no such message."""
+        """Return the post behind this message, in any thread; None if the bot posted no such message."""
         ...
 
     async def forget(self, intent: str) -> None:
-        """The message is gone: go back to the wish to post."""
+        """Record that the message is gone, so that it can be posted again."""
         ...
 
     async def withdraw(self, intent: str, place: Place) -> Post:
-        """Never post it again, even if nobody meant to so far; the record of what stands there now."""
+        """Prevent any further post of the intent, and return the record of the current message."""
         ...
 
     async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
-        """Wish that it be brought up to date; returns how often that was wished.
+        """Mark the message as out of date, and return the number of pending updates.
 
-        None if somebody was asked to less than `patience` ago and has not yet: he learns of this wish, and sees what
-        this transaction writes.
+        Returns None if an update was requested less than `patience` ago and is not done: it will see what this
+        transaction writes.
         """
         ...
 
     async def wishes(self, intent: str) -> int:
-        """How often that was wished."""
+        """Return the number of requested updates."""
         ...
 
     async def mend(self, intent: str, wishes: int) -> bool:
-        """It was brought up to date, with what was stored when there were so many wishes. False if there are more."""
+        """Mark the message as up to date with the state at `wishes` requested updates.
+
+        Returns False if there are more.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that the chat will never take as it is, and why; until a person has it tried again."""
+    """A message that the chat refused, with the reason. It is kept until a person retries it."""
 
     intent: str
     place: Place
@@ -160,16 +160,16 @@ class DeadLetter:
 
 
 class DeadLetterStore(Protocol):
-    """The messages that could not be posted."""
+    """Stores the messages that could not be posted."""
 
     async def add(self, intent: str, place: Place, message: Message, reason: str) -> None:
-        """Keep a message from now on, in place of what was kept for its intent."""
+        """Store a message, replacing the one for the same intent."""
         ...
 
     async def get(self, intent: str) -> DeadLetter | None: ...
 
     async def latest(self, limit: int) -> list[DeadLetter]:
-        """Newest first."""
+        """Return the latest dead letters, newest first."""
         ...
 
     async def count(self) -> int: ...

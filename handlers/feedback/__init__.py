@@ -1,1 +1,1 @@
-"""Feedback of people, outcomes of incidents, and what is learned from both."""
+"""Handling of feedback and incident outcomes, and the nightly learning from both."""

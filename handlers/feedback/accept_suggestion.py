@@ -1,4 +1,4 @@
-"""A person says whether a suggested severity or duplicate is right: a label, and a fact about the incident from then on."""
+"""Handle a person's verdict on a suggested severity or duplicate: store the label and update the incident."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SUGGESTIONS = (Verdict.SEVERITY_RIGHT, Verdict.SEVERITY_WRONG, Verdict.DUPLICATE
 
 
 async def accept_suggestion(feedback: Feedback, *, label: Callable[[Feedback], Awaitable[None]], store: Store) -> None:
-    """Store the label, and bring the incident up to date if the suggestion still stands on it."""
+    """Store the label, and update the incident if it still carries the suggestion."""
     await label(feedback)
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
         incident = await transaction.incidents.get(prediction.subject) if prediction is not None else None
     if incident is None:
-        return  # gone, or a pasted text that was looked into
+        return  # the incident was deleted, or the claim was about pasted text
     person = feedback.person.name or feedback.person.id
 
     async def judged(latest: Incident, transaction: Transaction) -> Incident:
@@ -37,7 +37,7 @@ async def accept_suggestion(feedback: Feedback, *, label: Callable[[Feedback], A
 
 
 async def is_rejected(prediction_id: str, store: Store) -> bool:
-    """Return whether the last who judged a claim called it wrong: then it is not made again."""
+    """Return whether the latest label of a claim says that it is wrong; such a claim is not made again."""
     async with store.transaction() as transaction:
         labels = await transaction.predictions.labels_of(prediction_id)
     return bool(labels) and not labels[-1].correct

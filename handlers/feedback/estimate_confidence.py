@@ -1,4 +1,4 @@
-"""How sure may we be: asked of the language model in two steps, or left as the evidence engine measured it."""
+"""Confidence estimation: a two-step model estimate, or the evidence engine's own measures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EFFORTS = {
     Urgency.INCIDENT: Effort(),
     Urgency.BACKGROUND: Effort(analyses=8),
 }
-"""Somebody who waits is not kept waiting for a mean over many analyses."""
+"""Fewer analyses are averaged when a person is waiting."""
 
 DEADLINES = {Urgency.PERSON: 8.0, Urgency.INCIDENT: 60.0, Urgency.BACKGROUND: 300.0}  # seconds for the whole estimate
 
@@ -34,10 +34,11 @@ async def estimate_confidence(
     urgency: Urgency,
     requester: str,
 ) -> tuple[Evaluation, str]:
-    """The two measures and the version of the estimator that made them.
+    """Return the two confidence measures and the version of the estimator that produced them.
 
-    `measured` is what the evidence engine made of it, and stands where there is no model, nothing to judge by, or no
-    usable reply in time. The version names the model, whose habits a calibrator learns.
+    Falls back to `measured`, the evidence engine's measures and version, if there is no model, no admissible reference,
+    or no usable reply before the deadline. The returned version includes the model's name, because a calibrator is
+    fitted per model.
     """
     if model is None or not admissible(references, claim):
         return measured

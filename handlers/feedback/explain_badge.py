@@ -1,4 +1,4 @@
-"""“Why this number?”: what a badge rests on, said in the thread of the answer or incident that carries it."""
+"""Answer “Why this number?” in the thread of the answer or incident that carries the badge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handlers.knowledge.redaction import Redact, as_it_is, redacted
 from handlers.questions.post_message import Poster
 
 MAX_REFERENCES = 10  # looked up and shown
-MAX_EVIDENCE = 3  # reasons of an owner that are told
+MAX_EVIDENCE = 3  # reasons shown for an owner
 
 
 async def explain_badge(
@@ -31,11 +31,10 @@ async def explain_badge(
     poster: Poster,
     redact: Redact = as_it_is,
 ) -> None:
-    """Post the explanation, or bring the one that stands there up to date. Nothing for a prediction that is gone.
+    """Post the explanation, or edit the existing one. Does nothing if the prediction no longer exists.
 
-    The badge is made anew from what was stored with the prediction, so that what is explained is what was shown.
-    References that the audience may not read are counted and not named; `redact` takes names, addresses and secrets out of
-    those that are named.
+    The badge is recomputed from the stored prediction, so the explanation matches what was shown. References that the
+    audience may not read are counted but not named; `redact` removes names, addresses and secrets from the named ones.
     """
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
@@ -71,7 +70,7 @@ async def explain_badge(
 
 
 def _evidence(prediction: Prediction, incident: Incident | None) -> tuple[str, ...]:
-    """Return the evidence for a claim about an incident that is still shown."""
+    """Return the evidence for a claim that the incident still shows; empty otherwise."""
     owner = incident.owner if incident is not None else None
     if owner is not None and owner.prediction_id == prediction.id:
         return (
@@ -107,7 +106,7 @@ async def _documents(prediction: Prediction, audience: Audience, index: PassageI
 
 
 def _incidents(prediction: Prediction, history: IncidentHistory, redact: Redact) -> tuple[BadgeReference, ...]:
-    """Documents were redacted when they were indexed; past incidents stand in the history as their tracker tells them."""
+    """Return the readable past incidents, redacted. Unlike indexed documents, the history is stored unredacted."""
     by_id = {incident.id: incident for incident in history.incidents}
     known = [by_id[each] for each in prediction.references[:MAX_REFERENCES] if each in by_id]
     return tuple(BadgeReference(f"{each.id}: {redacted(each.title, redact)}", each.url) for each in known)

@@ -1,4 +1,4 @@
-"""Nightly: calibrate the severity's badge by the past incidents, until people and closed incidents say how well it does."""
+"""Fit the first severity calibrator from past incidents (nightly), until labels from people and closed incidents exist."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from handlers.incidents.suggest_severity import ENGINE
 
 
 async def fit_severity(history: IncidentHistory, *, store: Store, clock: Clock) -> None:
-    """The first calibrator, where there is none yet and the history is long enough for one.
+    """Adopt a first calibrator if there is none yet and the history is long enough.
 
-    Each past incident is judged by those before it. In a thread: it takes seconds for a long history.
+    Each past incident is judged by the incidents before it. Runs in a thread, because a long history takes seconds.
     """
     estimator, now = Estimator(PredictionKind.SEVERITY, ENGINE, VERSION), clock.now()
     async with store.transaction() as transaction:

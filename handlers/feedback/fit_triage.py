@@ -1,4 +1,4 @@
-"""Nightly: learn from the past incidents which team owns which incidents, and calibrate the owner's badge by it."""
+"""Fit the owner model from past incidents (nightly), and calibrate the owner's badge."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ async def fit_triage(
     clock: Clock,
     embedder: Embedder | None = None,
 ) -> bool:
-    """Fit the triage, and return whether there was enough to learn from; if not, the model in use stays.
+    """Fit and save the owner model. Returns False, and keeps the current model, if there is too little to learn from.
 
-    With an `embedder` the model learns from its vectors too, of which the model in use keeps those that were made before.
-    Where nobody has judged an owner yet, the first calibrator learns from the past incidents that the model was checked
-    on. Not where they name services that a team owns: then ownership speaks too, and only labels tell how well.
+    With an `embedder`, the model also learns from embeddings; vectors that the current model holds are reused.
+
+    If no owner has been judged yet, the first calibrator is fitted on the incidents that the model was validated on.
+    This is skipped if those incidents name services that a team owns: ownership then contributes to the proposal, and
+    only labels show how accurate the combination is.
     """
     incidents = training_incidents(past, teams)
     model = await fit(incidents, await _embedded(incidents, models, embedder) if embedder else None)
@@ -54,7 +56,7 @@ async def fit_triage(
 async def _embedded(
     incidents: Sequence[PastIncident], models: LearnedStore[OwnerModel], embedder: Embedder
 ) -> Embeddings | None:
-    """The vectors of what is learned from; None if the embedding model fails."""
+    """Return the embeddings of the training incidents; None if the embedding model fails."""
     before = await models.load()
     known = before.embedding.embeddings if before and before.embedding else None
     try:

@@ -1,4 +1,4 @@
-"""Nightly: fit a calibrator from the labelled outcomes, and adopt it only if it is better on labels it has not seen."""
+"""Fit calibrators from labelled outcomes (nightly), and adopt one only if it is better on labels that it has not seen."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from core.model.prediction import Estimator, Outcome, Prediction
 from core.ports import Clock, Store
 
 FOLDS = 5
-NEW_LABELS = 10  # since the calibrator in use was fitted; fewer cannot tell which of two is better
+NEW_LABELS = 10  # since the current calibrator was fitted; fewer cannot show which of two is better
 
 
 async def recalibrate(*, store: Store, clock: Clock) -> None:
-    """Look at every estimator, each on its own labels."""
+    """Refit every estimator on its own labels."""
     async with store.transaction() as transaction:
         estimators = await transaction.predictions.estimators()
     for estimator in estimators:
@@ -23,13 +23,13 @@ async def recalibrate(*, store: Store, clock: Clock) -> None:
 
 
 async def refit(estimator: Estimator, *, store: Store, clock: Clock) -> Calibrator | None:
-    """The calibrator that was adopted, None if there are too few labels or the one in use is as good."""
+    """Refit one estimator. Returns the adopted calibrator; None if labels are too few or the current one is as good."""
     async with store.transaction() as transaction:
         labelled = await transaction.predictions.labelled(estimator)
         current = await transaction.predictions.calibrator(estimator)
     now = clock.now()
     version = f"{estimator.kind}:{estimator.engine}:{estimator.version}:{now:%Y%m%dT%H%M%S}"
-    # In a thread: fitting takes seconds, in which nobody else must wait for the loop or the database.
+    # In a thread: fitting takes seconds, and must block neither the event loop nor the database.
     better = await asyncio.to_thread(_better, labelled, current, version, now)
     if better is not None:
         async with store.transaction() as transaction:
@@ -50,9 +50,9 @@ def _better(
 
 
 def _improves(seen: Sequence[Label], new: Sequence[Label], current: Calibrator) -> bool:
-    """Return whether a fit that also knows the other new labels has a lower Brier score on each part of the new ones.
+    """Return whether a refit has a lower cross-validated Brier score on the new labels than the current calibrator.
 
-    Only labels that came after the calibrator in use are held out: those before it has seen.
+    Only labels newer than the current calibrator are held out, because it was fitted on the older ones.
     """
     candidate_error = current_error = 0.0
     for fold in range(FOLDS):

@@ -1,4 +1,4 @@
-"""A pressed button becomes a labelled outcome, or calls a person."""
+"""Store the outcome of a pressed feedback button, or call a person into the thread."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ASK_A_PERSON = "{person} would like a person to answer this. Whoever knows: plea
 
 
 async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -> None:
-    """Store the label; `ask a person` calls into the thread.
+    """Store the label; for `ASK_A_PERSON`, post a request in the thread instead.
 
-    Whoever calls an answer wrong is asked what is right, unless the platform asks in a form.
+    Ask a person who marked an answer wrong for the right answer, unless the platform opens a form.
 
-    A button of a prediction that no longer exists is ignored: there is nothing to learn from it.
+    A button of a prediction that no longer exists is ignored.
     """
     if feedback.verdict is Verdict.ASK_A_PERSON:
         text = ASK_A_PERSON.format(person=feedback.person.name or "Somebody")
@@ -32,7 +32,7 @@ async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -
 
 
 async def _asked(subject: str, store: Store) -> str:
-    """The question, which is all that the button names before there is a whole answer."""
+    """Return the id of the question. The button names the question itself until a whole answer exists."""
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(subject)
     return prediction.subject if prediction is not None else subject

@@ -1,4 +1,4 @@
-"""Every claim is stored with all that its badge is made from, before anybody sees it."""
+"""Store every claim, with everything that its badge is computed from, before it is shown."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ async def record_prediction(
     store: Store,
     clock: Clock,
 ) -> tuple[str, Badge]:
-    """Store a claim about a question or an incident; returns its id and its badge. `group` and `references`: see Prediction.
+    """Store a claim about a question or an incident. Returns its id and its badge.
 
-    The id follows from kind, subject, engine and hop, so that a step that runs twice after a crash makes one prediction,
-    whose badge is that of the first time. A run that claims something else, or measured it otherwise, makes another one:
-    a label says of one value whether it was right. `hop` tells claims about one incident apart: how often people had
-    sent it to another team before.
+    The id is derived from kind, subject, engine and hop, so a step that runs twice after a crash stores one prediction
+    and shows the first badge. A run with another value or estimator version stores a new prediction, because a label
+    applies to one value. `hop` is the number of reassignments before the claim, and separates claims about the same
+    incident. For `group` and `references`, see Prediction.
     """
     estimator = Estimator(kind, engine, estimator_version)
     prediction_id = f"{kind}:{engine}:{subject}:{hop}" if hop else f"{kind}:{engine}:{subject}"

@@ -1,6 +1,6 @@
-"""A 👍 or 👎 on a message of ours judges the one claim that the message makes, for as long as it stands there.
+"""Turn 👍 and 👎 reactions on a message into labels of the one claim that the message makes.
 
-What is known of a reaction is what its last event said, by the chat's clock: events come late, twice, and out of order.
+Reactions are ordered by the chat's clock, because events arrive late, twice and out of order.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from handlers.knowledge.learn_failing_lines import unconfirm_failing_lines
 
 
 async def record_reaction(reaction: Reaction, *, store: Store, judge: Callable[[Feedback], Awaitable[None]]) -> None:
-    """Hand the judgement on to `judge`; a reaction that is taken back takes its label along.
+    """Pass the person's current reaction to `judge`, or remove the label when the reaction is removed.
 
-    A message that makes no claim, or several as an incident's does, is not judged: who knows which one is meant?
+    Messages with no claim or with several, such as incident messages, are ignored: a reaction does not say which claim
+    it means.
     """
     person = f"{reaction.person.platform}:{reaction.person.id}"
     async with store.transaction() as transaction:
@@ -26,7 +27,7 @@ async def record_reaction(reaction: Reaction, *, store: Store, judge: Callable[[
         prediction = await transaction.predictions.get(post.claim) if post is not None and post.claim else None
     if post is None or prediction is None:
         return
-    # What is known of the person's reactions must not change between reading it and judging by it.
+    # The person's stored reactions must not change between reading them and judging by them.
     async with store.lock(f"reactions to {prediction.id} by {person}"):
         async with store.transaction() as transaction:
             is_news = await transaction.predictions.react(
@@ -49,7 +50,7 @@ def _feedback(reaction: Reaction, prediction: Prediction, post: Post, *, approve
 
 
 async def _standing(prediction: Prediction, person: str, store: Store) -> tuple[bool, datetime] | None:
-    """The last reaction of the person that stands, unless the person has said something since, as by a button."""
+    """Return the person's latest remaining reaction; None if the person gave a later label, for example with a button."""
     async with store.transaction() as transaction:
         reactions = await transaction.predictions.reactions(prediction.id, person)
         labels = await transaction.predictions.labels_of(prediction.id)
@@ -59,7 +60,7 @@ async def _standing(prediction: Prediction, person: str, store: Store) -> tuple[
 
 
 async def _take_back(reaction: Reaction, prediction: Prediction, person: str, store: Store) -> None:
-    """Unless the person has said otherwise since, by another reaction or a button."""
+    """Remove the label, unless the person has labelled the claim differently since."""
     async with store.transaction() as transaction:
         labels = await transaction.predictions.labels_of(prediction.id)
         theirs = next((label for label in labels if label.labelled_by == person), None)

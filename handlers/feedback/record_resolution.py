@@ -1,4 +1,4 @@
-"""“root cause: …; fix: …; owner: …” in an incident's thread: kept on the incident, and what its claims are judged by."""
+"""Record “root cause: …; fix: …; owner: …” from an incident's thread, and label the incident's claims by it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ async def record_resolution(
     learn: Callable[[], Awaitable[None]],
     otherwise: Callable[[Question], Awaitable[None]],
 ) -> None:
-    """Keep the note without names and secrets, label the incident's claims by it, and `learn` from the closed incident.
+    """Store the redacted note, label the incident's claims by it, and `learn` from the closed incident.
 
-    A later note adds to the earlier one. Outside an incident's thread it is no note: `otherwise` takes it.
+    A later note adds to the earlier one. Outside an incident's thread, the question is passed to `otherwise`.
     """
     async with store.transaction() as transaction:
         incident = await incident_of_thread(question.place, transaction)
@@ -53,6 +53,6 @@ async def record_resolution(
 
 
 def redacted_note(note: Resolution, redact: Redact, teams: Sequence[Team]) -> Resolution:
-    """The name of a team stays as it is; what else is kept was written by hand, and may name anybody."""
+    """Return the note without names, addresses and secrets. A known team's name is kept."""
     owner = note.owner if team_named(note.owner, teams) else redacted(note.owner, redact)
     return Resolution(redacted(note.root_cause, redact), redacted(note.fix, redact), owner)

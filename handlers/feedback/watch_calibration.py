@@ -1,4 +1,4 @@
-"""Nightly: do the badges shown of late still tell the truth? If not, the operators are told, with the diagram."""
+"""Check recent badges for calibration drift (nightly), and alert the operators with a reliability diagram."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ log = structlog.get_logger()
 
 
 async def watch_calibration(*, operators: Place | None, store: Store, poster: Poster, clock: Clock) -> None:
-    """Look at every estimator; an alarm is posted once a night. Without a place for it, the log and the page tell.
+    """Check every estimator, and post at most one alarm per estimator and day.
 
-    Raises QuietNow while the operators' channel wants to be left alone.
+    Without `operators`, the alarm appears only in the log and on the local page. Raises QuietNow during the quiet hours
+    of the operators' channel.
     """
     async with store.transaction() as transaction:
         estimators = await transaction.predictions.estimators()
@@ -38,7 +39,7 @@ async def watch_calibration(*, operators: Place | None, store: Store, poster: Po
 async def _alarm(estimator: Estimator, store: Store) -> DriftAlarm | None:
     async with store.transaction() as transaction:
         labelled = await transaction.predictions.labelled(estimator)
-    # As they were shown, whichever calibrator was in use then; those without a percentage promised nothing.
+    # Probabilities as they were shown, whichever calibrator produced them. Claims without a percentage are left out.
     shown = [(made.probability, outcome.correct) for made, outcome in labelled if made.probability is not None][
         -RECENT:
     ]

@@ -1,1 +1,1 @@
-"""An incident from its alert to its postmortem."""
+"""Behaviours of an incident, from its alert to its postmortem."""

@@ -1,4 +1,4 @@
-"""One thread for computations that take seconds, so that an acknowledgement waits for one of them at most."""
+"""One thread for computations that take seconds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Threads that compute share one interpreter with the loop: with each more of them the loop's share would be smaller.
+# One worker: every further computing thread would take interpreter time from the event loop.
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="analysis")
 
 
 async def analysed(work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-    """Run `work` after the analyses that came before it, and return its result."""
+    """Run `work` in the single compute thread, after the work queued before it, and return its result."""
     return await asyncio.get_running_loop().run_in_executor(_THREAD, partial(work, *arguments, **options))

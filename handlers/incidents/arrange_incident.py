@@ -1,4 +1,4 @@
-"""How an incident is to be shown: not at all while it is silenced, as a part of another one, or for itself."""
+"""Decide how an incident is shown: not while it is silenced, as part of another incident, or on its own."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from core.ports import AlertMonitor, Clock, Store, Transaction
 from handlers.incidents.open_incident import ask_to_present, investigate_task
 from handlers.incidents.update_incident import change_incident, save_next
 
-MAX_NEAR = 100  # incidents that one is compared with
-PART = 500  # open incidents that are read at once to be looked after
+MAX_NEAR = 100  # incidents that one incident is compared with
+PART = 500  # open incidents read per batch
 DEADLINE = 8.0  # seconds that one monitoring system may take
-JOINING = "join incidents"  # the lock of whoever makes one a part of another: who is second sees what was joined
+JOINING = "join incidents"  # the lock for merging incidents, so that the second merge sees the first
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The settings that decide how incidents are shown."""
+    """Settings that decide how incidents are shown."""
 
     channels: Sequence[Channel] = ()
     teams: Sequence[Team] = ()
@@ -44,11 +44,10 @@ class Surroundings:
 
 
 async def arrange_incident(incident_id: str, around: Surroundings, *, store: Store, clock: Clock) -> Incident:
-    """Return the incident as it is to be shown now; what changed about that is saved.
+    """Return the incident as it should be shown now, and save any change.
 
-    Where it stands is settled before it is first posted, once more when its own investigation found the cause in
-    another service, and of a critical incident after its triage: otherwise only people and `watch_incidents` change it
-    later.
+    Silencing and merging are decided before the first post, again when the investigation finds the cause in another
+    service, and again after the triage of a critical incident. Later, only people and `watch_incidents` change them.
     """
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
@@ -77,15 +76,15 @@ async def arrange_incident(incident_id: str, around: Surroundings, *, store: Sto
 
     arranged = await change_incident(incident_id, looked_at, store)
     if not is_bound:
-        return arranged  # a storm of incidents that have nothing to do with each other does not queue for the lock
+        return arranged  # skips the lock, so that a storm of unrelated incidents does not queue for it
     async with store.lock(JOINING):
         return await change_incident(incident_id, joined, store)
 
 
 async def watch_incidents(around: Surroundings, *, store: Store, clock: Clock) -> None:
-    """Look after the open incidents: post those whose silence is over, and free those whose leader is over.
+    """Update every open incident: post those whose silence ended, and separate those whose parent has been resolved.
 
-    What people silenced meanwhile says so in its message.
+    An incident that was silenced after it was posted says so in its message.
     """
     now = clock.now()
     silences = await silences_at(now, around, store)
@@ -106,13 +105,16 @@ async def _open_after(last: Incident | None, store: Store) -> list[Incident]:
 
 
 async def is_anything_open(*, store: Store) -> bool:
-    """Return whether there is an incident to look after."""
+    """Return whether any incident is open."""
     async with store.transaction() as transaction:
         return bool(await transaction.incidents.open(1))
 
 
 async def silences_at(now: datetime, around: Surroundings, store: Store) -> list[Silence]:
-    """All that are in force, as far as the monitoring systems can be asked: without an answer an incident is loud."""
+    """Return the silences in force.
+
+    A monitoring system that does not answer contributes none, so its incidents stay visible.
+    """
     async with store.transaction() as transaction:
         declared = await transaction.silences.not_over(now)
     told = await asyncio.gather(*(_silences_of(monitor) for monitor in around.monitors))
@@ -128,7 +130,7 @@ async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
 
 
 def _is_to_be_arranged(incident: Incident) -> bool:
-    """Return whether it was never posted, or what was found meanwhile says more of where it belongs."""
+    """Return whether the incident was never posted, or new findings may change where it belongs."""
     if incident.message is None or incident.silenced is not None:
         return True
     cause = incident.explanation.cause if incident.explanation is not None else None
@@ -138,7 +140,10 @@ def _is_to_be_arranged(incident: Incident) -> bool:
 
 
 async def _near(incident: Incident, around: Surroundings, transaction: Transaction) -> list[Incident]:
-    """Return the open incidents that are loud and may have to do with it, unless it is over or belongs to one already."""
+    """Return the visible open incidents that may be related.
+
+    Empty if the incident is closed, silenced or already merged.
+    """
     if incident.silenced is not None or incident.absorbed is not None or incident.state is not IncidentState.OPEN:
         return []
     services = related_services(incident, around.dependencies)
@@ -153,13 +158,15 @@ async def _near(incident: Incident, around: Surroundings, transaction: Transacti
 async def _bonds(
     incident: Incident, near: Sequence[Incident], around: Surroundings, transaction: Transaction
 ) -> list[tuple[Incident, Incident, str]]:
-    """Return which incidents are to be parts of which, and why: this one of another, or else others of this one."""
+    """Return the merges to make, as (part, parent, reason): this incident into another one, or else others into this
+    one.
+    """
     if may_absorb(incident):
         leaders = [other for other in near if not await _is_part(other, incident, transaction)]
         if found := leader_of(incident, leaders, around.dependencies, around.channels):
             return [(incident, *found)]
     if incident.message is not None:
-        return []  # the others are arranged anew when their own investigations end
+        return []  # the others are checked again when their own investigations end
     explained = (
         (other, incident, explanation_by(other, incident, around.dependencies, around.channels))
         for other in near
@@ -169,9 +176,7 @@ async def _bonds(
 
 
 async def _is_part(other: Incident, incident: Incident, transaction: Transaction) -> bool:
-    """Return whether `incident` leads the other one, directly or through its parts: led by it, both would
-    be shown nowhere.
-    """
+    """Return whether `incident` is an ancestor of `other`. Merging it into `other` would hide both."""
     above: Incident | None = other
     for _ in range(MAX_CHAIN):
         if above is None or above.absorbed is None:
@@ -196,7 +201,7 @@ async def _absorb(
 async def _resilenced(
     incident: Incident, silences: Sequence[Silence], around: Surroundings, transaction: Transaction, now: datetime
 ) -> Incident:
-    """The incident as loud as it should be; one that becomes loud is looked into."""
+    """Save the incident's current silence. An incident that is no longer silenced is investigated."""
     silenced = silenced_now(incident, silences, around.teams, now)
     if silenced == incident.silenced or incident.state is not IncidentState.OPEN:
         return incident
@@ -208,7 +213,7 @@ async def _resilenced(
 
 
 async def _freed(incident: Incident, transaction: Transaction, now: datetime) -> Incident:
-    """An incident that goes on a while after the one that explained it was not explained by it."""
+    """Separate an incident from a parent that was resolved a while ago: the parent did not explain it."""
     if incident.absorbed is None:
         return incident
     leader = await transaction.incidents.get(incident.absorbed.leader)
@@ -218,7 +223,7 @@ async def _freed(incident: Incident, transaction: Transaction, now: datetime) ->
 
 
 async def separate(incident: Incident, leader: Incident | None, transaction: Transaction, now: datetime) -> Incident:
-    """An absorbed incident stands for itself again, for good: it is looked into where it was left, and shown so."""
+    """Separate a merged incident permanently, resume its investigation and update both messages."""
     if incident.absorbed is None:
         return incident
     apart = tuple(dict.fromkeys((*incident.apart_from, incident.absorbed.leader)))

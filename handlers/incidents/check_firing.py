@@ -1,4 +1,4 @@
-"""Is the alert still firing? Asked before a long analysis, which an incident that is over no longer needs."""
+"""Check whether an alert still fires before a long analysis starts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ GONE = (
 
 
 async def over_already(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:
-    """Why an incident needs no long analysis any more; empty if it does.
+    """Return why the incident needs no long analysis; empty if it still needs one.
 
-    One system that says it fires is believed. Where none can tell, what the last delivery said counts.
+    If any monitoring system reports that the alert fires, it fires. If none can tell, the state from the last delivery
+    counts.
     """
     if incident.state is IncidentState.RESOLVED:
         return RESOLVED

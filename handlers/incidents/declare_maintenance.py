@@ -1,4 +1,4 @@
-"""`maintenance`: people keep Plumbline quiet about a service for a while, end that, or see what it is quiet about."""
+"""The `maintenance` command: declare, end or list windows in which a service's incidents are not posted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OUTSIDERS = "People from outside the workspace can read this channel. You can se
 UNKNOWN = "I don’t know a service called {service}. Known services: {known}."
 NONE_OPEN = "{service} has no open maintenance window."
 NO_WINDOWS = "No maintenance window is open."
-MAX_KNOWN = 20  # services named to whoever names one that is not known
+MAX_KNOWN = 20  # services listed after an unknown name
 
 
 async def declare_maintenance(
@@ -29,7 +29,7 @@ async def declare_maintenance(
     clock: Clock,
     poster: Poster,
 ) -> None:
-    """Declare, end or list windows. Only for members of the workspace, and of services that are known."""
+    """Declare, end or list maintenance windows. Only for members of the workspace, and for known services."""
     wish = read_maintenance(question.text) or MaintenanceWish()
     if PUBLIC not in question.audience.readers:
         text = OUTSIDERS
@@ -45,7 +45,7 @@ async def declare_maintenance(
 
 
 async def _declared(wish: MaintenanceWish, length: timedelta, question: Question, store: Store, now: datetime) -> str:
-    begins = min(question.asked_at, now)  # the step may run twice, and late
+    begins = min(question.asked_at, now)  # the step may run late or twice
 
     window = Silence(
         id=question.id,
@@ -82,7 +82,7 @@ async def _listed(audience: Audience, maintenance: Maintenance, store: Store, no
 
 
 async def open_windows(audience: Audience, maintenance: Maintenance, store: Store, now: datetime) -> Sequence[str]:
-    """The maintenance windows that are open and may be spoken of before this audience, in a line each."""
+    """Return one line for each open maintenance window that this audience may read."""
     async with store.transaction() as transaction:
         declared = await transaction.silences.not_over(now)
     known = [each for each in (*maintenance.at(now), *declared) if each.starts_at <= now < each.ends_at]

@@ -1,4 +1,4 @@
-"""Quiet hours are over: what happened meanwhile is told in one message, and what is still open in its own."""
+"""After quiet hours, post one summary of the held incidents, and each open incident in its own message."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from core.ports import Clock, HeldIncident, Store, Task
 from handlers.questions.post_message import Poster
 
 SUMMARY = "Good morning. While it was quiet here:"
-MAX_TOLD = 15  # incidents named in one summary; the others are counted
-PRESENT_HELD = "present_held"  # the workflow that posts one late, with its details
+MAX_TOLD = 15  # incidents listed in a summary; the others are counted
+PRESENT_HELD = "present_held"  # the workflow that posts a held incident with its details
 MAX_TITLE = 120  # characters
 
 
 async def end_quiet_hours(*, store: Store, poster: Poster, clock: Clock) -> None:
-    """Tell every place whose quiet hours are over of the incidents that were held for it.
+    """Post a summary in every place whose quiet hours are over, and release the incidents held for it.
 
-    An incident that is over and was never posted there is named in the summary alone. Raises what happened to the first
-    place whose chat is unavailable, after all others were told.
+    An incident that is resolved and was never posted there appears only in the summary. If chats are unavailable,
+    raises the first error after all places were tried.
     """
     failures: list[Unavailable] = []
     async with store.transaction() as transaction:
@@ -43,7 +43,7 @@ async def end_quiet_hours(*, store: Store, poster: Poster, clock: Clock) -> None
 
 
 def _summary_of(held: Sequence[HeldIncident]) -> str:
-    """Names the summary of what is held, also if a process dies over it and incidents change meanwhile."""
+    """Return a digest of the held incidents, so that a run repeated after a crash posts no second summary."""
     since = sorted((each.incident_id, each.held_at.isoformat()) for each in held)
     return hashlib.blake2b(repr(since).encode(), digest_size=8).hexdigest()
 
@@ -52,7 +52,9 @@ async def _tell(place: Place, held: Sequence[Incident], told: str, store: Store,
     incidents = sorted(held, key=lambda incident: (incident.started_at, incident.id))
     intent = f"quiet-summary:{place.platform}:{place.channel}:{told}"
     if incidents:
-        with suppress(Undeliverable, ConfigurationError):  # no chat takes it: what is still open is posted all the same
+        with suppress(
+            Undeliverable, ConfigurationError
+        ):  # If the chat refuses the summary, the open incidents are still posted.
             await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *_lines(incidents)])))
     async with store.transaction() as transaction:
         for incident in incidents:

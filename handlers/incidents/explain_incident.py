@@ -1,4 +1,4 @@
-"""Why did it break: every read-only tool is asked in a fixed plan, and what they say becomes ranked hypotheses."""
+"""Root-cause analysis: query every read-only tool by a fixed plan, and rank hypotheses by the results."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from handlers.incidents.observe_incident import Readers, observe_incident
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
 from handlers.knowledge.redaction import Redact, as_it_is, redacted
 
-EVIDENCE = "evidence"  # the engine that asks no model
-JUDGED_BY = 8  # similar past incidents that a model's finding is judged by
-PATIENCE = 1.0  # seconds of one step, after which it is told
+EVIDENCE = "evidence"  # the engine that uses no language model
+JUDGED_BY = 8  # similar past incidents used to judge a model's finding
+PATIENCE = 1.0  # seconds before a step's progress is shown
 READING = "reading logs, metrics, changes and tools"
 COMPARING = "comparing {count} with the time before"
 
 T = TypeVar("T")
-Show = Callable[[Incident], Awaitable[None]]  # to whoever waits, what is known so far
+Show = Callable[[Incident], Awaitable[None]]  # receives the findings so far
 
-LOOKS_CLOSER = "asking the language model"  # while what it is shown with is what the evidence says
+LOOKS_CLOSER = "asking the language model"  # progress text while the evidence-only result is shown
 
 
 async def explain_incident(
@@ -53,11 +53,12 @@ async def explain_incident(
     teams: Sequence[Team] = (),
     redact: Redact = as_it_is,
 ) -> Incident:
-    """The incident with its explanation: hypotheses best first, or none and what was ruled out.
+    """Return the incident with its explanation: ranked hypotheses, or none and what was ruled out.
 
-    A tool that fails or does not answer in time is named in the explanation, and the rest goes on. A `model` looks for
-    itself after the fixed plan; what it finds, it is asked how sure one may be of. What is known before it is asked,
-    `show` gets: a claim of its own. `progress` is told what is being done where it takes a while. `redact` takes names, addresses and secrets out of what is kept and shown.
+    A tool that fails or times out is named in the explanation as a gap. A `model` investigates after the fixed plan,
+    and its confidence in its finding is estimated. Before that, `show` receives the evidence-only result, which is a
+    prediction of its own. `progress` receives the current activity during slow steps. `redact` removes names, addresses
+    and secrets from everything stored and shown.
     """
     tell = progress or _untold
     reading = observe_incident(incident, readers, history=history, clock=clock)
@@ -112,7 +113,7 @@ async def explain_incident(
 
 
 async def _in_sight(work: Coroutine[Any, Any, T], doing: str, tell: Progress) -> T:
-    """Return the result of `work`; if it takes longer than PATIENCE, tell whoever waits what is being done."""
+    """Return the result of `work`. If it takes longer than PATIENCE, report `doing` to `tell`."""
     task = asyncio.create_task(work)
     try:
         await asyncio.wait({task}, timeout=PATIENCE)
@@ -124,7 +125,7 @@ async def _in_sight(work: Coroutine[Any, Any, T], doing: str, tell: Progress) ->
 
 
 async def _untold(_: str) -> None:
-    """Nobody waits for it."""
+    """Ignore progress."""
 
 
 def _count(observations: Observations) -> str:
@@ -139,14 +140,14 @@ def _count(observations: Observations) -> str:
 
 
 def _evaluated(explanation: Explanation, observations: Observations) -> Evaluation | None:
-    """Return the measures of the first hypothesis, wherever it was ranked before people named or ruled out a cause."""
+    """Return the evaluation of the first hypothesis, after people named or ruled out a cause."""
     if not explanation.hypotheses:
         return None
     return evaluate_cause(explanation.hypotheses, survey(observations), observations)
 
 
 def _clean_builds(builds: Sequence[FailedBuild], redact: Redact) -> tuple[FailedBuild, ...]:
-    """The builds with logs that may be kept: line numbers are those of the clean log from here on."""
+    """Return the builds with redacted logs. Line numbers refer to the redacted log from here on."""
     return tuple(replace(build, log=redacted(build.log, redact)) for build in builds)
 
 
@@ -157,10 +158,10 @@ async def _judged(
     history: IncidentHistory,
     model: LanguageModel | None,
 ) -> tuple[Evaluation, str]:
-    """Return the evaluation of a finding and its version: the evidence engine's own, or for a model how
-    similar cases ended.
+    """Return the evaluation of the cause and its version.
 
-    They are those from before the incident, whenever it is looked into.
+    The evidence engine's own measures are kept. A model's finding is judged by how similar incidents ended, using only
+    incidents from before this one.
     """
     if explanation.engine == EVIDENCE or explanation.cause is None:
         return measured, VERSION
@@ -177,5 +178,5 @@ async def _judged(
 
 
 def _group(cause: Hypothesis, teams: Sequence[Team]) -> str:
-    """The team that runs the service that is to blame, or that service."""
+    """Return the team that runs the blamed service; the service itself if no team does."""
     return next((team.id for team in teams if cause.service in team.services), cause.service)

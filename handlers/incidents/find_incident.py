@@ -1,4 +1,4 @@
-"""The incident whose thread something was said in, wherever its message stands."""
+"""Look-up of the incident that a thread belongs to."""
 
 from __future__ import annotations
 

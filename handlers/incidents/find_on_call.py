@@ -1,4 +1,4 @@
-"""The people of a team who are on call now; unknown where the schedule cannot tell in time."""
+"""Look-up of the people on call for a team."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ log = structlog.get_logger()
 
 
 async def find_on_call(team: Team, schedules: Sequence[OnCall], at: datetime) -> tuple[tuple[str, ...], str]:
-    """Those on call, and the name of the system that could not say who; empty if it could.
+    """Return the people on call, and the name of the schedule that failed to answer (empty if it answered).
 
-    The first of `schedules` that has the team is asked, and plumbline.yaml where none has it.
+    The first of `schedules` that covers the team is asked; otherwise the rota in plumbline.yaml.
     """
     schedule = next((each for each in schedules if team.id in each.teams), TeamRotas((team,)))
     try:

@@ -1,4 +1,4 @@
-"""Read the runbook that an incident's alerts name, and quote from it what to do next."""
+"""Find the runbook that an incident's alerts name, and quote the next action from it."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from core.model.document import Passage
 from core.model.errors import Unavailable
 from core.model.incident import Incident, Runbook
 
-MAX_LINKS = 3  # pages that a runbook leads to, and that are read as well
+MAX_LINKS = 3  # linked pages that are read as well
 
 log = structlog.get_logger()
 
 
 async def find_runbook(incident: Incident, *, retriever: Retriever, audience: Audience) -> Incident:
-    """Return the incident with its runbook: the next action and its command, else the address that an alert names.
+    """Return the incident with its runbook: the next action and its command, or only the address that an alert names.
 
-    Only what `audience` may read is quoted.
+    Quotes only what `audience` may read.
     """
     wanted = runbook_search(incident)
     try:
         runbook = await runbook_of(wanted, retriever, audience)
-    except Unavailable as error:  # triage does not wait for it
+    except Unavailable as error:  # triage goes on without the runbook
         log.warning("runbook cannot be looked up", incident=incident.id, reason=str(error))
         runbook = Runbook(wanted.url) if wanted.url else None
     return replace(incident, runbook=runbook)
 
 
 async def runbook_of(wanted: RunbookSearch, retriever: Retriever, audience: Audience) -> Runbook | None:
-    """Return the runbook with the action that fits the cause, else with its address alone; None if there is neither.
+    """Return the runbook with the action that fits the cause, or with its address alone; None if there is neither.
 
-    Where the section that fits a known cause has no command, and leads to a page that fits it as well and has one, that
-    page is quoted. Raises IndexUnavailable.
+    If the section that fits a known cause has no command, but links to a page that fits as well and has one, that page
+    is quoted. Raises IndexUnavailable.
     """
     found = await _found(wanted.query, retriever, audience)
     pages = sorted(filter(wanted.names, found), key=lambda each: not is_at(wanted.url, each))

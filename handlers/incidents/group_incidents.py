@@ -1,4 +1,4 @@
-"""People say which incidents belong together, and which do not."""
+"""Let people merge related incidents and separate unrelated ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handlers.incidents.present_incident import MAX_PARTS, parts_of
 from handlers.incidents.update_incident import change_incident, save_next
 from handlers.questions.post_message import Poster
 
-MAX_OFFERED = 25  # incidents to pick from
+MAX_OFFERED = 25  # incidents offered in one menu
 
 NONE_OPEN = "There is no other open incident here to merge this one into."
 PICK_ONE = (
@@ -26,7 +26,7 @@ PICK_ONE = (
 
 
 async def separate_incident(feedback: Feedback, *, store: Store) -> None:
-    """An incident stands for itself again, and is looked into where it left off. Nothing if it already does."""
+    """Separate a merged incident and resume its investigation. Does nothing if it is not merged."""
 
     async def separated(incident: Incident, transaction: Transaction) -> Incident:
         leader = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
@@ -38,7 +38,7 @@ async def separate_incident(feedback: Feedback, *, store: Store) -> None:
 async def ask_where_it_belongs(
     feedback: Feedback, *, channels: Sequence[Channel], store: Store, poster: Poster
 ) -> None:
-    """Offer the open incidents that an incident may be a part of, in its thread."""
+    """Offer, in the incident's thread, the open incidents that it may be merged into."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(feedback.subject)
         if incident is None:
@@ -52,7 +52,7 @@ async def ask_where_it_belongs(
 
 
 async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], store: Store, poster: Poster) -> None:
-    """Make an incident a part of the one that was picked, or of the suggested one where the press names none."""
+    """Merge the incident into the picked one, or into the suggested one if none was picked."""
     refused = False
 
     async def joined(incident: Incident, transaction: Transaction) -> Incident:
@@ -82,7 +82,7 @@ async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], stor
 
 
 async def _candidates(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> list[Incident]:
-    """Newest first: open, not silenced, read by the same people, and no part of this incident."""
+    """Return the open, visible incidents with the same readers that are not part of this incident, newest first."""
     parts = {each.id for each in await parts_of(incident, channels, transaction, MAX_PARTS)}
     return [
         other

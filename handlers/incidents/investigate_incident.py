@@ -1,4 +1,4 @@
-"""One step of an investigation: read the incident, find something out, and save it onto the latest revision."""
+"""Run one investigation step on an incident, and save its findings onto the latest revision."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TRIAGE_AGAIN = "triage-again"
 async def investigate_incident(
     incident_id: str, investigate: Callable[[Incident], Awaitable[Incident]], *, store: Store
 ) -> None:
-    """Save what `investigate` finds: owner, explanation, suggestions and stage.
+    """Run `investigate`, and save its findings: owner, explanation, suggestions and stage.
 
-    Alerts that arrived meanwhile are kept, and so is the owner if people sent the incident to another team meanwhile,
-    and what they said of a suggestion. Whose it is is always asked in the light of the cause: if another step found that
-    meanwhile, `investigate` is asked again, and if people sent it on while this step did, the teams negotiate again.
+    Alerts that arrived in the meantime are kept, and so are reassignments and verdicts by people. The owner must
+    reflect the cause: if another step found the cause meanwhile, `investigate` runs again, and if people reassigned the
+    incident while this step found the cause, the teams negotiate again.
     """
     incident = await _stored(incident_id, store)
     found = await investigate(incident)
@@ -40,23 +40,24 @@ async def _stored(incident_id: str, store: Store) -> Incident:
 
 
 def triage_again_task(incident: Incident, why: str = "") -> Task:
-    """The wish that the teams negotiate anew, once for each hop and reason."""
+    """Return the task that renegotiates the owner, unique for each hop and reason."""
     key = ":".join(filter(None, (TRIAGE_AGAIN, incident.id, str(len(incident.hops)), why)))
     return Task(key, "triage_again", incident.id, {})
 
 
 async def save_findings(found: Incident, read: Incident, *, progress: str = "", store: Store) -> Incident:
-    """The same for what is known so far: `read` is the incident as it was when the step began, `progress` what goes on.
+    """Save interim or final findings, and return the stored incident.
 
-    What this step did not look into stays as another one that ran at the same time left it. Returns what is stored now.
+    `read` is the incident as this step read it; `progress` is the current activity. Fields that this step did not
+    change keep the values that concurrent steps stored.
     """
     severity, duplicate = found.suggested_severity, found.suggested_duplicate
-    # A person may have called it wrong while this step was at work.
+    # A person may have rejected the suggestion while this step ran.
     severity = None if severity is not None and await is_rejected(severity.prediction_id, store) else severity
     duplicate = None if duplicate is not None and await is_rejected(duplicate.prediction_id, store) else duplicate
 
     def is_outdone(latest: Incident) -> bool:
-        """Return whether the owner that stands there by now was found, or named by people, knowing more."""
+        """Return whether the stored owner was chosen with newer information: an explanation or a reassignment."""
         is_explained = found.explanation == read.explanation != latest.explanation
         return is_explained or latest.hops != read.hops
 
@@ -78,12 +79,12 @@ async def save_findings(found: Incident, read: Incident, *, progress: str = "", 
 
 
 async def report_progress(incident_id: str, doing: str, *, store: Store) -> None:
-    """Say on the incident what is being done right now."""
+    """Show the current activity on the incident."""
     await update_incident(incident_id, lambda latest: replace(latest, progress=doing), store)
 
 
 async def conclude_investigation(incident_id: str, *, store: Store) -> None:
-    """The work is done, whatever came of it, unless it was put off: the incident is silenced, or a part of another."""
+    """Mark the investigation as done, unless the incident is silenced or merged."""
 
     def concluded(latest: Incident) -> Incident:
         is_put_off = latest.silenced is not None or latest.absorbed is not None
@@ -93,7 +94,7 @@ async def conclude_investigation(incident_id: str, *, store: Store) -> None:
 
 
 async def is_under_way(incident_id: str, *, store: Store) -> bool:
-    """Return whether an incident that stands in a chat is being looked into, so that more will be shown of it."""
+    """Return whether a posted incident is still being investigated."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
     if incident is None or incident.message is None:

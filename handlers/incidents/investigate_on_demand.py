@@ -1,4 +1,4 @@
-"""`triage` and `rca`: in an incident's thread, or with the text of an alert pasted after the command."""
+"""The `triage` and `rca` commands, in an incident's thread or with pasted alert text."""
 
 from __future__ import annotations
 
@@ -46,12 +46,11 @@ async def investigate_on_demand(
     store: Store,
     poster: Poster,
 ) -> None:
-    """Post what `investigate` finds, in short and with its evidence. `services` are those that a text may name.
+    """Post the findings of `investigate`, with the details in the thread.
 
-    The message stands there at once, at this `stage`, and says at every step what is being done; with it stands what
-    `investigate` shows on the way, as what the evidence says before a model is asked. It looks at nothing that the
-    audience may not read. Where outsiders read along, only an incident that was posted there is looked
-    into.
+    A progress message is posted at once with this `stage` and edited at every step; interim results from `show` appear
+    in it. Reads nothing that the audience may not read. If outsiders read the channel, only an incident that was posted
+    there is investigated. `services` are the service names that pasted text may mention.
     """
     intent = investigation_intent(question.id)
     if question.text and PUBLIC not in question.audience.readers:
@@ -67,7 +66,7 @@ async def investigate_on_demand(
     async def tell(doing: str) -> None:
         version = f"under way: {looks} {doing}"
         message = IncidentMessage(replace(known, stage=stage, progress=doing))
-        with suppress(Unavailable):  # the next step says more; the work does not wait for a chat
+        with suppress(Unavailable):  # a failed progress update is not retried
             await poster.post_or_edit(intent, question.place, message, version)
 
     async def show(found: Incident) -> None:
@@ -84,7 +83,7 @@ async def investigate_on_demand(
         async with store.transaction() as transaction:
             found = await transaction.incidents.get(incident.id) or incident
             if found.revision != incident.revision:
-                await transaction.tasks.add(present_task(found))  # its own message shows the same
+                await transaction.tasks.add(present_task(found))  # its own message shows the new findings too
     await poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")
     if found.explanation is not None:
         await poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
@@ -96,16 +95,16 @@ async def _in_thread(question: Question, store: Store) -> Incident | None:
 
 
 def _readers_of(incident: Incident, audience: Audience, channels: Sequence[Channel]) -> Audience:
-    """Those before whom it was asked, as far as every other place of the incident, which shows it too, may read it."""
+    """Return the asking audience, restricted to those who can read every place that shows the incident."""
     if not incident.also_in:
         return audience
     return replace(audience, readers=audience.readers & incident_audience(incident, channels).readers)
 
 
 def incident_from(question: Question, services: Iterable[str]) -> Incident:
-    """A pasted text as an incident that began now, of the service that it names first.
+    """Return pasted text as an incident that starts now, for the service that it names first.
 
-    It is not stored: nobody is paged for a question.
+    The incident is not stored, and pages nobody.
     """
     places = {service: place for service in services if (place := _place_of(service, question.text)) is not None}
     title = question.text.strip().splitlines()[0][:MAX_TITLE]
@@ -115,7 +114,7 @@ def incident_from(question: Question, services: Iterable[str]) -> Incident:
         status=AlertStatus.FIRING,
         severity=Severity.WARNING,
         starts_at=question.asked_at,
-        # The longest of those that begin at the same place: `pg-booking` and not `pg`.
+        # The longest of several that start at the same position: `pg-booking`, not `pg`.
         service=min(places, key=lambda service: (places[service], -len(service), service), default=""),
         summary=title,
         description=question.text,
@@ -125,11 +124,10 @@ def incident_from(question: Question, services: Iterable[str]) -> Incident:
 
 
 def _place_of(service: str, text: str) -> int | None:
-    """Return the position at which a text first names a service, in upper or lower case; None if it does not.
+    """Return the position of the first mention of a service, ignoring case; None if there is none.
 
-    A part of a longer word, such as `till` in “until”, is no name.
-
-    Scripts that set no blanks between words may stand right beside it.
+    Part of a longer word, such as `till` in “until”, is no mention. Letters of scripts without spaces between words may
+    be adjacent.
     """
     found = re.search(rf"(?<![^\W_]){re.escape(service)}(?![^\W_])", text, re.IGNORECASE | re.ASCII)
     return found.start() if found else None

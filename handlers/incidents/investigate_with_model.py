@@ -1,4 +1,4 @@
-"""The second engine of root-cause analysis: a language model looks for itself, and both engines' causes are merged."""
+"""Root-cause analysis by a language model that calls tools, merged with the evidence engine's hypotheses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WHOLE_DEADLINE = 900.0  # seconds for all steps and samples; then what was found
 NO_HISTORY = IncidentHistory(())
 NOTHING_MORE = Readers((), (), (), {})
 
-Progress = Callable[[str], Awaitable[None]]  # told in a line what is being done
+Progress = Callable[[str], Awaitable[None]]  # receives one line about the current activity
 
 
 async def investigate_with_model(
@@ -41,13 +41,13 @@ async def investigate_with_model(
     history: IncidentHistory = NO_HISTORY,
     readers: Readers = NOTHING_MORE,
 ) -> Explanation:
-    """The explanation with the model's finding merged in, and all that the model did.
+    """Return the explanation with the model's finding merged in, and the model's trajectory.
 
-    The model may ask what was observed, the log expert, who reads beside similar incidents of `history`, and the code
+    The model can query the observations, a log expert (which also reads similar incidents from `history`), and the code
     and toolboxes of `readers`.
 
-    A finding whose evidence stands nowhere changes nothing, nor does a model that fails: then the explanation is the
-    evidence engine's, with what the model did so far.
+    If the model fails, or its cited evidence cannot be found in what it read, the evidence engine's hypotheses are
+    kept, with the trajectory so far.
     """
 
     async def tell(step: Step) -> None:
@@ -90,12 +90,12 @@ async def action_set(
     history: IncidentHistory,
     readers: Readers,
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
-    """All that a model may do, and each system that could not be asked which tools it has."""
+    """Return the tools that the model may call, and a gap for each system that could not list its tools."""
     more, gaps = await offer_tools(readers.code, readers.toolboxes, observations)
     expert = LogAnalysis(model, request, history, readers.embedder)
     return (*observation_tools(observations, scene), *more, expert), gaps
 
 
 def _votes(finding: Finding, samples: tuple[Finding, ...]) -> float:
-    """The share of the samples that name the same service; 1 without samples."""
+    """Return the share of samples that name the same service; 1 if there are no samples."""
     return sum(each.service == finding.service for each in samples) / len(samples) if samples else 1.0

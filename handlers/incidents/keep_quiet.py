@@ -1,4 +1,4 @@
-"""In a channel's quiet hours, an incident below its loud severity is not told there: it is held until they end."""
+"""Quiet hours: hold incidents below a channel's threshold severity until the quiet hours end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.ports import Clock, Store
 
 
 async def hold_incident(incident: Incident, place: Place, *, store: Store, clock: Clock) -> bool:
-    """Return whether the place must not be told of the incident now; if so, hold it until the quiet hours end."""
+    """Hold the incident if the place's quiet hours apply to it now. Returns whether it is held."""
     async with store.transaction() as transaction:
         quiet = (await transaction.channel_settings.get(place)).quiet
         now = clock.now()
@@ -22,20 +22,20 @@ async def hold_incident(incident: Incident, place: Place, *, store: Store, clock
 
 
 async def is_held(incident_id: str, *, store: Store) -> bool:
-    """Return whether the channel that the incident is posted in first is not to be told of it."""
+    """Return whether the incident is held for the channel that it is first posted in."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
         return incident is not None and incident.place in await transaction.held_incidents.places(incident_id)
 
 
 async def is_anything_held(*, store: Store) -> bool:
-    """Return whether some channel is still to be told of an incident."""
+    """Return whether any incident is held for any channel."""
     async with store.transaction() as transaction:
         return bool(await transaction.held_incidents.waiting())
 
 
 async def wait_for_morning(place: Place, *, store: Store, clock: Clock) -> None:
-    """Raises QuietNow while the place's quiet hours last: for what is said to nobody in particular, and has time."""
+    """Raise QuietNow during the place's quiet hours. For messages that are not urgent."""
     async with store.transaction() as transaction:
         quiet = (await transaction.channel_settings.get(place)).quiet
     now = clock.now()

@@ -1,4 +1,4 @@
-"""Labels for the claims about an incident, from the note that ended it (LM-PACE, section 5.1.1)."""
+"""Label an incident's claims by its resolution note (LM-PACE, section 5.1.1)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from core.model.prediction import Outcome
 from core.model.team import Team, means_nobody, team_named
 from core.ports import Store, Transaction
 
-NOTE = "note"  # who labels, where no person pressed a button
-MAX_NOTED = 500  # latest incidents with a note that the threshold is fitted on
+NOTE = "note"  # the labeller if no person pressed a button
+MAX_NOTED = 500  # latest incidents with a note, used to fit the threshold
 
 
 async def label_incident(incident: Incident, at: datetime, *, teams: Sequence[Team], store: Store) -> None:
-    """Label its cause by how far the note agrees with it, and its owner by the team that the note names.
+    """Label the cause by its agreement with the note, and the owner by the team that the note names.
 
-    A prediction that a person judged is left alone: the person knew better than a comparison of words.
+    Predictions that a person judged are left alone: a person is more reliable than a comparison of words.
     """
     async with store.transaction() as transaction:
         await _label_claims(incident, at, await _threshold(transaction), teams, transaction)
 
 
 async def label_noted_incidents(*, teams: Sequence[Team], store: Store) -> None:
-    """Nightly: the same for the notes that nobody wrote in a thread, as those of a webhook."""
+    """Label incidents whose notes were not written in a thread, such as those from a webhook (nightly)."""
     async with store.transaction() as transaction:
         incidents = [
             incident
@@ -61,7 +61,7 @@ async def _label(prediction_id: str, is_right: Callable[[str], bool], at: dateti
 
 
 async def _threshold(transaction: Transaction) -> float:
-    """The agreement from which on a cause counts as right, from those that have both a note and a person's label."""
+    """Return the agreement at which a cause counts as right, fitted on claims with both a note and a person's label."""
     agreements: list[float] = []
     correct: list[bool] = []
     for incident in await transaction.incidents.noted(MAX_NOTED):
@@ -76,7 +76,7 @@ async def _threshold(transaction: Transaction) -> float:
 
 
 async def _by_person(prediction_id: str, transaction: Transaction) -> Outcome | None:
-    """The latest label that a person gave."""
+    """Return the latest label given by a person."""
     labels = [label for label in await transaction.predictions.labels_of(prediction_id) if label.labelled_by != NOTE]
     return labels[-1] if labels else None
 

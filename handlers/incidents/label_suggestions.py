@@ -1,4 +1,4 @@
-"""Nightly: what became of suggested severities and duplicates, where no person said whether they were right."""
+"""Label suggested severities and duplicates from closed incidents that no person judged (nightly)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from core.model.incident import Incident, IncidentState
 from core.model.prediction import Outcome
 from core.ports import Store, Transaction
 
-CLOSING = "closing"  # who labels, where no person did
-MAX_CLOSED = 500  # latest incidents that are looked at
+CLOSING = "closing"  # the labeller if no person judged
+MAX_CLOSED = 500  # latest incidents checked
 
 
 async def label_suggestions(*, store: Store) -> None:
-    """Of the incidents that are over: a severity is right if it was that in the end, a duplicate if both notes say so.
+    """Label the suggestions of resolved incidents.
 
-    Without notes on both causes nothing is known of a duplicate, unless the incident's own note names the other by its id.
+    A severity is right if it equals the final severity. A duplicate is right if the notes on both causes agree, or if
+    the incident's own note names the other incident's id; without both notes it stays unlabelled.
     """
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(MAX_CLOSED)

@@ -1,4 +1,4 @@
-"""The team managers are played by a language model, and look at their own monitoring before they vote."""
+"""Owner negotiation in which a language model plays the team managers, who consult their own monitoring."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Negotiator:
-    """The means of the managers: a model, the team documents as it can read them, and the findings of monitoring."""
+    """Inputs of the team managers: a model, the team documents and the findings of monitoring."""
 
     model: LanguageModel
     documents: TeamDocuments
@@ -38,9 +38,9 @@ async def negotiate_owner(
     negotiator: Negotiator,
     removed: frozenset[str],
 ) -> Negotiation | None:
-    """Let the managers of all teams but the `removed` ones negotiate, and return the result.
+    """Let the managers of all teams except `removed` negotiate, and return the result.
 
-    Returns None if the model failed: then the evidence engine's verdict stands.
+    Returns None if the model failed; the evidence engine's verdict then applies.
     """
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
     monitoring = TeamMonitoring(incident, negotiator.observe)

@@ -1,4 +1,4 @@
-"""Every read-only tool is asked about the neighbourhood of an incident, all at once and in a fixed plan."""
+"""Query every read-only tool about an incident and its neighbouring services, concurrently and by a fixed plan."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ from core.rca.tool_outputs.clues import ToolOutput
 from core.triage.history import IncidentHistory
 from handlers.incidents.offer_tools import gap_of, open_toolboxes
 
-DEADLINE = 8.0  # seconds that one question to one tool may take
+DEADLINE = 8.0  # seconds per tool call
 MAX_SERVICES = 16  # services whose logs and metrics are read
 MAX_LOG_LINES = 20_000  # records read of one service
 SIMILAR = 3  # similar past incidents shown
 MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chance
 
-LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # what is named where no system tells of it
+LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # names of gaps for missing systems
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The systems that may be read, and how services depend on each other, which `graphs` add to.
+    """Systems that may be read, and the service dependencies, which `graphs` extend.
 
     `code` only a language model asks. By `owners` and `teams` a change that names no service is one of the services of
     whoever owns its files.
@@ -87,7 +87,7 @@ class Readers:
 async def observe_incident(
     incident: Incident, readers: Readers, *, history: IncidentHistory, clock: Clock
 ) -> Observations:
-    """Read all tools and the pasted text; name each tool that fails or does not answer in time, and go on without it."""
+    """Read all tools and the pasted text. Tools that fail or time out are recorded as gaps."""
     now = clock.now()
     tools = _Tools()
     traced, changes = await asyncio.gather(
@@ -137,7 +137,7 @@ async def _graph(reader: DependencyReader, window: TimeWindow) -> list[Mapping[s
 
 
 async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow, tools: _Tools) -> list[ToolOutput]:
-    """Return the outputs of every call that needs only a service's name. Builds are read elsewhere."""
+    """Return the outputs of every tool call that needs only a service name. Builds are read elsewhere."""
     boxes = [each for each in readers.toolboxes if not isinstance(each, BuildReader)]
     opened, gaps = await open_toolboxes(boxes, services, window)
     tools.gaps.update(gaps)
@@ -149,7 +149,7 @@ async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow
 
 
 async def _builds(incident: Incident, readers: Readers, before: datetime, tools: _Tools) -> list[FailedBuild]:
-    """The failed builds that the incident links to; without any, the last one of its service if it speaks of builds."""
+    """Return the failed builds that the incident links to; without links, its service's last one if it mentions builds."""
 
     async def linked(reader: BuildReader, link: str) -> list[FailedBuild]:
         found = await reader.linked_failure(link)
@@ -168,19 +168,19 @@ async def _builds(incident: Incident, readers: Readers, before: datetime, tools:
 
 @dataclass(slots=True)
 class _Tools:
-    """Asks tools all at once, and remembers which could not be read."""
+    """Queries tools concurrently, and records those that could not be read."""
 
     gaps: set[Gap] = field(default_factory=set[Gap])
 
     def expect(self, what: str, systems: Sequence[object]) -> None:
-        """Note that nothing tells of `what` where no system that may do so is set up."""
+        """Record a gap if no system is configured that could provide `what`."""
         if not systems:
             self.gaps.add(Gap(what, GapReason.MISSING))
 
     def note_silence(
         self, readers: Sequence[LogReader | MetricReader], found: Sequence[LogLine | Series], window: TimeWindow
     ) -> None:
-        """Note that systems which answered hold nothing of the time that was asked for."""
+        """Record a gap for systems that answered but have no data for the window."""
         failed = {gap.tool for gap in self.gaps}
         if not found:
             asked = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"

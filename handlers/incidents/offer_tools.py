@@ -1,4 +1,4 @@
-"""Tools that a language model may call for more than was observed: code, and the toolboxes of outside systems."""
+"""Tools beyond the collected observations for a language model: code readers and external toolboxes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from core.ports import CodeReader, TimeWindow, Tool, Toolbox
 from core.rca.code_expert import CodeExpert
 from core.rca.observations import LOOK_BACK, Observations
 
-DEADLINE = 8.0  # seconds for a system to say which tools it has
+DEADLINE = 8.0  # seconds for a system to list its tools
 
 
 async def offer_tools(
     code: Sequence[CodeReader], toolboxes: Sequence[Toolbox], observations: Observations
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
-    """The tools, each name once, and each system that could not be asked. They look at the incident's time."""
+    """Return the tools, unique by name, and a gap for each system that could not list its tools.
+
+    The tools read the incident's time window.
+    """
     window = TimeWindow(observations.incident.started_at - LOOK_BACK, observations.until)
     found, gaps = await open_toolboxes(toolboxes, observations.services, window)
     experts: list[Tool] = [CodeExpert(each) for each in code]
@@ -27,7 +30,7 @@ async def offer_tools(
 async def open_toolboxes(
     toolboxes: Sequence[Toolbox], services: Sequence[str], window: TimeWindow
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
-    """The tools of every toolbox in order, and each one that could not be asked."""
+    """Return the tools of every toolbox in order, and a gap for each one that could not be asked."""
     gaps: list[Gap] = []
 
     async def opened(toolbox: Toolbox) -> list[Tool]:
@@ -45,7 +48,7 @@ async def open_toolboxes(
 
 
 def gap_of(tool: str, error: ToolUnavailable) -> Gap:
-    """Return what could not be read because of this error."""
+    """Return the gap that an error leaves."""
     if isinstance(error, ToolRefused):
         reason = GapReason.REFUSED
     else:

@@ -1,4 +1,4 @@
-"""An alert delivery arrives: deduplicate, group, store. When this returns, nothing can be lost any more."""
+"""Deduplicate, group and store alert deliveries. Once this returns, no alert can be lost."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from handlers.knowledge.redaction import Redact, as_it_is, redacted
 INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"
 
-MAX_ATTEMPTS = 10  # of writers that lost a race; each loser lets a winner through
-MAX_NAMES = 300  # characters of the names of groups in an error
-PATIENCE = timedelta(minutes=5)  # after which whoever was to bring a message up to date is believed to have failed
+MAX_ATTEMPTS = 10  # at optimistic locking; every failed attempt means that another writer succeeded
+MAX_NAMES = 300  # characters of group names in an error
+PATIENCE = timedelta(minutes=5)  # after which an update that did not finish is taken to have failed
 
 PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
 
@@ -28,7 +28,7 @@ PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
 async def open_incident(
     delivery: AlertDelivery, *, store: Store, places_for: PlacesFor, new_id: Callable[[], str]
 ) -> Incident | None:
-    """The same for one delivery."""
+    """Open or update the incident of one delivery. See `open_incidents`."""
     return (await open_incidents([delivery], store=store, places_for=places_for, new_id=new_id))[0]
 
 
@@ -40,11 +40,11 @@ async def open_incidents(
     new_id: Callable[[], str],
     redact: Redact = as_it_is,
 ) -> list[Incident | None]:
-    """Open incidents, or fold deliveries into those of their groups, and ask for the work that follows: all or nothing.
+    """Open incidents or fold deliveries into existing ones, and queue the follow-up tasks, in one transaction.
 
-    An incident that was resolved a short while ago is reopened. For each delivery its incident, None if there is nothing
-    to do: it was seen before, is older than what is known, or resolves or changes what nobody knows of. `redact` takes
-    names, addresses and secrets out of the notes on how alerts ended, which are learned from.
+    An incident that was resolved recently is reopened. Returns the incident for each delivery; None if it was seen
+    before, is older than the known state, or resolves or changes an unknown incident. `redact` removes names, addresses
+    and secrets from resolution notes, which are learned from.
     """
     deliveries = [redacted_notes(each, redact) for each in deliveries]
     for _ in range(MAX_ATTEMPTS):
@@ -65,13 +65,13 @@ async def open_incidents(
 
 
 def _request_of(delivery: AlertDelivery) -> AbstractContextManager[None]:
-    """Return a context that assigns the work for a delivery to its own request, although others are stored with it."""
+    """Return a context in which new tasks carry the delivery's own correlation id."""
     correlation = parse_correlation(delivery.correlation)
     return nullcontext() if correlation is None else correlated(correlation)
 
 
 def redacted_notes(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:
-    """The delivery with notes that may be kept."""
+    """Return the delivery with redacted notes."""
     if not any(alert.note for alert in delivery.alerts):
         return delivery
     return replace(
@@ -80,7 +80,7 @@ def redacted_notes(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:
 
 
 async def _groups(deliveries: Sequence[AlertDelivery], transaction: Transaction) -> dict[tuple[str, str], _Group]:
-    """The groups that deliveries are of, with what is known of each."""
+    """Return the alert group of each delivery, with its stored state."""
     latest = {
         group: await transaction.incidents.latest_for(*group)
         for group in dict.fromkeys(_group(each) for each in deliveries)
@@ -96,15 +96,15 @@ def _group(delivery: AlertDelivery) -> tuple[str, str]:
 
 
 def _delivery_key(incident: Incident, delivery: AlertDelivery) -> str:
-    """Names what was told since an incident was opened, or reopened: what fires anew is news."""
+    """Return the deduplication key of a delivery. Reopening an incident makes the same delivery new again."""
     return f"{incident.id}:{incident.reopened_count}:{delivery.key}"
 
 
 class _Group:
-    """The alert group of some deliveries in one transaction: its incident is written once, whatever they say."""
+    """An alert group within one transaction. Its incident is written once, whatever the number of deliveries."""
 
     def __init__(self, incident: Incident | None, known: frozenset[str], transaction: Transaction) -> None:
-        """`known` holds those keys of the deliveries at hand that were taken before."""
+        """Create the group. `known` contains those delivery keys that were received before."""
         self._incident = incident
         self._saved = incident
         self._known = known
@@ -129,7 +129,7 @@ class _Group:
         return incident
 
     async def save(self) -> None:
-        """Write what was folded in, and have it shown."""
+        """Write the folded incident, and queue the update of its message."""
         await self._transaction.incidents.add_deliveries(self._received)
         incident, saved = self._incident, self._saved
         if incident is None or saved is None or incident is saved:
@@ -151,7 +151,7 @@ class _Group:
         return incident
 
     def _is_new(self, delivery: AlertDelivery, incident: Incident) -> bool:
-        """Return whether nothing said the same before, and remember that this did."""
+        """Record the delivery. Returns whether nothing equal was received before."""
         key = _delivery_key(incident, delivery)
         if key in self._known or key in self._received:
             return False
@@ -162,25 +162,25 @@ class _Group:
 
 
 async def ask_to_present(incident: Incident, transaction: Transaction, at: datetime) -> None:
-    """Have a saved incident's message brought up to date, unless somebody is about to: a storm makes no queue."""
+    """Queue an update of the incident's message, unless one is already pending."""
     intent = incident_intent(incident.id)
     wishes = await transaction.posts.outdate(intent, incident.place, at, PATIENCE)
     if wishes is not None:
-        # What belongs to an incident changes without it: a revision may have to be shown more than once.
+        # Related incidents may change the message without a new revision, so one revision may be shown several times.
         task = present_task(incident)
         await transaction.tasks.add(replace(task, key=f"{task.key}:{wishes}"))
 
 
 def incident_intent(incident_id: str) -> str:
-    """The intent of an incident's message."""
+    """Return the posting intent of an incident's message."""
     return f"incident:{incident_id}"
 
 
 def investigate_task(incident: Incident) -> Task:
-    """The wish to look into an incident again, as it is at this revision."""
+    """Return the task that investigates this revision of the incident again."""
     return Task(f"{INVESTIGATE}:{incident.id}:{incident.revision}", INVESTIGATE, incident.id, {})
 
 
 def present_task(incident: Incident) -> Task:
-    """The wish that the chat shows this revision of an incident."""
+    """Return the task that shows this revision of the incident in the chat."""
     return Task(f"{PRESENT}:{incident.id}:{incident.revision}", PRESENT, incident.id, {})

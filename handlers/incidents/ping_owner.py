@@ -1,4 +1,4 @@
-"""Whoever probably owns an incident is called into its thread."""
+"""Ping the probable owner of an incident in its thread."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ async def ping_owner(
     clock: Clock,
     schedules: Sequence[OnCall] = (),
 ) -> None:
-    """Call the owner into the incident's thread if the badge is as high as the policy asks; once for each owner.
+    """Ping the owner in the incident's thread if the badge is as high as the policy requires, once for each owner.
 
-    Where the policy calls owners at all, a team that a person gave the incident to is called each time. Where nobody is
-    named, the teams that are asked are called if the policy says so, once the cause was looked for, in one message, once
-    for each hop and pair. Not for an incident that is over, taken, silenced or shown as a part of another. A team without
-    a mention on the platform is called by its name. Who is on call is asked now: since the triage, quiet hours may have
-    gone by and a shift ended.
+    If the policy allows pings at all, a team that a person assigned is pinged on every assignment. If no owner is
+    named, the candidate teams are pinged in one message, once for each hop and pair, if the policy allows it and the
+    cause analysis is done. Incidents that are closed, taken, silenced or merged are skipped. A team without a mention
+    on the platform is named in plain text. The on-call schedule is read at this moment, because quiet hours or a shift
+    change may have passed since triage.
     """
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
@@ -56,7 +56,7 @@ async def ping_owner(
 
 
 async def _with_on_call(said: OwnerPing | OwnerQuestion, incident: Incident, duty: Duty) -> OwnerPing | OwnerQuestion:
-    """The call with those who are on call now."""
+    """Return the message with the people who are on call now."""
     if isinstance(said, OwnerQuestion):
         asked = await asyncio.gather(*(duty(team) for team, _ in said.teams))
         return OwnerQuestion(tuple(zip(asked, (mention for _, mention in said.teams), strict=True)))
@@ -65,7 +65,7 @@ async def _with_on_call(said: OwnerPing | OwnerQuestion, incident: Incident, dut
 
 
 async def _on_duty(asked: AskedTeam, *, teams: Sequence[Team], schedules: Sequence[OnCall], at: datetime) -> AskedTeam:
-    """A team as it is asked now; as it was where there is none of its name any more."""
+    """Return the team with its current on-call people; unchanged if the team no longer exists."""
     team = current_team(asked.team_id, teams)
     if team is None:
         return asked
@@ -95,7 +95,7 @@ def _question(
     incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
 ) -> tuple[str, OwnerQuestion] | None:
     asked = incident.owner.asked if incident.owner is not None else ()
-    # Where the cause is still looked for, it may yet say whose it is.
+    # While the cause is still being analysed, it may yet identify the owner.
     if not asked or not policy.ping_two_when_unsure or incident.stage is not Stage.DONE:
         return None
     today = [(each, current_team(each.team_id, teams)) for each in asked]

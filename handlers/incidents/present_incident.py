@@ -1,4 +1,4 @@
-"""The chat shows an incident as it is stored: one message, edited in place, and its details in the thread."""
+"""Show an incident in the chat: one message that is edited in place, and the details in its thread."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from handlers.incidents.stored_incident import stored_incident
 from handlers.incidents.update_incident import update_incident
 from handlers.questions.post_message import Poster
 
-MAX_PARTS = 500  # incidents that are read of one storm
-ROUND = 1.0  # seconds from one edit to the next while more arrives
+MAX_PARTS = 500  # parts read for one incident
+ROUND = 1.0  # seconds between edits while further changes arrive
 FIRES_AGAIN = "The alert fires again. The incident is reopened."
 
 
@@ -32,7 +32,7 @@ Link = Callable[[MessageReference], Awaitable[str]]
 
 
 async def never_quiet(_incident: Incident, _place: Place) -> bool:
-    """Return whether a place must not be told of an incident now, where there are no quiet hours."""
+    """Return False: the place has no quiet hours."""
     return False
 
 
@@ -46,16 +46,16 @@ async def present_incident(
     channels: Sequence[Channel] = (),
     holds: Holds = never_quiet,
 ) -> None:
-    """Post the incident's message, or bring it up to date if it shows something older.
+    """Post the incident's message, or edit it if it is out of date.
 
-    One that is silenced and was not posted before stays unposted. Where `holds` says that a place must not be told of it
-    now, what stands there is brought up to date and no more. Raises ChatBusy if more arrived while that was shown: a
-    storm makes one edit after the other, and no queue of them.
+    A silenced incident that was never posted stays unposted. Where `holds` returns True, an existing message is edited
+    but none is posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm causes successive
+    edits and no queue.
     """
     intent = incident_intent(incident_id)
     async with poster.one_at_a_time(intent):
         async with store.transaction() as transaction:
-            wishes = await transaction.posts.wishes(intent)  # first, so that what is read is not older
+            wishes = await transaction.posts.wishes(intent)  # read first, so that the incident read next is not older
             incident = await stored_incident(incident_id, transaction)
             leader, parts = await _related(incident, channels, transaction)
         if incident.silenced is None or incident.message is not None:
@@ -68,7 +68,7 @@ async def present_incident(
 
 
 async def _show(message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster, at: datetime) -> None:
-    """In each of its places, whatever happens in another. Raises what did, what passes by itself first."""
+    """Show the message in all places, then raise the most temporary of the errors, if any."""
     shows = [partial(_show_in_its_place, message, holds, store=store, poster=poster, at=at)]
     shows += [
         partial(_copy_to, place, message, holds, store=store, poster=poster) for place in message.incident.also_in
@@ -95,7 +95,7 @@ async def _show_in_its_place(
             await update_incident(incident.id, lambda latest: replace(latest, message=reference), store)
             await _lead_to(incident, store, at)
         if _calls_again(incident) and not is_held:
-            thread = replace(reference.place, thread=reference.message_id)  # an edit alone calls nobody
+            thread = replace(reference.place, thread=reference.message_id)  # an edit notifies nobody
             await poster.post_once(f"reopened:{incident.id}:{incident.reopened_count}", thread, Notice(FIRES_AGAIN))
 
 
@@ -112,7 +112,7 @@ def _calls_again(incident: Incident) -> bool:
 
 
 async def _lead_to(incident: Incident, store: Store, at: datetime) -> None:
-    """The messages of its parts lead to the one that was just posted."""
+    """Queue updates of the parts' messages, so that they link to the message that was just posted."""
     async with store.transaction() as transaction:
         for part in await transaction.incidents.led_by(incident.id, MAX_PARTS):
             await ask_to_present(part, transaction, at)
@@ -121,7 +121,7 @@ async def _lead_to(incident: Incident, store: Store, at: datetime) -> None:
 async def parts_of(
     incident: Incident, channels: Sequence[Channel], transaction: Transaction, limit: int
 ) -> list[Incident]:
-    """Return the parts of an incident, direct and indirect, that its readers may know of, oldest first."""
+    """Return the direct and indirect parts of an incident that its readers may see, oldest first."""
     found: dict[str, Incident] = {}
     asked = [incident]
     while asked and len(found) < limit:
@@ -135,7 +135,7 @@ async def parts_of(
 async def _may_stand(
     intent: str, incident: Incident, place: Place, *, store: Store, poster: Poster, is_held: bool
 ) -> bool:
-    """Return whether the message stands in the place already, or may be posted there."""
+    """Return whether the message is already posted in the place, or may be posted there."""
     async with store.transaction() as transaction:
         was_held = place in await transaction.held_incidents.places(incident.id)
     may_be_posted = not (is_held or (was_held and incident.state is IncidentState.RESOLVED))
@@ -143,10 +143,10 @@ async def _may_stand(
 
 
 async def present_details(incident_id: str, *, store: Store, poster: Poster) -> None:
-    """Post the evidence, similar incidents and timeline into the thread of the incident's message, unless it is held.
+    """Post the evidence, similar incidents and timeline in the incident's thread, unless it is held.
 
-    Nothing while it has no message (it is silenced, or the chat does not take it), or is a part of another incident and
-    was not looked into for itself.
+    Does nothing if the incident has no message (silenced, or refused by the chat), or was merged before it was
+    investigated.
     """
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
@@ -163,7 +163,7 @@ async def present_details(incident_id: str, *, store: Store, poster: Poster) -> 
 
 
 async def show_details(feedback: Feedback, *, store: Store, poster: Poster) -> None:
-    """Post the details as they are now, for whoever pressed “Details” where the platform opened no window with them."""
+    """Post the current details after “Details” was pressed on a platform that cannot open a window."""
     if feedback.in_form:
         return
     async with store.transaction() as transaction:
@@ -172,7 +172,7 @@ async def show_details(feedback: Feedback, *, store: Store, poster: Poster) -> N
 
 
 async def update_details(incident_id: str, *, store: Store, poster: Poster) -> None:
-    """Bring the details in its thread up to date, once people sent the incident on or said what caused it."""
+    """Update the details in the thread after people reassigned the incident or commented on its cause."""
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         if not (incident.hops or incident.notes) or incident.message is None:
@@ -186,12 +186,12 @@ async def update_details(incident_id: str, *, store: Store, poster: Poster) -> N
 
 
 def _copy(intent: str, place: Place) -> str:
-    """The intent to say the same in another place."""
+    """Return the intent of a copy in another place."""
     return f"{intent}@{place.platform}:{place.channel}"
 
 
 def shown_incident(incident: Incident, policy: Policy) -> IncidentMessage:
-    """An incident as its message puts it."""
+    """Return the message of an incident, without related incidents."""
     owner = incident.owner.badge if incident.owner else None
     cause = incident.explanation.badge if incident.explanation else None
     return IncidentMessage(incident, policy.asks(owner), policy.asks(cause))
@@ -212,7 +212,7 @@ async def message_now(
 async def _put(
     incident: Incident, leader: Incident | None, parts: Sequence[Incident], policy: Policy, link: Link
 ) -> IncidentMessage:
-    """The same with what its message says of other incidents."""
+    """Return the message with the related incidents."""
     return replace(
         shown_incident(incident, policy),
         leader=await _mention(leader, incident, link) if leader is not None else None,
@@ -221,7 +221,7 @@ async def _put(
 
 
 async def _mention(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
-    """Its message is linked where both stand on the same platform."""
+    """Return a related incident, linked if both are on the same platform."""
     there = other.message
     url = await link(there) if there is not None and there.place.platform is incident.place.platform else ""
     return RelatedIncident(other.id, other.title, other.alert_count, other.state is IncidentState.OPEN, url)
@@ -236,7 +236,7 @@ async def _related(
 
 
 def _shown(message: IncidentMessage) -> str:
-    """Names what the message shows: differs exactly when the message would read differently."""
+    """Return a digest that changes exactly when the rendered message changes."""
     incident = message.incident
     seen = replace(incident, revision=0, message=None, updated_at=incident.opened_at, reopenings=())
     return hashlib.blake2b(repr((seen, message.leader, message.parts)).encode(), digest_size=16).hexdigest()

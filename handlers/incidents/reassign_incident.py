@@ -1,6 +1,6 @@
-"""An incident is not its proposed owner's: somebody gives it to another team, or the negotiation goes on without it.
+"""Reassign an incident: a person gives it to another team, or rejects the owner and the negotiation goes on.
 
-Either is a hop: it stays on the incident, says if the proposal was right, and is what the next triage learns from.
+Each reassignment is stored as a hop on the incident, labels the proposal, and trains the next triage.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from handlers.questions.ask_in_form import handover_request
 from handlers.questions.post_message import Poster
 from handlers.questions.press_in_sight import claim_meant
 
-ENGINE = "person"  # a reassignment is a claim as well: how often it holds is counted like any other's
+ENGINE = "person"  # a reassignment is a claim too, and its accuracy is counted
 VERSION = "reassignment-1"
 CERTAIN = Evaluation(1.0, 1.0)
-MAX_REASON = 300  # characters that are kept
-MAX_HOPS = 20  # that are kept; an incident that goes round longer needs no bot
+MAX_REASON = 300  # characters kept
+MAX_HOPS = 20  # after this many, people have to settle it
 
 PICK_ONE = "Pick the team that should own it, then press “Reassign”. If you don’t know, press “Not ours”."
 OVERTAKEN = "Nothing was changed, because it has already been reassigned since you were asked. If it isn’t theirs either, press “Reassign…” again."
@@ -40,9 +40,9 @@ TOO_MANY_HOPS = f"Nothing was changed, because it has already been reassigned {M
 
 
 async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:
-    """Ask where it was pressed, there once for each hop and claim, unless the platform asks in a form.
+    """Post the reassignment menu, once for each hop and claim in a place, unless the platform opens a form.
 
-    Nothing for an incident that is not stored.
+    Does nothing for an incident that is not stored.
     """
     incident = None if feedback.in_form else await _incident(feedback, store)
     if incident is None:
@@ -62,11 +62,11 @@ async def reassign_incident(
     poster: Poster,
     schedules: Sequence[OnCall] = (),
 ) -> None:
-    """Give the incident to the team that was picked, or (`not ours`) let the others negotiate on.
+    """Give the incident to the picked team, or after `not ours` let the remaining teams negotiate.
 
-    “Not ours” is said of the team that stood there when the person was asked: if another one stands there by now, nothing
-    moves, and it is said. Where several were asked it is said of the person's own, and nothing moves if that is unknown.
-    What was said before, by whomever, moves nothing either, and calls nobody again.
+    “Not ours” refers to the owner shown when the person was asked; if the owner has changed since, nothing is changed,
+    and a notice says so. If several teams were asked, it refers to the person's own team; if that is unknown, nothing
+    is changed. A repetition of an earlier statement, by anyone, changes nothing and pings nobody.
     """
     incident = await _incident(feedback, store)
     if incident is None:
@@ -74,13 +74,13 @@ async def reassign_incident(
     if await _is_overtaken(feedback, incident, store):
         await poster.post_once(f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN))
         return
-    picked = current_team(feedback.choice, teams)  # it may have been renamed since it was offered
+    picked = current_team(feedback.choice, teams)  # the team may have been renamed since it was offered
     if feedback.verdict is Verdict.REASSIGN and picked is None:
         await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
         return
     given = picked if feedback.verdict is Verdict.REASSIGN else None
     hop = _hop(feedback, incident, given, teams)
-    if not _is_known(feedback, incident):  # or the step ran before, and was killed after it
+    if not _is_known(feedback, incident):  # a known one means that the step ran before and was interrupted
         if not (hop.turned_away or hop.given_to):
             await poster.post_once(f"speaks-for:{feedback.id}", feedback.place, Notice(WHOM_DO_YOU_SPEAK_FOR))
             return
@@ -88,14 +88,14 @@ async def reassign_incident(
             await poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))
             return
         is_said = _is_said(hop, incident, teams)
-        if not is_said or incident.hops[-1].person != hop.person:  # nobody confirms what they said themselves
+        if not is_said or incident.hops[-1].person != hop.person:  # people do not confirm their own statement
             await _label(feedback, incident, given, teams, store)
         if is_said:
             return
         on_call = await find_on_call(given, schedules, clock.now()) if given else ((), "")
         incident = await _hand_over(incident, hop, given, on_call, teams, store, clock)
         if not _is_known(feedback, incident):
-            return  # somebody else said the same at the same moment
+            return  # another person said the same at the same time
     async with store.transaction() as transaction:
         await transaction.tasks.add(present_task(incident) if given else triage_again_task(incident))
         await transaction.audit.add(
@@ -112,7 +112,7 @@ async def reassign_incident(
 
 
 async def _is_overtaken(feedback: Feedback, incident: Incident, store: Store) -> bool:
-    """Return whether `not ours` speaks of another claim than the one that stands, unless this step ran before."""
+    """Return whether `not ours` refers to another claim than the current one. False if this step ran before."""
     if feedback.verdict is not Verdict.NOT_OURS or _is_known(feedback, incident):
         return False
     async with store.transaction() as transaction:
@@ -139,7 +139,7 @@ def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequ
 
 
 def _own_of_those_asked(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:
-    """The id of the only team of those that are asked to which the person is known to belong; empty if there is none."""
+    """Return the id of the one candidate team that the person belongs to; empty if there is none or more than one."""
     person, found = _person(feedback), list[str]()
     for asked in incident.owner.asked if incident.owner is not None else ():
         team = current_team(asked.team_id, teams)
@@ -149,7 +149,7 @@ def _own_of_those_asked(feedback: Feedback, incident: Incident, teams: Sequence[
 
 
 def _is_said(hop: Hop, incident: Incident, teams: Sequence[Team]) -> bool:
-    """Return whether the incident is where the hop would send it: given to that team, or away from this one."""
+    """Return whether the incident is already given to that team, or already turned away by this one."""
     if not hop.given_to:
         return hop.turned_away in incident.turned_away
     given = current_team(incident.given_to, teams)
@@ -159,7 +159,7 @@ def _is_said(hop: Hop, incident: Incident, teams: Sequence[Team]) -> bool:
 async def _label(
     feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team], store: Store
 ) -> None:
-    """Wrong, unless it was given to the very team that was proposed."""
+    """Label the proposal wrong, unless the incident was given to the proposed team."""
     if incident.owner is None or incident.owner.owner is None:
         return
     right = given is not None and given == current_team(incident.owner.owner.team_id, teams)
@@ -193,7 +193,7 @@ async def _hand_over(
 async def _given(
     incident: Incident, hop: Hop, given: Team, on_call: tuple[tuple[str, ...], str], store: Store, clock: Clock
 ) -> OwnerProposal:
-    """Return the proposal that a person's choice makes."""
+    """Return the proposal for a person's choice."""
     prediction_id, badge = await record_prediction(
         PredictionKind.OWNER,
         incident.id,
@@ -215,7 +215,7 @@ async def _given(
 
 
 async def _incident(feedback: Feedback, store: Store) -> Incident | None:
-    """None for a pasted text that was looked into: nobody can be given that."""
+    """Return the incident that the feedback is about; None for pasted text, which cannot be reassigned."""
     async with store.transaction() as transaction:
         claim = await claim_meant(feedback.subject, transaction)
         return await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)

@@ -1,4 +1,4 @@
-"""An incident that must be there."""
+"""Load an incident that must exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.ports import Transaction
 
 
 async def stored_incident(incident_id: str, transaction: Transaction) -> Incident:
-    """The incident as it is stored. Raises PlumblineError if it is not."""
+    """Return the stored incident. Raises PlumblineError if it does not exist."""
     incident = await transaction.incidents.get(incident_id)
     if incident is None:
         raise PlumblineError(f"Incident {incident_id} does not exist (any more).")

@@ -1,4 +1,4 @@
-"""Is an incident another sign of a known one: suggested, with the evidence and a badge, and never decided."""
+"""Suggest that an incident is a duplicate of a known one, with evidence and a badge. A person decides."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from handlers.feedback.accept_suggestion import is_rejected
 from handlers.feedback.record_prediction import record_prediction
 
 ENGINE = "evidence"
-DEADLINE = 60.0  # seconds that a language model may take
-COMPARED = 200  # latest incidents
+DEADLINE = 60.0  # seconds for the language model
+COMPARED = 200  # latest incidents compared
 
 log = structlog.get_logger()
 
@@ -43,10 +43,10 @@ async def suggest_duplicate(
     clock: Clock,
     model: LanguageModel | None = None,
 ) -> Incident:
-    """The incident with the one that it is probably another sign of, among those that its readers may see.
+    """Return the incident with its probable duplicate, among the incidents that its readers may see.
 
-    Of one that is itself confirmed as another's sign, that other one. What a person confirmed stands, and what
-    was called wrong is not said again; nothing is said of one that is shown as a part of another anyway.
+    If that one is itself a confirmed duplicate, its original is suggested. A confirmed duplicate is kept, a rejected
+    suggestion is not repeated, and a merged incident gets none.
     """
     if incident.duplicate_of or incident.absorbed is not None:
         return incident
@@ -82,13 +82,13 @@ async def suggest_duplicate(
     return replace(incident, suggested_duplicate=suggestion)
 
 
-_Found = tuple[DuplicateCandidate, Evaluation, str, str]  # with the engine and the version of what measured it
+_Found = tuple[DuplicateCandidate, Evaluation, str, str]  # candidate, evaluation, engine, version
 
 
 async def _judged(
     model: LanguageModel, incident: Incident, candidates: Sequence[DuplicateCandidate], measured: _Found
 ) -> _Found | None:
-    """Return the model's choice, None if it chose none; the most similar one by measure if the model did not answer."""
+    """Return the model's choice; None if it chose none; `measured` if the model failed."""
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
     try:
         said = await judge_duplicates(model, request, incident, candidates)
@@ -102,7 +102,7 @@ async def _judged(
 
 
 def _root(incident: Incident, others: Sequence[Incident]) -> Incident:
-    """The incident that one is confirmed to be another sign of, as far as it may be seen; else itself."""
+    """Return the original of a confirmed duplicate, as far as it is visible; otherwise the incident itself."""
     by_id = {other.id: other for other in others}
     seen = {incident.id}
     while (known := by_id.get(incident.duplicate_of)) is not None and known.id not in seen:

@@ -1,4 +1,4 @@
-"""How severe is an incident: suggested from past incidents, with the evidence, a badge, and never decided."""
+"""Suggest an incident's severity from past incidents, with evidence and a badge. A person decides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handlers.feedback.accept_suggestion import is_rejected
 from handlers.feedback.record_prediction import record_prediction
 
 ENGINE = "evidence"
-DEADLINE = 60.0  # seconds that a language model may take
+DEADLINE = 60.0  # seconds for the language model
 
 log = structlog.get_logger()
 
@@ -32,10 +32,9 @@ async def suggest_severity(
     clock: Clock,
     model: LanguageModel | None = None,
 ) -> Incident:
-    """The incident with the severity that is suggested; with none where too little is known of incidents like it.
+    """Return the incident with a suggested severity; with none if too few similar incidents are known.
 
-    What a person said of its severity stands, and so does the suggestion that it was said of. One that was called wrong
-    is not made again.
+    A severity that a person set is kept, with its suggestion. A rejected suggestion is not repeated.
     """
     if incident.severity_by:
         return incident

@@ -1,4 +1,4 @@
-"""A person takes an incident. Whoever comes second is told who has it, and may take it over on purpose."""
+"""Assign an incident to the person who takes it. Taking over from somebody else must be explicit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TAKEN_OVER = "{person} took it over from {before}."
 
 
 async def take_incident(feedback: Feedback, *, store: Store, poster: Poster) -> None:
-    """Name the person on the incident, unless another one is named and the press does not say `take over`.
+    """Set the person as the assignee, unless another person has the incident and this is not `take over`.
 
-    Nothing for an incident that is not stored, as a pasted text that was looked into.
+    Does nothing for an incident that is not stored, such as pasted text.
     """
     async with store.transaction() as transaction:
         if await transaction.incidents.get(feedback.subject) is None:

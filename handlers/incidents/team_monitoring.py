@@ -1,4 +1,4 @@
-"""Each team's manager reads its own team's services, and nobody else's. What is around them is read once for all."""
+"""Monitoring per team: each team's manager reads only its own services. Shared data is read once."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from core.rca.observations import Observations
 from core.rca.scene import Scene, survey
 from core.triage.monitoring import TeamFinding, finding_of
 
-MAX_SERVICES = 4  # of a team, whose monitoring is told in words
-READ = ("read_logs", "read_metrics", "list_changes")  # of the tools, what a manager is told of its services
+MAX_SERVICES = 4  # of a team, described to a language model
+READ = ("read_logs", "read_metrics", "list_changes")  # tools whose output a manager reads
 
 Observe = Callable[[Incident], Awaitable[Observations]]
-"""What the monitoring systems show around an incident; what cannot be read is named in it."""
+"""Reads the monitoring systems around an incident; unreadable systems are recorded as gaps."""
 
 
 class TeamMonitoring:
-    """Read-only, around one incident. Where that names no service, the team's own that its words come closest to."""
+    """Read-only monitoring around one incident.
+
+    If the incident names no service, the team's service with the most similar name is used.
+    """
 
     def __init__(self, incident: Incident, observe: Observe) -> None:
         self._incident = incident
@@ -31,20 +34,23 @@ class TeamMonitoring:
         self._observed: dict[str, asyncio.Future[tuple[Observations, Scene]]] = {}
 
     async def told(self, team: Team) -> str:
-        """In words, for a language model; empty where the team has nothing to read."""
+        """Return the monitoring data of a team as text for a language model; empty if there is none."""
         found, scene = await self._seen_by(team)
         own = [service for service in found.services if service in team.services][:MAX_SERVICES]
         tools = [tool for tool in observation_tools(found, scene) if tool.name in READ]
         return "\n".join([await tool.call({"service": service}) for service in own for tool in tools])
 
     async def finding(self, team: Team) -> TeamFinding:
-        """In numbers and quotes, without one. Raises ToolUnavailable where none of the team's tools can be read."""
+        """Return the monitoring data of a team as numbers and quotes.
+
+        Raises ToolUnavailable if none of its tools can be read.
+        """
         if not team.services:
             return TeamFinding()
         found, scene = await self._seen_by(team)
         failed = [gap.text for gap in found.gaps if gap.reason.is_failure]
         if failed and not (found.logs or found.series or found.changes):
-            self._observed.clear()  # whoever asks again reads again
+            self._observed.clear()  # read again at the next request
             raise ToolUnavailable("; ".join(failed))
         return finding_of(team, self._incident, found, scene)
 

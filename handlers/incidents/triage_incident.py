@@ -1,4 +1,4 @@
-"""Whose incident is it: the owner proposed from history, team documents, ownership and, once known, the cause."""
+"""Triage: propose an incident's owner from history, team documents, ownership and, once known, the cause."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from handlers.incidents.negotiate_owner import Negotiator, negotiate_owner
 from handlers.incidents.team_monitoring import Observe, TeamMonitoring
 from handlers.knowledge.embed_incidents import embed_incident
 
-ENGINE = "evidence"  # from the incident's text
-ENRICHED_ENGINE = "evidence+monitoring"  # with the cause that monitoring points at; calibrated on its own
-JUDGED_BY = 8  # similar past incidents that a badge rests on
-ASKED = 2  # teams that are asked where nobody can be named
+ENGINE = "evidence"  # uses the incident's text
+ENRICHED_ENGINE = "evidence+monitoring"  # also uses the cause found by monitoring; calibrated separately
+JUDGED_BY = 8  # similar past incidents behind a badge
+ASKED = 2  # candidate teams asked if no owner can be named
 
 WITHOUT_MODEL = "The language model gave no usable answer. This result is based on the evidence alone."
 NEW_TEAM = "{names} owns the service but has no past incidents to compare with. A person should decide."
@@ -58,15 +58,19 @@ async def triage_incident(
     code: Sequence[CodeOwners] = (),
     embedder: Embedder | None = None,
 ) -> Incident:
-    """The incident with an owner proposed, and at its next stage. An owner that a person named stays while there is one.
+    """Return the incident with a proposed owner, at its next stage. An owner that a person chose is kept while it
+    exists.
 
-    Run again once the incident is explained, the proposal is revised in the light of the cause (Triangle, section
-    3.3): a loud symptom in one team's service no longer outvotes the measured cause in another's. `owners` is what was
-    learned from the history, None as long as it is too short, and with an `embedder` also from what incidents mean;
-    `code` says whose failing files are. With `observe` each team's manager looks at its own monitoring, and they vote in
-    rounds. With a `negotiator` the votes of managers that a language model plays count, and what the evidence engine says
-    only where they fail. A `judge` is asked how sure one may be; without one, the evidence or the votes say so.
-    `schedules` tell who is on call.
+    When run again after the explanation, the cause revises the proposal (Triangle, section 3.3): a loud symptom in one
+    team's service no longer outvotes the measured cause in another's.
+
+    - `owners`: the model learned from the history; None while the history is too short. With an `embedder`, it also
+      uses embeddings.
+    - `code`: the owners of failing files.
+    - `observe`: lets the managers of the teams consult their own monitoring and vote in rounds.
+    - `negotiator`: lets a language model play the managers. Their votes decide; the evidence engine is the fallback.
+    - `judge`: estimates the confidence; without it, the evidence or the votes do.
+    - `schedules`: tell who is on call.
     """
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
     stage = Stage.DONE if is_done else Stage.EXPLAINING
@@ -100,13 +104,13 @@ async def triage_incident(
 
 
 def _todays(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset[str]:
-    """The teams of today that turned an incident away, also if they were called otherwise then."""
+    """Return the current ids of teams that turned the incident away, including teams renamed since."""
     return frozenset(team.id for each in turned_away if (team := current_team(each, teams)) is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A proposal that was not recorded yet. `candidates` begin with the owner, if one is `named`."""
+    """A proposal that is not recorded yet. If an owner is `named`, it is the first of the `candidates`."""
 
     candidates: tuple[TeamScore, ...]
     named: bool
@@ -125,7 +129,7 @@ def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enric
 
 
 def _why_nobody(verdict: Verdict, evidence: TriageEvidence) -> str:
-    """Return the reason why nobody is named; empty if the evidence is only thin."""
+    """Return the reason why no owner is named; empty if the evidence is merely weak."""
     if verdict.owner is not None:
         return ""
     if evidence.nobody >= NO_OWNER_SHARE:
@@ -200,7 +204,7 @@ async def _recorded(
 async def _with_on_call(
     teams: Sequence[TeamScore], evidence: TriageEvidence, schedules: Sequence[OnCall], clock: Clock
 ) -> tuple[AskedTeam, ...]:
-    """Their schedules are asked at once, and one that cannot say is named instead."""
+    """Return the teams with their on-call people. A schedule that cannot answer is named instead."""
     at = clock.now()
     on_call = await asyncio.gather(*(find_on_call(evidence.teams[team.team_id], schedules, at) for team in teams))
     return tuple(
@@ -210,7 +214,7 @@ async def _with_on_call(
 
 
 def _with_earlier_hops(votes: Sequence[Vote], incident: Incident) -> tuple[Vote, ...]:
-    """Return the votes from before the last hop, and the new ones in place of those since then."""
+    """Return the votes from before the last hop, followed by the new votes."""
     hop = len(incident.hops)
     before = incident.owner.votes if incident.owner is not None else ()
     return (*(vote for vote in before if vote.hop < hop), *(replace(vote, hop=hop) for vote in votes))

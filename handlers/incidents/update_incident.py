@@ -1,4 +1,4 @@
-"""Change a stored incident, whoever else changes it at the same time."""
+"""Update a stored incident safely under concurrent writers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from core.model.incident import Incident
 from core.ports import Store, Transaction
 from handlers.incidents.stored_incident import stored_incident
 
-MAX_ATTEMPTS = 10  # of writers that lost a race; each loser lets a winner through
+MAX_ATTEMPTS = 10  # at optimistic locking; every failed attempt means that another writer succeeded
 
 
 async def update_incident(incident_id: str, change: Callable[[Incident], Incident], store: Store) -> Incident:
-    """Apply `change` to the latest revision and save it as the next one. Does nothing if nothing changes."""
+    """Apply `change` to the latest revision, and save the result as the next one.
+
+    An unchanged incident is not saved.
+    """
 
     async def updated(latest: Incident, transaction: Transaction) -> Incident:
         changed = change(latest)
@@ -26,7 +29,7 @@ async def update_incident(incident_id: str, change: Callable[[Incident], Inciden
 async def change_incident(
     incident_id: str, change: Callable[[Incident, Transaction], Awaitable[Incident]], store: Store
 ) -> Incident:
-    """Have `change` do and save what it wants with the latest revision, again if another writer was first."""
+    """Run `change`, which saves its own result, on the latest revision. Retries after a conflict."""
     for _ in range(MAX_ATTEMPTS):
         try:
             async with store.transaction() as transaction:

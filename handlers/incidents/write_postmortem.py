@@ -1,4 +1,4 @@
-"""A resolved incident gets the draft of its postmortem: a short message in its thread, the draft on the local page."""
+"""Announce the postmortem draft of a resolved incident in its thread. The draft is on the local page."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from handlers.questions.post_message import Poster
 
 
 async def write_postmortem(incident_id: str, *, store: Store, poster: Poster, public_url: str = "") -> None:
-    """Say once, in the incident's thread, where the draft is. Only for an incident that is over and was looked into.
+    """Post a link to the draft, once. Does nothing unless the incident is resolved and was investigated.
 
-    `public_url` is where people reach the local page; without it, the message names the page alone.
+    `public_url` is the address of the local page; without it, the message contains only the path.
     """
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)

@@ -1,1 +1,1 @@
-"""Reading the sources, and learning from what was read."""
+"""Ingestion of knowledge sources, and learning from what was read."""

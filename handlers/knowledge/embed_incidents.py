@@ -15,8 +15,8 @@ from core.ports import Embedder
 from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.owner_model import OwnerModel
 
-BATCH = 64  # texts embedded at once
-DEADLINE = 5.0  # seconds that a triage waits for the vector of its incident
+BATCH = 64  # texts per embedding call
+DEADLINE = 5.0  # seconds that triage waits for the incident's embedding
 
 log = structlog.get_logger()
 
@@ -36,7 +36,7 @@ async def embed_past_incidents(
             for digest, vector in known.vectors.items()
             if digest in texts and vector.shape == (embedder.dimensions,)
         }
-    # A batch takes as long as its longest text for each of them.
+    # A batch is padded to its longest text, so texts of similar length are embedded together.
     new = sorted((digest for digest in texts if digest not in found), key=lambda digest: len(texts[digest]))
     for begin in range(0, len(new), BATCH):
         batch = new[begin : begin + BATCH]

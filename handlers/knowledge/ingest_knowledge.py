@@ -1,4 +1,4 @@
-"""Bring the index up to date with its sources: only what changed is encoded anew, what is gone is removed."""
+"""Ingest knowledge sources into the index: encode what changed, and delete what is gone."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ from core.ports import (
     Store,
 )
 
-BATCH = 200  # passages encoded and written at once
-CHECKPOINT = 500  # documents of a changing source after which they are written, and with them how far it has been read
+BATCH = 200  # passages per write
+CHECKPOINT = 500  # documents of a changing source between writes of the documents and the cursor
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """`done` of `total` passages are written; `total` is 0 while the sources are still being read.
+    """Progress of an ingestion: `done` of `total` passages are written.
 
-    `source` is the one being read, empty while writing.
+    While sources are still being read, `total` is 0 and `source` is the one being read; while writing, `source` is
+    empty.
     """
 
     source: str
@@ -46,9 +47,10 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """Numbers of documents. `failed` maps the name of each source that could not be read to its error, `left_out` the
+    """Numbers of documents ingested.
 
-    name of each source to the documents of it that could not be indexed.
+    `failed` maps each source that could not be read to its error; `left_out` maps each source to the documents that
+    could not be indexed.
     """
 
     added: int = 0
@@ -82,14 +84,17 @@ async def ingest_knowledge(
     redact: Callable[[Document], Document] = _as_it_is,
     setting: Callable[[str], str] = _unset,
 ) -> IngestReport:
-    """Read every source and write what changed.
+    """Read every source, and write the changes to the index.
 
-    A source that fails midway contributes what it yielded and deletes nothing that it did not name; whatever it raises,
-    the others are read. A run that was
-    killed is completed by the next one. `store` keeps how far each changing source has been read; without one it is
-    read from the start. `redact` takes out of a document what must not be indexed. `setting` names, in one line and by
-    the name of a source, all that decides beside the source how its documents are indexed, such as who may read them:
-    where it is another one than before, the source is read from the start. Raises IndexUnavailable and StoreUnavailable.
+    If a source fails midway, with whatever error, the documents that it yielded are kept, no others are deleted, and
+    the remaining sources are read. The next run completes a run that was killed.
+
+    - `store` keeps the cursor of each changing source; without it, sources are read from the start.
+    - `redact` removes from a document what must not be indexed.
+    - `setting` returns, for a source's name, one line with every setting that affects how its documents are indexed,
+      such as their readers. If it changed, the source is read from the start.
+
+    Raises IndexUnavailable and StoreUnavailable.
     """
     run = _Run(index, _Writer(index, encoders, embedder, on_progress), store, redact, setting, on_progress)
     for source in sources:
@@ -100,10 +105,10 @@ async def ingest_knowledge(
 
 @dataclass(slots=True)
 class _Run:
-    """The differences between the sources and the index, as far as the sources have been read.
+    """Differences between the sources and the index, as far as the sources have been read.
 
-    `hashes` holds the content hash of every document that is indexed or about to be; `indexed` the ids of those that
-    the index holds now. `fresh` and `outdated` are to be written and to be deleted, `cursors` to be kept after that.
+    `hashes` holds the content hash of every document that is or will be indexed, `indexed` the ids in the index now.
+    `fresh` and `outdated` documents are to be written and deleted; `cursors` are saved after that.
     """
 
     index: PassageIndex
@@ -147,7 +152,7 @@ class _Run:
     async def _readable(
         self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
     ) -> AsyncIterator[Changes]:
-        """Yield the parts of a source, redacted, up to the one with which it fails."""
+        """Yield the redacted parts of a source until it ends or fails."""
         try:
             async for part in await self._parts(source, known_ids):
                 documents = [await asyncio.to_thread(self.redact, document) for document in part.documents]
@@ -168,7 +173,7 @@ class _Run:
             self.left_out.setdefault(source, []).extend(left_out)
 
     async def write(self, *, final: bool) -> None:
-        """Write what was read so far. Only then is it remembered as read: a run that is killed in between repeats it."""
+        """Write what was read so far, then save the cursors. A run that is killed in between repeats the part."""
         fresh = await asyncio.to_thread(_split, list(self.fresh.values()))
         self.fresh.clear()
         await self.writer.bring_up_to_date(sorted(self.outdated), fresh, final=final)
@@ -194,7 +199,7 @@ class _Run:
         if self.store is not None:
             async with self.store.transaction() as transaction:
                 kept = await transaction.cursors.load(source.name)
-        # An index that was lost or put back from a copy holds less than was read into it.
+        # A lost or restored index holds fewer documents than the cursor says.
         if kept is None or len(known_ids) < kept.documents:
             return source.changes("", known_ids)
         return source.changes(_position(self.setting(source.name), kept.position), known_ids)
@@ -225,12 +230,12 @@ class _Run:
 
 
 def _under(setting: str, position: str) -> str:
-    """A position, and before it the setting that it was reached with."""
+    """Return the position, prefixed with the setting that it was reached with."""
     return f"{setting}\n{position}" if setting else position
 
 
 def _position(setting: str, kept: str) -> str:
-    """The start where a position was reached with another setting: what did not change since is read with this one."""
+    """Return the stored position; empty (the start) if it was reached with another setting."""
     if not setting:
         return kept
     before, _, position = kept.partition("\n")
@@ -238,7 +243,7 @@ def _position(setting: str, kept: str) -> str:
 
 
 async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-    """Everything that a source holds: what it did not name, when it came to its end, is gone."""
+    """Yield everything that a source holds. Known documents that it did not name are removed at its end."""
     seen = set[str]()
     async for found in source.documents():
         if isinstance(found, LeftOut):
@@ -255,7 +260,7 @@ def _split(documents: Sequence[Document]) -> list[Passage]:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Keeps the index and the encoder in step, whenever the process is killed."""
+    """Keeps the index and the encoder consistent, even if the process is killed."""
 
     index: PassageIndex
     encoders: LearnedStore[Encoder]
@@ -263,7 +268,7 @@ class _Writer:
     on_progress: Callable[[IngestProgress], None]
 
     async def bring_up_to_date(self, outdated_ids: Sequence[str], fresh: Sequence[Passage], *, final: bool) -> None:
-        """`final`: nothing more comes for now, so that an encoder that has become outdated is learned anew."""
+        """Write the differences. With `final`, an encoder that has become outdated is fitted again."""
         removed = [passage async for passage in self.index.scan(outdated_ids)] if outdated_ids else []
         expected = await self.index.count() - len(removed) + len(fresh)
         before = await self.encoders.load_newest()
@@ -276,7 +281,7 @@ class _Writer:
             await self.encoders.save(after)
 
     def _fits(self, encoder: Encoder, passages: int) -> bool:
-        """Return whether the encoder describes the index: a killed run or another embedding model leaves them apart."""
+        """Return whether the encoder describes the index. A killed run or another embedding model breaks this."""
         return encoder.settled and encoder.statistics.passages == passages and encoder.embedder == self._embedder_name
 
     async def _learn_anew(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:
@@ -284,12 +289,12 @@ class _Writer:
         kept = [passage async for passage in self.index.scan() if passage.document_id not in outdated]
         passages = [*kept, *fresh]
         encoder = await asyncio.to_thread(Encoder.fitted, passages, self._embedder_name)
-        # An index that holds nothing may have been lost, and not be there at all.
+        # An empty index may have been lost, and may not exist at all.
         if not kept or before is None or before.embedder != self._embedder_name:
             await self.index.clear(self.embedder.dimensions if self.embedder else 0)
         else:
             await self.index.delete_documents(outdated_ids)
-        # Until every vector is written anew, the encoder says so: a run that is killed here is then repeated.
+        # Marked as unsettled until every vector is written, so that a killed run is repeated.
         await self.encoders.save(replace(encoder, settled=False))
         await self._write(encoder, passages)
         await self.encoders.save(encoder)
@@ -318,7 +323,7 @@ def _encoded(encoder: Encoder, passages: Sequence[Passage]) -> list[EncodedPassa
 
 
 def _batches(passages: Sequence[Passage]) -> Iterator[list[Passage]]:
-    """Runs of whole documents: a document is written at once or not at all."""
+    """Yield batches of whole documents. A document is written completely or not at all."""
     batch: list[Passage] = []
     for _, document in groupby(passages, key=lambda passage: passage.document_id):
         batch += document

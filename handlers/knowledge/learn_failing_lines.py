@@ -1,4 +1,6 @@
-"""Lines that people confirmed as the explanation of a failed build, kept to read the next failure of its project."""
+"""Learn which log lines explain a failed build from people's confirmations, and use them for the project's next
+failure.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,15 @@ from core.rca.failure_history import FailureHistory, RecordedFailure, corrected,
 from handlers.incidents.find_incident import incident_of_thread
 from handlers.questions.post_message import Poster
 
-HISTORY = 10  # confirmed failures of a project by which the next one is read
-KEPT = 20  # failures of a project that are kept, as many that nobody confirmed
+HISTORY = 10  # confirmed failures used to read the next one
+KEPT = 20  # failures kept per project: this many confirmed, and as many unconfirmed
 
 LEARNED = "Thank you. I’ll use lines {first} to {last} to find the cause of the next failure of {project}."
 NO_SUCH_LINES = "These lines of the log are empty or don’t exist. The log has {count} lines."
 
 
 async def failure_histories(builds: Sequence[FailedBuild], store: Store) -> dict[str, FailureHistory]:
-    """The confirmed failures of each build's project, by its history key."""
+    """Return the confirmed failures of each build's project, by history key."""
     found: dict[str, FailureHistory] = {}
     for key in dict.fromkeys(build.history_key for build in builds if build.history_key):
         async with store.transaction() as transaction:
@@ -45,9 +47,9 @@ async def record_failure(
     at: datetime,
     store: Store,
 ) -> None:
-    """Keep the build that the first hypothesis is about, so that what people say of it can be learned from.
+    """Store the build that the first hypothesis is about, so that feedback on it can be learned from.
 
-    `place` is where the question was asked, None for an incident that is posted.
+    `place` is where the question was asked; None for a posted incident.
     """
     cause, prediction_id = explanation.cause, explanation.prediction_id
     if cause is None or prediction_id is None:
@@ -67,12 +69,12 @@ async def record_failure(
 
 
 def _sources(hypothesis: Hypothesis) -> list[str]:
-    """Which lines of which log are quoted, whatever was taken out of them since."""
+    """Return the log lines that the evidence quotes. Redaction does not change them."""
     return [evidence.source for evidence in hypothesis.evidence]
 
 
 async def judge_failing_lines(feedback: Feedback, *, store: Store) -> None:
-    """“Right cause” confirms the lines that were shown; “wrong cause” takes back what the same person confirmed."""
+    """Confirm the shown lines for “right cause”; for “wrong cause”, remove the same person's confirmation."""
     person = f"{feedback.person.platform}:{feedback.person.id}"
     async with store.transaction() as transaction:
         failure = await transaction.build_failures.get(feedback.subject)
@@ -85,7 +87,7 @@ async def judge_failing_lines(feedback: Feedback, *, store: Store) -> None:
 
 
 async def unconfirm_failing_lines(failure_id: str, person: str, transaction: Transaction) -> None:
-    """Take back what this person confirmed; nothing if it was somebody else, or nobody."""
+    """Remove this person's confirmation of the failure, if there is one."""
     failure = await transaction.build_failures.get(failure_id)
     if failure is not None and failure.confirmed_by == person:
         await transaction.build_failures.save(replace(failure, confirmed_by=""))
@@ -98,9 +100,9 @@ async def correct_failing_lines(
     poster: Poster,
     otherwise: Callable[[Question], Awaitable[None]],
 ) -> None:
-    """`correct: lines 12 to 14` in the thread of a failed build; any other correction is for `otherwise`.
+    """Handle `correct: lines 12 to 14` in the thread of a failed build; pass other corrections to `otherwise`.
 
-    What was shown as the cause was right if it stands in the lines that are named, wherever these begin and end.
+    The shown cause counts as right if it lies within the named lines, wherever they begin and end.
     """
     lines = named_lines(question.text)
     failure = await _told_in(question.place, store) if lines is not None else None
@@ -115,7 +117,7 @@ async def correct_failing_lines(
         async with store.transaction() as transaction:
             await transaction.build_failures.save(better)
             claim = await transaction.predictions.get(failure.id)
-            if claim is not None:  # retention may have taken it
+            if claim is not None:  # None if retention deleted it
                 is_right = better.lines == failure.lines or is_led_by(claim.value, _text(better))
                 outcome = Outcome(claim.id, is_right, person, question.asked_at, question.text)
                 await transaction.predictions.label(outcome)
@@ -129,7 +131,7 @@ def _text(failure: RecordedFailure) -> list[str]:
 
 
 async def _told_in(place: Place, store: Store) -> RecordedFailure | None:
-    """The build that was explained in a thread: an incident's, or what was asked there."""
+    """Return the build that was explained in a thread, for an incident or for a question."""
     async with store.transaction() as transaction:
         incident = await incident_of_thread(place, transaction)
         if incident is None:

@@ -1,4 +1,4 @@
-"""Names, addresses and secrets are taken out of texts before these are kept or shown."""
+"""Redaction of names, addresses and secrets before text is stored or shown."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from core.model.document import Document
 
 Redact = Callable[[Document], Document]
 
-BEYOND = 2_000  # characters after those that are kept, among which a password that begins in these may end
+BEYOND = 2_000  # characters redacted beyond the limit, so that a secret cut by the limit is still recognised
 
 
 def as_it_is(document: Document) -> Document:
-    """Takes nothing out: for a single user, who may see it all."""
+    """Return the document unchanged, for a single user who may see everything."""
     return document
 
 
 def redacted(text: str, redact: Redact) -> str:
-    """A text that stands for itself."""
+    """Return the redacted text."""
     return redact(Document("", "", "", "", text)).text if text else ""
 
 
 def redacted_beginning(text: str, limit: int, redact: Redact) -> str:
-    """The same of a long text, whose first `limit` characters are kept: half a password is not known for one."""
+    """Return the first `limit` characters of a long text, redacted.
+
+    Text beyond the limit is redacted first, because a truncated password would not be recognised.
+    """
     return redacted(text[: limit + BEYOND], redact)[:limit]

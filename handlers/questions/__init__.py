@@ -1,1 +1,1 @@
-"""Handlers of what people write and press: questions, commands, corrections and the home page."""
+"""Handlers of questions, commands, corrections and the home page."""

@@ -1,4 +1,4 @@
-"""Thanks are no question: nothing is looked up for them."""
+"""Reply to thanks, which are not searched for."""
 
 from __future__ import annotations
 

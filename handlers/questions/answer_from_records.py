@@ -1,4 +1,4 @@
-"""Answer a question about owners, on-call rotas, changes, incidents and runbooks from the workspace's own records."""
+"""Answer questions about owners, on-call rotas, changes, incidents and runbooks from the workspace's own records."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from handlers.incidents.find_on_call import find_on_call
 from handlers.incidents.find_runbook import runbook_of
 
 ENGINE = RECORDS
-VERSION = "records-1"  # of the evaluation: stored with every prediction
+VERSION = "records-1"  # stored with every prediction
 CERTAIN = Evaluation(1.0, 1.0)
-DOUBTFUL = Evaluation(0.5, 0.5)  # a misspelt name, or a thing that a team's document names in passing
+DOUBTFUL = Evaluation(0.5, 0.5)  # for a misspelt name, or something that a team document mentions in passing
 
-DEADLINE = 8.0  # seconds that a system which knows of changes may take
-MAX_SHOWN = 6  # changes or incidents
-MAX_TEAMS = 12  # whose on-call is told at once
-MAX_DETAIL = 300  # characters of a change
-LOOKED_AT = 50  # latest incidents
-DAYS_AHEAD = 14  # in which the next person on call is looked for
+DEADLINE = 8.0  # seconds per change system
+MAX_SHOWN = 6  # changes or incidents shown
+MAX_TEAMS = 12  # teams whose on-call people are listed
+MAX_DETAIL = 300  # characters per change
+LOOKED_AT = 50  # latest incidents searched
+DAYS_AHEAD = 14  # searched for the next person on call
 CONFIGURATION = "plumbline.yaml"
 
 log = structlog.get_logger()
@@ -47,8 +47,9 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Facts that are known without reading a document. `origins` names the catalogue in which a service's
-    owner was found.
+    """Records that answer questions without a document.
+
+    `origins` maps a service to the catalogue in which its owner was found.
     """
 
     teams: Sequence[Team] = ()
@@ -60,7 +61,7 @@ class Records:
 
 
 async def wanted_record(question: Question, records: Records, store: Store) -> Lookup | None:
-    """Return what of the records a question asks for, with its history; None if the documents are asked."""
+    """Return the record that a question asks for; None if the documents should answer it."""
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
     seen = [each for each in recent if may_see_incident(question.audience, each, records.channels)]
@@ -72,10 +73,10 @@ async def wanted_record(question: Question, records: Records, store: Store) -> L
 async def answer_from_records(
     question: Question, wanted: Lookup, records: Records, *, store: Store, retriever: Retriever
 ) -> tuple[Answer, Evaluation] | None:
-    """Return the answer with its evaluation; None if the records do not have it, or not for this audience.
+    """Return the answer with its evaluation; None if the records lack it, or this audience may not read it.
 
-    Teams, rotas and changes are for the whole workspace, so they are told where everybody belongs to it; an incident is told
-    where it may be seen, and a runbook to whom it may be shown. Raises IndexUnavailable.
+    Teams, rotas and changes require an audience of workspace members, an incident requires that the audience may see
+    it, and a runbook that it may read it. Raises IndexUnavailable.
     """
     if wanted.fact is Fact.RUNBOOK:
         told = await _runbook(wanted.alert, question, records, store, retriever)
@@ -110,14 +111,14 @@ async def answer_from_records(
 
 @dataclass(slots=True)
 class _Told:
-    """The sentences of an answer, and where they stand."""
+    """Sentences of an answer, with their citations."""
 
     sentences: list[Sentence] = field(default_factory=list[Sentence])
     citations: list[Citation] = field(default_factory=list[Citation])
     note: str = ""
 
     def add(self, text: str, title: str, quote: str = "", heading: str = "", url: str = "") -> None:
-        """Add a sentence with the record that it stands in."""
+        """Add a sentence with a citation of its record."""
         citation = Citation(len(self.citations) + 1, title, "", title, heading, "", url, quote)
         self.citations.append(citation)
         self.sentences.append(Sentence(text, (citation.number,)))
@@ -148,7 +149,7 @@ def _owner(wanted: Lookup, records: Records) -> _Told | None:
 
 
 def _claimed(words: str, records: Records) -> _Told | None:
-    """Return the line of the only team's document that claims what these words name."""
+    """Return the line of the only team document that claims what these words name; None if several or none do."""
     thing = distinct_terms(words) - _ASKING
     found = [
         (team, block.text)
@@ -194,7 +195,7 @@ async def _on_call(wanted: Lookup, now: datetime, records: Records) -> _Told | N
 
 
 async def _all_on_call(wanted: Lookup, now: datetime, records: Records) -> _Told | None:
-    """Return who is on call for each team of which it is known."""
+    """Return the people on call for each team, where known."""
     found = await asyncio.gather(*(_duty(team, wanted, now, records) for team in records.teams))
     known = [(team, *each) for team, each in zip(records.teams, found, strict=True) if each[0]]
     told = _Told()
@@ -210,7 +211,7 @@ async def _all_on_call(wanted: Lookup, now: datetime, records: Records) -> _Told
 
 
 async def _duty(team: Team, wanted: Lookup, now: datetime, records: Records) -> tuple[tuple[str, ...], str, str]:
-    """Return who is on call at the time that is asked about, the schedule that did not say, and the one that holds."""
+    """Return the people on call at the requested time, the schedule that failed (if any), and the schedule's name."""
     at = wanted.window.start if wanted.window else now
     people, unknown = await find_on_call(team, records.schedules, at)
     schedule = next((each.name for each in records.schedules if team.id in each.teams), CONFIGURATION)
@@ -218,7 +219,7 @@ async def _duty(team: Team, wanted: Lookup, now: datetime, records: Records) -> 
 
 
 async def _next(team: Team, people: Sequence[str], at: datetime, records: Records) -> str:
-    """Return who is on call next by an outside schedule, looked at day by day; empty if nobody else is soon."""
+    """Return the next person on call by an external schedule, checked day by day; empty if unknown or unchanged."""
     if not any(team.id in each.teams for each in records.schedules if each.name != CONFIGURATION):
         return ""
     for days in range(1, DAYS_AHEAD + 1):
@@ -308,7 +309,7 @@ def _link(incident: Incident) -> str:
 
 
 async def _runbook(name: str, question: Question, records: Records, store: Store, retriever: Retriever) -> _Told | None:
-    """Return the page that an alert names, with the first action that it tells; None if none is known here."""
+    """Return the page that an alert names, with its first action; None if no page is known."""
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
     seen = [each for each in recent if may_see_incident(question.audience, each, records.channels)]

@@ -1,4 +1,4 @@
-"""In an incident's thread, questions are about that incident, and what people say of its cause is taken into account."""
+"""In an incident's thread, answer questions about that incident, and pass on remarks about its cause."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ async def answer_in_incident(
     redact: Redact,
     public_url: str = "",
 ) -> None:
-    """Answer about the incident in whose thread it is asked; `otherwise` answers what is asked elsewhere.
+    """Answer a question about the incident whose thread it is asked in; pass other questions to `otherwise`.
 
-    What names a cause or a change, or rules one out, has the incident investigated again: its message says so, and
-    nothing is replied. Any other question goes to `otherwise`, with the incident as what was said before it.
+    A remark that names or rules out a cause or a change starts a new investigation, which updates the incident's
+    message; there is no reply. Other questions go to `otherwise` with the incident as context.
     """
     async with store.transaction() as transaction:
         incident = await incident_of_thread(question.place, transaction)
@@ -61,7 +61,7 @@ async def answer_in_incident(
     observations = await observe(incident) if needs_reading(subject) else None
     page = f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}/postmortem"
     text = told(subject, incident, observations, page if worth_a_postmortem(incident) else "")
-    text = text if observations is None else redacted(text, redact)  # what is stored has been cleaned already
+    text = text if observations is None else redacted(text, redact)  # stored facts are redacted already
     await show_answer(Notice(text), question, ANSWERED, poster)
     async with store.transaction() as transaction:
         for speaker, said, at in (
@@ -73,22 +73,22 @@ async def answer_in_incident(
 
 
 def _said_of(incident: Incident) -> Sequence[Turn]:
-    """Return the incident's service, alerts and cause, as what began the thread."""
+    """Return the incident's service, alerts and cause as the first turn of the thread."""
     cause = incident.explanation.cause if incident.explanation is not None else None
     names = dict.fromkeys([incident.service, *(alert.name for alert in incident.alerts), incident.title])
     return [Turn(Speaker.PERSON, " ".join([*filter(None, names), cause.cause if cause is not None else ""]).strip())]
 
 
 def recheck_task(incident_id: str, remark: Question, redact: Redact) -> Task:
-    """Return the wish that an incident is investigated again with what a person said, once for each message.
+    """Return the task that investigates the incident again with a person's remark, unique for each message.
 
-    It names who said it and where, so that it can be forgotten.
+    The task names the person and the place, so that the remark can be deleted on request.
     """
     said = replace(remark, text=redacted_beginning(remark.text, MAX_NOTE, redact), history=())
     return Task(f"recheck:{remark.key}", RECHECK, incident_id, _REMARK.dump_python(said, mode="json"))
 
 
 def note_of(payload: Mapping[str, Any]) -> ThreadNote:
-    """Return the note that such a task asks to be read."""
+    """Return the note stored in a recheck task."""
     remark = _REMARK.validate_python(payload)
     return ThreadNote(remark.asker.name or remark.asker.id, remark.text, remark.asked_at)

@@ -95,5 +95,5 @@ async def _is_likelier(chosen: Judged, found: Judged, store: Store) -> bool:
 
 
 def requester(question: Question) -> str:
-    """For whom a model works, for fairness among channels."""
+    """Return the requester id that the model queue uses for fairness among channels."""
     return f"{question.place.platform}:{question.place.channel}"

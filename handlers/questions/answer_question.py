@@ -1,4 +1,4 @@
-"""A question becomes a cited answer with a badge, or an honest "I don't know"."""
+"""Answer a question with citations and a badge, or say honestly that the answer is unknown."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from handlers.questions.show_waiting import ANSWERED, QUOTED, Waiting, answer_in
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
 
-MAX_WAITS = 3  # times that a chat which asks to wait is waited for with an answer in hand for which a model was asked
-LONGEST_WAIT = 5.0  # seconds each time
+MAX_WAITS = 3  # retries of a rate-limited chat when a model's answer is ready
+LONGEST_WAIT = 5.0  # seconds per retry
 
-# What people say of quotes in which a model found no answer tells nothing of others, nor the other way round.
+# Separate from VERSION, because labels of quotes in which a model found no answer do not apply to other quotes.
 DOUBTED_VERSION = f"{VERSION}-doubted"
 
 READS_ON = "The language model still reads what else was found. No confidence yet."
@@ -44,7 +44,7 @@ NO_RECORDS = Records()
 
 
 def no_queue(_requester: str) -> int:
-    """The place in the queue where nobody has to wait."""
+    """Return 0: there is no queue."""
     return 0
 
 
@@ -60,7 +60,7 @@ async def answer_question(
     records: Records = NO_RECORDS,
     position: Callable[[str], int] = no_queue,
 ) -> None:
-    """Answer in the place of the question, in the context of what was said there before.
+    """Answer in the place of the question, with the earlier conversation as context.
 
     While a model chooses, what the evidence engine found is shown. `position` is the place of a requester in the queue for
     the model, from 1; 0 if it does not wait.
@@ -95,7 +95,7 @@ async def prepare_answer(
     records: Records = NO_RECORDS,
     show: Show = show_nothing,
 ) -> Answer:
-    """Return the answer with its badge, not posted anywhere; its prediction is stored.
+    """Return the answer with its badge, and store its prediction. Posts nothing.
 
     The records answer first, where they know what is asked; otherwise the documents. Which engine gives the answer,
     `answer_of_either` says; `show` is given what there is while a model still chooses.
@@ -133,7 +133,7 @@ def _version(answer: Answer) -> str:
 
 
 async def _show(message: AnswerMessage, question: Question, waits: int, poster: Poster) -> None:
-    """Show the whole answer. What a model was waited for is not thrown away because the chat asks to wait a bit."""
+    """Show the whole answer. A model's answer waits for a rate-limited chat instead of being discarded."""
     while True:
         try:
             await show_answer(message, question, ANSWERED, poster)
@@ -165,14 +165,14 @@ async def _show_quotes(
 
 
 async def _in_context(question: Question, store: Store) -> Question:
-    """With what was said before, unless it came with it."""
+    """Return the question with the earlier conversation as its history, unless it has a history."""
     async with store.transaction() as transaction:
         history = await said_before(question, HISTORY_TURNS, transaction)
     return replace(question, history=question.history or history)
 
 
 async def _remember(question: Question, answer: Answer, clock: Clock, transaction: Transaction) -> None:
-    """The question and its latest answer, unless it was asked in other words since."""
+    """Store the question and its latest answer, unless the question has been edited since."""
     known = await transaction.conversations.get(turn_key(question.id, Speaker.PERSON), question.place)
     if known is not None and known.text != question.text:
         return
@@ -190,7 +190,7 @@ def _said(answer: Answer) -> str:
 
 
 def _shown(question: Question, answer: Answer, clock: Clock, how: str = "answered") -> AuditEntry:
-    """Return the audit entry of which documents were shown to whom, including those named beside no answer."""
+    """Return the audit entry of which documents were shown to whom, including those named without an answer."""
     return audit_entry(
         f"{how}:{question.key}",
         clock.now(),

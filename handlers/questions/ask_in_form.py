@@ -1,4 +1,4 @@
-"""The window that a press opens: what is right, whose it is, what the cause was, or the details of an incident."""
+"""Build the form that a button opens: a correction, a reassignment, a cause or an incident's details."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.model.prediction import Prediction, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import Store
 
-# The kind of claim that each of these buttons calls wrong.
+# The kind of claim that each button disputes.
 DISPUTED = {
     Verdict.WRONG: PredictionKind.ANSWER,
     Verdict.OWNER_WRONG: PredictionKind.OWNER,
@@ -29,7 +29,7 @@ class AskInForm:
         self._channels = channels
 
     async def form(self, verdict: Verdict, subject: str, audience: Audience) -> Form | None:
-        """None also for a prediction or an incident that is not stored, or that the audience may not know of."""
+        """Return the form; None if its prediction or incident is not stored, or the audience may not see it."""
         if verdict is Verdict.HAND_OVER:
             return await self._handover(subject, audience)
         if verdict is Verdict.DETAILS:
@@ -62,7 +62,7 @@ class AskInForm:
 
 
 def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverRequest:
-    """Whose it is instead: every team but the one that stands there."""
+    """Return the reassignment form with every team except the current owner."""
     owner = incident.owner.owner if incident.owner is not None else None
     standing = current_team(owner.team_id, teams) if owner is not None else None
     others = sorted((team for team in teams if team != standing), key=lambda team: team.name)

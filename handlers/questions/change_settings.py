@@ -1,4 +1,4 @@
-"""`settings` and `quiet …`: what holds in the channel where it is said, and changing it."""
+"""The `settings` and `quiet …` commands: show and change the settings of a channel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEFT_ALONE = (
 
 
 async def show_settings(question: Question, *, store: Store, poster: Poster) -> None:
-    """Show the settings of the question's channel, and how to change them."""
+    """Show the channel's settings, and how to change them."""
     async with store.transaction() as transaction:
         settings = await transaction.channel_settings.get(question.place)
     text = "\n".join(["Settings of this channel:", *settings_told(settings), HOW])
@@ -28,10 +28,7 @@ async def show_settings(question: Question, *, store: Store, poster: Poster) -> 
 
 
 async def set_quiet_hours(question: Question, *, store: Store, poster: Poster) -> None:
-    """Set the quiet hours of the channel of the question, for everybody in it; without any words, show them.
-
-    Only for members of the workspace.
-    """
+    """Set the channel's quiet hours; without an argument, show the settings. Only for members of the workspace."""
     if not question.text.strip():
         await show_settings(question, store=store, poster=poster)
         return
@@ -52,7 +49,7 @@ async def set_quiet_hours(question: Question, *, store: Store, poster: Poster) -
 
 
 def settings_told(settings: ChannelSettings) -> list[str]:
-    """Return the settings of a channel, as lines of text."""
+    """Return the channel's settings as lines of text."""
     if settings.quiet is None:
         return [f"• {NOT_QUIET}"]
     return [f"• Quiet hours: every day from {settings.quiet}.", LEFT_ALONE.format(loud=settings.quiet.loud)]

@@ -1,7 +1,7 @@
-"""“Wrong” asks what is right; what somebody says is proposed, and once confirmed it is a document with an expiry date.
+"""Corrections of answers: ask for the right answer, propose it, and publish it with an expiry date once confirmed.
 
-Who confirms is somebody else than the author (see `core.model.curated.may_confirm`). What was said in a place is read by
-those who may read what is said there, and by nobody else.
+A correction must be confirmed by somebody other than its author (see `core.model.curated.may_confirm`). Only those who
+may read the place where it was written may read the correction.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from core.ports import Store, Transaction
 from handlers.knowledge.redaction import BEYOND, Redact
 from handlers.questions.post_message import Poster
 
-LOOKED_BACK = 20  # turns of the thread among which the question that is corrected is looked for
+LOOKED_BACK = 20  # turns of the thread searched for the corrected question
 
 NO_ANSWER_HERE = "There is no answer of mine in this thread to correct. In the thread of an answer, write “correct:” and the right answer."
 SOMEBODY_ELSE = "Thank you. Somebody other than the author must confirm it."
 
 
 async def ask_what_is_right(feedback: Feedback, *, store: Store, poster: Poster) -> None:
-    """Ask in the thread of an answer that was called wrong, once for each answer."""
+    """Ask for the right answer in the thread of a wrong one, once for each answer."""
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
     if prediction is not None and prediction.kind is PredictionKind.ANSWER:
@@ -38,7 +38,7 @@ async def ask_what_is_right(feedback: Feedback, *, store: Store, poster: Poster)
 
 
 async def propose_correction(feedback: Feedback, *, store: Store, poster: Poster, redact: Redact) -> None:
-    """Propose what was typed below “what is right?”, and keep it as the comment on the wrong answer's label."""
+    """Propose the right answer that a person typed, and store it as the comment of the wrong answer's label."""
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
         asked = (
@@ -64,7 +64,7 @@ async def propose_correction(feedback: Feedback, *, store: Store, poster: Poster
 
 
 async def correct_in_words(question: Question, *, store: Store, poster: Poster, redact: Redact) -> None:
-    """`correct: …` in the thread of an answer, also of one that did not know: proposed for the last question there."""
+    """Handle `correct: …` in the thread of an answer: propose a correction for the thread's last question."""
     async with store.transaction() as transaction:
         history = await transaction.conversations.history(question.place, LOOKED_BACK)
     asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
@@ -90,7 +90,7 @@ async def confirm_correction(
     lifetime: timedelta,
     publish: Callable[[], Awaitable[None]],
 ) -> None:
-    """Make the proposal a document. `publish` indexes the confirmed answers at once."""
+    """Confirm the proposal, and index the confirmed answers with `publish`."""
     async with store.transaction() as transaction:
         answer = await _answer(feedback.subject, transaction)
         if answer is None or not feedback.audience.may_read(answer.readers):
@@ -107,7 +107,7 @@ async def confirm_correction(
 
 
 async def _answer(subject: str, transaction: Transaction) -> CuratedAnswer | None:
-    """The answer of this id, also by one that it had before its author was forgotten."""
+    """Return the answer with this id, or with the id that it had before its author was deleted."""
     return await transaction.curated.get(subject) or await transaction.curated.get(answer_id(subject))
 
 
@@ -126,7 +126,7 @@ def _entry(act: Act, answer_id: str, person: Person, place: Place, at: datetime)
 
 
 async def _question_at(feedback: Feedback, asked: str, store: Store) -> str:
-    """The question as it was asked in its thread, with the one before it if it leaned on that."""
+    """Return the question as asked in its thread, prefixed with the question that it follows up."""
     async with store.transaction() as transaction:
         history = await transaction.conversations.history(feedback.place, LOOKED_BACK)
     earlier = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
@@ -135,13 +135,13 @@ async def _question_at(feedback: Feedback, asked: str, store: Store) -> str:
 
 
 def _in_context(asked: list[str]) -> str:
-    """The last question, with the one that it follows up."""
+    """Return the last question, prefixed with the question that it follows up."""
     first = next((index for index in range(len(asked) - 1, 0, -1) if not is_follow_up(asked[index])), 0)
     return " ".join(dict.fromkeys((asked[first], asked[-1])))
 
 
 def _redacted(draft: CuratedAnswer, redact: Redact) -> CuratedAnswer:
-    """Without names, addresses and secrets, before it is stored anywhere, and only then cut: see `BEYOND`."""
+    """Return the draft redacted, then truncated (see `BEYOND`)."""
     question, text = " ".join(draft.question.split())[: MAX_QUESTION + BEYOND], draft.text.strip()[: MAX_TEXT + BEYOND]
     clean = redact(Document(draft.id, SOURCE, SOURCE, question, text))
     return replace(draft, question=clean.title[:MAX_QUESTION], text=clean.text[:MAX_TEXT])

@@ -1,7 +1,7 @@
-"""Post a message once, and keep it in line with what it shows.
+"""Post each message once, and keep it up to date.
 
-Every post is recorded before and after it is made. A process that was killed in between asks the platform whether the
-message stands there already, so that it is not posted twice.
+Every post is recorded before and after it is made. After a crash in between, the platform is searched for the message,
+so that it is not posted twice.
 """
 
 from __future__ import annotations
@@ -15,40 +15,45 @@ from core.model.messages import Message, claim
 from core.ports import Messenger, SignallingMessenger, Store
 
 UNKNOWN_VERSION = ""
-NEVER = (Undeliverable, ConfigurationError, MessageNotFound)  # it helps nothing to post again until somebody acts
+NEVER = (Undeliverable, ConfigurationError, MessageNotFound)  # retrying does not help until somebody acts
 
 
 def keeps_nothing(_shown: str, _version: str) -> bool:
-    """Whatever is shown is replaced by what is newer."""
+    """Return False: newer content always replaces the shown content."""
     return False
 
 
 class Poster:
-    """Posts on whatever platform a place belongs to, each intent once."""
+    """Posts messages on the platform of their place, each intent once."""
 
     def __init__(self, store: Store, messengers: Mapping[Platform, Messenger]) -> None:
         self._store = store
         self._messengers = messengers
 
     def one_at_a_time(self, intent: str) -> AbstractAsyncContextManager[None]:
-        """Serialises the writers of one message; what is shown must be read inside, or an older state could win."""
+        """Return the lock that serialises writers of one message.
+
+        Read the content inside it, so that no older state wins.
+        """
         return self._store.lock(f"show {intent}")
 
     async def post_once(
         self, intent: str, place: Place, message: Message, version: str = "", *, again: bool = False
     ) -> MessageReference:
-        """Post the message unless it was posted for this intent before. `version` names the content that it shows.
+        """Post the message, unless this intent was posted before. `version` identifies the content.
 
-        Raises Withdrawn if it must not stand there any more, Undeliverable if the chat does not take it: it is then a
-        dead letter, and not tried until an operator wants it tried `again`. The letter is left to whoever tries it.
+        Raises Withdrawn if the message must no longer be shown, and Undeliverable if the chat refuses it. A refused
+        message becomes a dead letter, and is retried only with `again`; the caller then removes the dead letter.
         """
-        async with self._store.lock(f"post {intent}"):  # who comes second finds it posted, in whatever process
+        async with self._store.lock(
+            f"post {intent}"
+        ):  # the second of two writers, in any process, finds the message posted
             return (await self._posted(intent, place, message, version, again=again))[0]
 
     async def _posted(
         self, intent: str, place: Place, message: Message, version: str, *, again: bool
     ) -> tuple[MessageReference, str]:
-        """The message, and the version of its content that it shows."""
+        """Return the message and the version of the content that it shows."""
         messenger = self._messenger(place)
         async with self._store.transaction() as transaction:
             post = await transaction.posts.intend(intent, place)
@@ -59,11 +64,11 @@ class Poster:
             if not post.withdrawn:
                 await transaction.posts.attempted(intent)
         if post.withdrawn:
-            await self.withdraw(intent, place)  # in case it was on its way then, and could not be taken away
+            await self.withdraw(intent, place)  # in case it was being posted when it was withdrawn
             raise Withdrawn(f"What {intent} answers was deleted.")
         found = await messenger.find(place, intent) if post.attempted else None
         reference = found or await self._post(intent, place, message)
-        shown = UNKNOWN_VERSION if found else version  # what was found may show an older content than this one
+        shown = UNKNOWN_VERSION if found else version  # a message that was found may show older content
         async with self._store.transaction() as transaction:
             may_stand = await transaction.posts.posted(intent, reference, shown, claim(message))
         if not may_stand:
@@ -81,10 +86,10 @@ class Poster:
         again: bool = False,
         keeps: Callable[[str, str], bool] = keeps_nothing,
     ) -> MessageReference:
-        """Post the message, or edit it if it stands there with another version of its content, unless that one `keeps`.
+        """Post the message, or edit it if it shows another version, unless `keeps(shown, version)` is true.
 
-        If somebody deleted it, it is posted anew: what is told by editing would be told to nobody.
-        A dead letter is tried `again` as by `post_once`.
+        A message that somebody deleted is posted again, because an edit would be lost. `again` retries a dead letter,
+        as in `post_once`.
         """
         async with self._store.lock(f"post {intent}"):
             reference, shown = await self._posted(intent, place, message, version, again=again)
@@ -105,16 +110,16 @@ class Poster:
         return reference
 
     async def stands(self, intent: str, place: Place) -> bool:
-        """Return whether it was posted."""
+        """Return whether the message was posted."""
         async with self._store.transaction() as transaction:
             return (await transaction.posts.intend(intent, place)).reference is not None
 
     async def link(self, reference: MessageReference) -> str:
-        """The address of a message for people who may read it; empty where none is known."""
+        """Return the address of a message for people who may read it; empty if unknown."""
         return await self._messenger(reference.place).link(reference)
 
     async def _post(self, intent: str, place: Place, message: Message) -> MessageReference:
-        """Post a message that does not stand there yet; what was surely not taken need not be looked for next time."""
+        """Post a new message. A certain refusal is recorded, so that the platform is not searched for it next time."""
         try:
             return await self._messenger(place).post(place, message, intent)
         except ChatBusy:
@@ -123,19 +128,22 @@ class Poster:
             raise
         except NEVER as error:
             if isinstance(error, MessageNotFound) and place.thread is not None:
-                raise  # somebody deleted the thread, and with it whoever would read this
+                raise  # the thread was deleted, and with it the readers of this reply
             async with self._store.transaction() as transaction:
                 await transaction.posts.forget(intent)
                 await transaction.dead_letters.add(intent, place, message, str(error))
             raise Undeliverable(str(error)) from error
 
     async def signal(self, place: Place, text: str) -> bool:
-        """Show that somebody is waited for without a message; False where the platform cannot. Raises ChatUnavailable."""
+        """Show a waiting indicator without a message.
+
+        Returns False if the platform has none. Raises ChatUnavailable.
+        """
         messenger = self._messenger(place)
         return isinstance(messenger, SignallingMessenger) and await messenger.signal(place, text)
 
     async def withdraw(self, intent: str, place: Place) -> None:
-        """Take a message away if it stands there, and let nobody post it any more."""
+        """Delete the message if it exists, and prevent it from being posted later."""
         async with self._store.transaction() as transaction:
             post = await transaction.posts.withdraw(intent, place)
         messenger = self._messenger(place)

@@ -1,4 +1,4 @@
-"""A button about an incident does something only where the incident may be spoken of."""
+"""Check that a button about an incident was pressed where the incident is visible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.model.messages import Verdict
 from core.model.prediction import Prediction, PredictionKind
 from core.ports import Store, Transaction
 
-# Their subject is an incident, or the claim whose it is.
+# Buttons whose subject is an incident, or a claim about its owner.
 ABOUT_INCIDENTS = frozenset(
     {
         Verdict.TAKE_IT,
@@ -30,10 +30,9 @@ ABOUT_INCIDENTS = frozenset(
 
 
 async def is_in_sight(feedback: Feedback, *, channels: Sequence[Channel], store: Store) -> bool:
-    """Return whether the press is about no incident, or about one that is stored and that those who read
-    along may know of.
+    """Return whether the button is about no incident, or about a stored one that everybody present may see.
 
-    A pasted text that was looked into is not stored: there is nothing to take, to hand over or to put together.
+    Pasted text is not stored, so it cannot be taken, reassigned or merged.
     """
     if feedback.verdict not in ABOUT_INCIDENTS:
         return True
@@ -46,13 +45,13 @@ async def is_in_sight(feedback: Feedback, *, channels: Sequence[Channel], store:
 
 
 async def claim_meant(subject: str, transaction: Transaction) -> Prediction | None:
-    """The claim about an incident's owner that a press speaks of; None where it speaks of the incident itself."""
+    """Return the owner claim that a press refers to; None if it refers to the incident itself."""
     prediction = await transaction.predictions.get(subject)
     return prediction if prediction is not None and prediction.kind is PredictionKind.OWNER else None
 
 
 def _stands_there(incident: Incident, feedback: Feedback) -> bool:
-    """Also in somebody's direct messages, whose audience is the person and no channel."""
+    """Return whether the incident is posted in the channel, which may be a direct message."""
     posted = [incident.message.place] if incident.message is not None else []
     places = {(place.platform, place.channel) for place in (incident.place, *incident.also_in, *posted)}
     return (feedback.place.platform, feedback.place.channel) in places

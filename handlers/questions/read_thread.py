@@ -1,7 +1,7 @@
-"""Called into the middle of somebody else's thread: what was said there before is what the question is about.
+"""Use the earlier messages of a thread as the context of a question.
 
-It is read in the very place that is answered in, so that its audience has read it already. It is as untrusted as the
-question: names, addresses and secrets are taken out, and it is bounded in number and length.
+Only the thread in which the answer is posted is read, so its audience has read it already. Its text is as untrusted as
+the question: it is redacted, and limited in number and length.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from core.model.errors import ChatUnavailable
 from core.ports import Store, ThreadReader, Transaction
 from handlers.knowledge.redaction import Redact, redacted_beginning
 
-MAX_TURNS = 20  # messages of a thread: the one that began it, and the latest
-MAX_CHARACTERS = 1_000  # of one message
+MAX_TURNS = 20  # the first message of a thread and the latest ones
+MAX_CHARACTERS = 1_000  # per message
 
 log = structlog.get_logger()
 
 
 async def said_before(question: Question, limit: int, transaction: Transaction) -> tuple[Turn, ...]:
-    """Our conversation in its thread, without what an earlier run remembered of this very question."""
+    """Return the bot's own conversation in the thread, without what an earlier run stored of this question."""
     own = [await transaction.conversations.get(turn_key(question.id, each), question.place) for each in Speaker]
     history = await transaction.conversations.history(question.place, limit)
     return tuple(turn for turn in history if turn not in own)
@@ -38,11 +38,11 @@ async def in_context(
     store: Store,
     redact: Redact,
 ) -> Question:
-    """The question with what was said in its thread, or with what it quotes of it where nobody can read the thread.
+    """Return the question with its thread as history, or with what it quotes if the thread cannot be read.
 
-    Once Plumbline was asked in the thread, its own conversation goes on, and only what began the thread comes before: the
-    first message that is no mere greeting.
-    What the question itself quotes is nearest to it. A thread that cannot be read now costs the context and not the answer.
+    Once the bot was asked in the thread, its own conversation is used, preceded only by the first message of the thread
+    that is more than a greeting. What the question itself quotes comes last. A thread that cannot be read now is left
+    out, and the question is still answered.
     """
     said = [turn for turn in await _said(question, threads) if turn not in question.history]
     if not said and not question.history:
@@ -69,5 +69,5 @@ async def _said(question: Question, threads: Mapping[Platform, ThreadReader]) ->
 
 
 def _clean(turns: Sequence[Turn], redact: Redact) -> list[Turn]:
-    """Takes milliseconds for each turn."""
+    """Return the turns redacted. Takes milliseconds per turn."""
     return [replace(turn, text=redacted_beginning(turn.text, MAX_CHARACTERS, redact)) for turn in turns]

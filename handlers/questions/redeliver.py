@@ -1,4 +1,4 @@
-"""An operator has a message that the chat did not take tried again: the channel is there now, or the bot may post."""
+"""Retry or drop messages that the chat refused, at an operator's request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from handlers.incidents.end_quiet_hours import PRESENT_HELD
 from handlers.questions.post_message import Poster
 
 REDELIVER = "redeliver"
-OF_INCIDENTS = ("incident:", "details:")  # how the intents of what is shown of stored incidents begin
+OF_INCIDENTS = ("incident:", "details:")  # intent prefixes of messages about stored incidents
 
 
 async def redeliver(intent: str, *, store: Store, poster: Poster) -> None:
-    """Post it as it was kept; of an incident, have what is known by now shown, if it still is.
+    """Post a dead letter as stored; for an incident that still exists, show its current state instead.
 
-    What is not taken again is a dead letter again, and so is what meets a chat that is down or a process that stops: then
-    the step is run again, and finds it.
+    A message that is refused again becomes a dead letter again. If the chat is down or the process stops, the dead
+    letter is kept, and the step runs again.
     """
     async with store.transaction() as transaction:
         letter = await transaction.dead_letters.get(intent)
@@ -30,20 +30,17 @@ async def redeliver(intent: str, *, store: Store, poster: Poster) -> None:
             await _show_anew(letter, message.incident.id, transaction)
             return
     try:
-        # It may have been an edit that was not taken.
+        # the refused request may have been an edit
         version = f"again:{letter.at.isoformat()}"
         await poster.post_or_edit(intent, letter.place, letter.message, version, again=True)
-    except (Withdrawn, MessageNotFound):  # whoever deleted what it belongs to wants it no more
+    except (Withdrawn, MessageNotFound):  # the message or thread that it belongs to was deleted
         await _remove(intent, store)
         raise
-    await _remove(intent, store)  # not before it stands there: a process that is killed must leave one or the other
+    await _remove(intent, store)  # only after posting, so that a killed process leaves one or the other
 
 
 async def _show_anew(letter: DeadLetter, incident_id: str, transaction: Transaction) -> None:
-    """Its message is posted whenever it changes, unless there is a letter: a task to show it takes the letter's place.
-
-    Of an incident that was deleted meanwhile nothing is known any more, and nobody is to be told of it.
-    """
+    """Replace the dead letter with a task that shows the incident. Nothing is posted for a deleted incident."""
     await transaction.dead_letters.remove(letter.intent)
     if await transaction.incidents.get(incident_id) is not None:
         key = f"show-again:{letter.intent}:{letter.at.isoformat()}"
@@ -56,9 +53,9 @@ async def _remove(intent: str, store: Store) -> None:
 
 
 async def drop_dead_letter(intent: str, at: datetime, *, store: Store) -> bool:
-    """Give a dead letter up: an operator wants it posted no more. False if there is none of this intent.
+    """Drop a dead letter without posting it. Returns False if there is none for this intent.
 
-    Whatever says something new under this intent, as an incident that changes does, is posted as usual.
+    New content for the intent, such as a changed incident, is posted as usual.
     """
     async with store.transaction() as transaction:
         letter = await transaction.dead_letters.get(intent)
@@ -71,7 +68,10 @@ async def drop_dead_letter(intent: str, at: datetime, *, store: Store) -> bool:
 
 
 async def ask_to_redeliver(intent: str, *, store: Store) -> bool:
-    """Have a dead letter tried again, once however often it is asked for; False if there is none of this intent."""
+    """Queue the retry of a dead letter, once for any number of requests.
+
+    Returns False if there is none for this intent.
+    """
     async with store.transaction() as transaction:
         letter = await transaction.dead_letters.get(intent)
         if letter is not None:

@@ -1,4 +1,4 @@
-"""The words after the bot's name go to the behaviour that they name; without one they are a question."""
+"""Dispatch a message to the command that it names; a message without a command is a question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CUT = f"Your message is too long. I read only its first {MAX_MESSAGE:,} characte
 async def run_command(
     question: Question, *, commands: Mapping[CommandName, Callable[[Question], Awaitable[None]]], poster: Poster
 ) -> None:
-    """Run the command with what follows its name as the question's text, and say so if that was cut."""
+    """Run the command with the rest of the message as its text. If the message was truncated, post a notice."""
     command = parse_command(question.text)
     await commands[command.name](replace(question, text=command.argument))
     if was_cut(question.text):

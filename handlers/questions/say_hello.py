@@ -1,4 +1,4 @@
-"""A greeting, where the bot was just added or somebody says hello: what it is for, and where to find more."""
+"""Introduce the bot, when it is added or greeted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of ours as they would be shown now, from what is stored."""
+"""Render messages of the bot again from the stored state."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from handlers.incidents.present_incident import Link, message_now
 
 
 async def no_link(_reference: MessageReference) -> str:
-    """The address of a message, where none is known."""
+    """Return an empty address."""
     return ""
 
 
 class ShownAgain:
-    """Implements `core.ports.Standing`: for the messages that change, an incident's and a proposed answer's."""
+    """Implements `core.ports.Standing` for messages that change: incidents and proposed answers."""
 
     def __init__(
         self, store: Store, policy: Policy = NO_POLICY, channels: Sequence[Channel] = (), link: Link = no_link
     ) -> None:
-        """`link` gives the address of another message, for people who may read it."""
+        """Create the renderer. `link` returns the address of a message, for people who may read it."""
         self._store = store
         self._policy = policy
         self._channels = channels
@@ -34,7 +34,7 @@ class ShownAgain:
             kind, _, subject = post.intent.partition(":") if post is not None else ("", "", "")
             answer = await transaction.curated.get(subject) if kind == "proposal" else None
         if kind == "incident":
-            incident_id = subject.partition("@")[0]  # what follows names a copy's place
+            incident_id = subject.partition("@")[0]  # a suffix names the place of a copy
             return await message_now(
                 incident_id, policy=self._policy, channels=self._channels, store=self._store, link=self._link
             )

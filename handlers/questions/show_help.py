@@ -1,4 +1,4 @@
-"""`help`: what can be said to Plumbline, where it is asked."""
+"""The `help` command: show what can be asked in this place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IN_A_THREAD = "In the thread of an incident or an answer, “help” lists what 
 
 
 async def show_help(question: Question, *, store: Store, poster: Poster) -> None:
-    """Show what can be done in this place, the most fitting first."""
+    """Show the available commands, starting with those for this thread."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.in_thread(question.place)
         said = await transaction.conversations.history(question.place, 1)

@@ -1,4 +1,4 @@
-"""A person's own page in a chat, as far as they may read it."""
+"""Build a person's home page from what they may read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.model.team import Team
 from core.ports import PassageIndex, Store
 from handlers.questions.show_help import ABOUT, EVERYWHERE
 
-LOOKED_AT = 200  # latest incidents among which the open ones are
+LOOKED_AT = 200  # latest incidents searched for open ones
 
 
 async def home_of(
@@ -25,9 +25,9 @@ async def home_of(
     store: Store,
     index: PassageIndex,
 ) -> Home:
-    """The page of somebody whom people call by one of `names`; what stands in it is read by `audience` alone.
+    """Return the home page of the person known by `names`. Only `audience` reads it.
 
-    What the bot knows and how it is set is for the workspace: a guest sees neither.
+    Sources and settings are shown to workspace members, not to guests.
     """
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
@@ -54,7 +54,7 @@ async def home_of(
 
 
 def _is_theirs(incident: Incident, names: set[str], teams: Sequence[Team]) -> bool:
-    """Return whether one of these names took it, or is on call for the team that it is proposed to while nobody has."""
+    """Return whether one of these names took the incident, or is on call for the proposed team of an untaken one."""
     if incident.taken_by:
         return incident.taken_by.casefold() in names
     owner = incident.owner.owner if incident.owner is not None else None

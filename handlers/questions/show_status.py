@@ -1,4 +1,4 @@
-"""`status`: what is open, and how fresh the knowledge is, as far as it may be told in the place of the question."""
+"""The `status` command: show open incidents and the freshness of the knowledge, limited to what the audience may read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handlers.incidents.declare_maintenance import open_windows
 from handlers.questions.post_message import Poster
 
 SHOWN_INCIDENTS = 5
-LOOKED_AT = 50  # latest incidents among which open ones are counted
+LOOKED_AT = 50  # latest incidents searched for open ones
 
 
 async def show_status(
@@ -27,11 +27,11 @@ async def show_status(
     poster: Poster,
     clock: Clock,
 ) -> None:
-    """Incidents of other private channels are neither named nor counted; the sources are for the workspace alone.
+    """Post the status.
 
-    An incident that is silenced is named here, where it is posted nowhere.
-
-    Why a source cannot be read stays with the operator: the reason may name what not everybody may know of.
+    Incidents of other private channels are neither named nor counted, and sources are shown only to workspace members.
+    Silenced incidents are listed. The reason why a source cannot be read is not shown, because it may name confidential
+    things.
     """
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)

@@ -1,6 +1,6 @@
-"""While a person waits for an answer that takes long, the chat says what is going on; then it becomes the answer.
+"""Show progress while a person waits for a slow answer, in the message that becomes the answer.
 
-Where the platform has a sign for that (a status, a typing person) it is shown; elsewhere the answer's message says it.
+Platforms with a waiting indicator (a status, a typing sign) show that instead.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from core.model.errors import PlumblineError, Unavailable
 from core.model.messages import Message, Notice, NoticeKind
 from handlers.questions.post_message import Poster
 
-PATIENCE = 2.0  # seconds after which people wonder whether they were heard
-INTERVAL = 5.0  # seconds between two looks at the queue
+PATIENCE = 2.0  # seconds before the first waiting sign
+INTERVAL = 5.0  # seconds between waiting signs
 
-QUEUE_PATIENCE = 5.0  # seconds that a question waits for its turn before the chat says so
-LOOK = 1.0  # seconds between two looks at the questions that wait for their turn
-MOST = 5  # signs shown after one look: in a storm the answers need the time more
-IN_A_CHANNEL = 5.0  # seconds between two signs there: each takes a turn that an answer could have
-MOST_QUEUED = 1_000  # questions watched at once; those beyond are answered without a sign
+QUEUE_PATIENCE = 5.0  # seconds that a question waits in the queue before a notice is posted
+LOOK = 1.0  # seconds between checks of the queue
+MOST = 5  # notices per check: under load, answers need the time more
+IN_A_CHANNEL = 5.0  # seconds between notices in one channel: each uses the rate limit that an answer needs
+MOST_QUEUED = 1_000  # queued questions watched; further ones get no notice
 
 QUEUED = "Your question is in the queue, because many arrived at once. The answer will replace this message."
 THINKING = "Reading what I found …"
@@ -40,15 +40,15 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def answer_intent(question_id: str) -> str:
-    """Return the intent of the message that first shows that somebody waits, and then the answer."""
+    """Return the intent of the message that shows the waiting sign and then the answer."""
     return f"answer:{question_id}"
 
 
 async def show_answer(message: Message, question: Question, stage: str, poster: Poster, part: str = "") -> None:
-    """Show what there is by now in the message of `answer_intent`, unless that says more already.
+    """Show a stage of the answer, unless the message already shows a later stage.
 
-    `stage` is one of STAGES, and `part` tells its contents apart. A run that is resumed takes back nothing that was shown
-    before, and one that is late nothing that answers the question as it was put since.
+    `stage` is one of STAGES; `part` distinguishes contents of the same stage. A resumed run replaces nothing that is
+    further along, and a late run replaces no answer to an edited question.
     """
     named = f"{stage}:{question.revision}" if question.revision else stage
     version = f"{named}|{part}" if part else named
@@ -56,9 +56,7 @@ async def show_answer(message: Message, question: Question, stage: str, poster: 
 
 
 def says_more(shown: str, version: str) -> bool:
-    """Return whether a version is of a later wording of the question than another one, or of a later stage
-    of its answer.
-    """
+    """Return whether `shown` belongs to a later wording of the question, or to a later stage of its answer."""
     return _stage(shown) > _stage(version)
 
 
@@ -68,26 +66,26 @@ def _stage(version: str) -> tuple[str, int]:
 
 
 class Waiting:
-    """The signs of waiting for one answer."""
+    """Waiting signs for one answer."""
 
     def __init__(self, question: Question, position: Callable[[], int], poster: Poster) -> None:
         self._done = asyncio.Event()
         self._telling = asyncio.create_task(_tell(question, position, poster, self._done))
 
     async def end(self) -> None:
-        """Show no more of them: there is something better to show.
+        """Stop showing signs.
 
-        A post that has begun is finished, so that the answer replaces it and does not come twice.
+        A post that has begun is completed first, so that the answer replaces it and is not posted twice.
         """
         self._done.set()
-        await asyncio.shield(self._telling)  # whoever gives up waiting for it does not break it off
+        await asyncio.shield(self._telling)  # cancelling the caller does not cancel the post
 
 
 @asynccontextmanager
 async def shown_waiting(question: Question, position: Callable[[], int], *, poster: Poster) -> AsyncGenerator[Waiting]:
-    """Show how far it is until the block ends, in the message of `answer_intent`; nothing if that is soon.
+    """Show waiting signs until the block ends, in the message of `answer_intent`. A block that ends soon shows none.
 
-    `position` is the question's place in the queue for the model, from 1; 0 while it is being worked on.
+    `position` returns the question's place in the model queue, from 1; 0 while it is being worked on.
     """
     waiting = Waiting(question, position, poster)
     try:
@@ -106,45 +104,47 @@ async def _tell(question: Question, position: Callable[[], int], poster: Poster,
             if not await poster.signal(question.place, text):
                 await show_answer(Notice(text, NoticeKind.PROGRESS), question, SIGN, poster, text)
         except Unavailable:
-            return  # a sign of waiting is not worth a second try
+            return  # not worth a retry
 
 
 class QueuedQuestions:
-    """Questions that this process accepted or claimed and that nobody works on yet; none of it outlives the process."""
+    """Questions that this process accepted and has not started. Kept in memory only."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._waiting: dict[str, tuple[Question, float]] = {}  # by id, with the time since when, oldest first
-        self._told_at: dict[tuple[Platform, str], float] = {}  # of channels
+        self._waiting: dict[str, tuple[Question, float]] = {}  # by id, with the arrival time, oldest first
+        self._told_at: dict[tuple[Platform, str], float] = {}  # last notice per channel
 
     def arrived(self, question: Question) -> None:
-        """Watch a question until it is worked on; not a command, whose reply is no answer's message."""
+        """Watch a question until its work starts. Commands are ignored, because their reply is another message."""
         is_question = parse_command(question.text).name is CommandName.ASK
         if is_question and (question.id in self._waiting or len(self._waiting) < MOST_QUEUED):
             _, since = self._waiting.get(question.id, (question, self._now()))
             self._waiting[question.id] = question, since
 
     def begun(self, question_id: str) -> None:
-        """Somebody works on it: whoever does shows what there is to show."""
+        """Stop watching a question whose work has started."""
         self._waiting.pop(question_id, None)
 
     async def follow(self, poster: Poster) -> None:
-        """Look again and again until cancelled."""
+        """Check the queue repeatedly, until cancelled."""
         while True:
             await asyncio.sleep(LOOK)
             try:
                 await self.look(poster)
-            except Exception:  # a mistake of ours: no question would be spoken of any more
+            except Exception:  # a bug must not stop the notices for good
                 log.exception("questions in the queue cannot be spoken of")
 
     async def look(self, poster: Poster) -> None:
-        """Say once of the questions that have waited longest, and too long, that they wait: MOST of them."""
+        """Post a notice for the questions that have waited longest and too long, MOST at a time, once for each
+        question.
+        """
         await asyncio.gather(*(self._tell(question, poster) for question in self._due()))
 
     async def _tell(self, question: Question, poster: Poster) -> None:
         self.begun(question.id)
-        with suppress(PlumblineError):  # a sign of waiting is not worth a second try
-            # A message, since a platform's own sign goes away after minutes, and the queue may be longer than that.
+        with suppress(PlumblineError):  # not worth a retry
+            # A message, because a platform's waiting indicator disappears after minutes.
             await show_answer(Notice(QUEUED, NoticeKind.PROGRESS), question, SIGN, poster, QUEUED)
 
     def _due(self) -> list[Question]:

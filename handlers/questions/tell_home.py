@@ -1,4 +1,4 @@
-"""`home`: a person's own page as a message, where the platform has no page of its own for it."""
+"""The `home` command: post the home page as a message, on platforms without a page for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.model.incident import Incident
 from core.model.messages import Notice
 from handlers.questions.post_message import Poster
 
-SHOWN = 8  # entries of one list
+SHOWN = 8  # entries per list
 MAX_TITLE = 120  # characters
 
 MINE, OTHERS, KNOWN, SET = "Your open incidents", "Other open incidents", "What I know", "Settings"
@@ -20,13 +20,13 @@ HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
 
 
 async def tell_home(question: Question, *, home_of: HomeOf, poster: Poster) -> None:
-    """Show the home page as a message; in a channel it holds only what everybody there may read."""
+    """Post the home page as a message. In a channel, it contains only what everybody there may read."""
     home = await home_of([question.asker.name], question.audience)
     await poster.post_once(f"home:{question.id}", question.place, Notice(home_told(home)))
 
 
 def home_told(home: Home) -> str:
-    """The page in lines of Markdown."""
+    """Return the page as lines of Markdown."""
     sources = [f"{home.passages} passages of:", *_some([_source(each) for each in home.sources])]
     sections = (
         (MINE, _some([_incident(each) for each in home.mine]) or [NONE_MINE]),

@@ -1,4 +1,4 @@
-"""The mapping of LM-PACE: thresholds of π(c, s; θ) that make every confidence category true (section 4.4, equation 3).
+"""The mapping of LM-PACE: optimal thresholds of π(c, s; θ) for fixed confidence categories (section 4.4, equation 3).
 
 For a given θ the best thresholds are found exactly, by dynamic programming over the cuts between neighbouring scores:
 the objective is a sum over categories, so the best last category leaves a smaller problem of the same form. θ itself has
@@ -24,19 +24,19 @@ from core.confidence.measures import brier, ece
 from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
 
 CATEGORIES = 10
-MAX_CUTS = 100  # score levels at most between which a threshold may lie
-SHARPNESS = 0.1  # weight of the Brier score: among assignments about as true as each other, the one that tells more
+MAX_CUTS = 100  # maximum number of score levels between which a threshold may lie
+SHARPNESS = 0.1  # weight of the Brier score, which prefers the sharper of two equally calibrated assignments
 
-Weighting = Callable[[float, FloatArray], FloatArray]  # ω: confidence of a category, its counts → its weights
+Weighting = Callable[[float, FloatArray], FloatArray]  # ω: a category's confidence and counts → its weights
 
 
 def by_count(_confidence: float, counts: FloatArray) -> FloatArray:
-    """Equation 3 is the expected calibration error."""
+    """Weight by count, which makes equation 3 the expected calibration error."""
     return counts
 
 
 def by_confidence(confidence: float, counts: FloatArray) -> FloatArray:
-    """An error among the confident predictions costs more."""
+    """Weight by count and confidence, so that errors of confident predictions cost more."""
     return counts * confidence
 
 
@@ -52,7 +52,7 @@ UNIFORM_ALONE = "RCE only, uniform"
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Category i holds scores up to and including `upper[i]`, ascending to 1, and says `confidences[i]`."""
+    """Confidence categories: scores up to and including `upper[i]` (ascending to 1) get `confidences[i]`."""
 
     transformation: Transformation
     upper: FloatArray
@@ -64,7 +64,7 @@ class Thresholds:
 
 
 def uniform(transformation: Transformation, categories: int = CATEGORIES) -> Thresholds:
-    """Categories of equal width, each saying its own middle: no optimisation of the thresholds."""
+    """Return equally wide categories with their midpoints as confidences, without optimisation."""
     return Thresholds(transformation, np.arange(1, categories + 1) / categories, _middles(categories))
 
 
@@ -77,7 +77,7 @@ def fit_thresholds(
     categories: int = CATEGORIES,
     transformations: Sequence[Transformation] = CANDIDATES,
 ) -> Thresholds:
-    """The thresholds and the transformation that minimise equation 3 on these labels, all of shape (n,), n ≥ 1."""
+    """Return the thresholds and transformation that minimise equation 3. The labels have shape (n,), n ≥ 1."""
     fits = [_fit(transformation, coe, rce, correct, weighting, categories) for transformation in transformations]
     return min(fits, key=lambda fit: fit[0])[1]
 
@@ -99,9 +99,9 @@ def _fit(
 
 
 def _best_cuts(tally: Tally, confidences: FloatArray, weighting: Weighting) -> tuple[float, list[int]]:
-    """The objective, and for each category the number of levels up to its upper end."""
+    """Return the objective, and for each category the number of levels up to its upper end."""
     right, counts = (np.r_[0.0, np.cumsum(values)] for values in (tally.right, tally.counts))
-    right_in, counts_in = right - right[:, None], counts - counts[:, None]  # of the levels from row to column
+    right_in, counts_in = right - right[:, None], counts - counts[:, None]  # in the levels from row to column
     ordered = np.triu(np.ones(counts_in.shape, bool))
     best = np.where(np.arange(len(counts)) == 0, 0.0, np.inf)
     starts: list[FloatArray] = []

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the connection that `migrate` hands over."""
+"""Entry point of Alembic. Runs the migrations on the connection passed by `migrate`."""
 
 from alembic import context
 

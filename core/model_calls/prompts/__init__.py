@@ -1,4 +1,4 @@
-"""Prompts for the language model: one text file for each, and one typed function that renders it."""
+"""Prompts for the language model: one text file per prompt, with one typed render function."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from core.model_calls.prompts.answering import Composed, Rewritten
 from core.model_calls.prompts.rca_log import ChunkReading, LogSummary
 from core.model_calls.prompts.triage import Ballot, Distilled, DocumentSummary, MonitoringSummary, Ranking
 
-# Every form that a reply of the model may be asked in: what any model, however bad, must be able to give.
+# All reply types that the model may be asked for.
 REPLY_TYPES: tuple[type, ...] = (
     Rewritten,
     Composed,

@@ -29,7 +29,7 @@ QuestionText = Annotated[str, Field(min_length=1, max_length=300)]
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A message as a question that stands alone: in its own language, and in English."""
+    """A message as a standalone question, in its own language and in English."""
 
     follow_up: bool
     question: QuestionText

@@ -1,6 +1,6 @@
-"""Prompts for estimating a confidence (LM-PACE, sections 4.2 and 4.3, figure 5).
+"""Prompts for estimating confidence (LM-PACE, sections 4.2 and 4.3, figure 5).
 
-Every prompt about one case begins with the same bytes: the records and the case.
+All prompts about one case share the same prefix: the records and the case.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ SCALE = ("1", "2", "3", "4", "5")
 
 
 def coe_analysis(references: Sequence[str], situation: str) -> Messages:
-    """Return whether the references can settle the case at all."""
+    """Return a prompt for an analysis of whether the references can settle the case."""
     return _asked(references, situation, template("confidence_coe_analysis").substitute())
 
 
 def rce_analysis(references: Sequence[str], situation: str, conclusion: str) -> Messages:
-    """How far the references support one conclusion, by rubric."""
+    """Return a prompt for an analysis of how far the references support a conclusion, by rubric."""
     asked = template("confidence_rce_analysis").substitute(conclusion=quoted(conclusion))
     return _asked(references, situation, asked)
 
 
 def coe_score(analysis_prompt: Messages, analysis: str) -> Messages:
-    """One of YES_NO, given an analysis."""
+    """Return a prompt for one of YES_NO, after an analysis."""
     return _continued(analysis_prompt, analysis, "confidence_coe_score")
 
 
 def rce_score(analysis_prompt: Messages, analysis: str) -> Messages:
-    """One of SCALE, given an analysis."""
+    """Return a prompt for one of SCALE, after an analysis."""
     return _continued(analysis_prompt, analysis, "confidence_rce_score")
 
 

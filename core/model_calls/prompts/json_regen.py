@@ -1,4 +1,4 @@
-"""How a model without grammars is asked again for JSON."""
+"""Prompts that ask a model without grammars for JSON again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from core.model_calls.prompts.template import template
 
 
 def ask_for_yaml() -> str:
-    """To write what it just said as YAML."""
+    """Return a request to write the previous reply as YAML."""
     return template("json_regen_yaml").substitute()
 
 
 def ask_for_json(schema: Mapping[str, Any]) -> str:
-    """To write the YAML that it just gave as JSON under `schema`."""
+    """Return a request to write the previous YAML as JSON under `schema`."""
     return template("json_regen_json").substitute(schema=json.dumps(schema, ensure_ascii=False))

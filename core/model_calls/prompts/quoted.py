@@ -1,4 +1,4 @@
-"""Untrusted text within a prompt."""
+"""Quotation of untrusted text within a prompt."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _FENCE = re.compile(r"\s*={3,}\s*")
 
 
 def quoted(text: str) -> str:
-    """The text, in which no line looks like the fence around data: it cannot end its own quotation."""
+    """Return the text without lines that look like the fence around data, so that it cannot end its own quotation."""
     return "\n".join("=" if _FENCE.fullmatch(line) else line for line in text.splitlines()).strip()

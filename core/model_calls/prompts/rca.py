@@ -1,4 +1,4 @@
-"""Prompts for finding a root cause (RCAgent, sections 3 and 3.4)."""
+"""Prompts for root-cause analysis (RCAgent, sections 3 and 3.4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Messages = tuple[ChatMessage, ...]
 
 
 def opening(incident: str, tools: Sequence[Tool], steps: int) -> Messages:
-    """Framework rules, task and tools, then the incident."""
+    """Return the system prompt (rules, task and tools) and the incident."""
     listed = "\n".join(_documented(tool) for tool in tools)
     return (
         ChatMessage(Role.SYSTEM, template("rca_system").substitute(tools=listed, steps=steps)),
@@ -23,7 +23,7 @@ def opening(incident: str, tools: Sequence[Tool], steps: int) -> Messages:
 
 
 def step_taken(step: Step) -> Messages:
-    """A step as it stands in the conversation: what the model said, and what came of it."""
+    """Return a step as two messages: the model's reply, and its observation or fault."""
     if step.action is None or step.fault:
         answer = template("rca_fault").substitute(advice=step.fault)
     else:
@@ -34,7 +34,7 @@ def step_taken(step: Step) -> Messages:
 
 
 def aggregation(findings: Sequence[Finding]) -> Messages:
-    """Several findings, to be merged into one."""
+    """Return a prompt that merges several findings into one."""
     listed = "\n\n".join(f"{number}. {_reported(finding)}" for number, finding in enumerate(findings, start=1))
     return (ChatMessage(Role.USER, template("rca_aggregate").substitute(findings=quoted(listed))),)
 

@@ -14,14 +14,14 @@ from core.model_calls.prompts.template import template
 
 Messages = tuple[ChatMessage, ...]
 
-MAX_INTERPRETATIONS = 4  # of one chunk
-MAX_TOLD = 6  # interpretations that the summary keeps
+MAX_INTERPRETATIONS = 4  # per chunk
+MAX_TOLD = 6  # interpretations kept in the summary
 NONE = "(none)"
 
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """The meaning of lines of a log, and the lines as the model claims to have copied them."""
+    """The meaning of log lines, and the lines as the model claims to have copied them."""
 
     meaning: Annotated[str, Field(max_length=300)]
     evidence: Annotated[str, Field(max_length=300)]
@@ -29,33 +29,33 @@ class Interpretation:
 
 @dataclass(frozen=True, slots=True)
 class ChunkReading:
-    """The interpretations of a chunk; empty for ordinary operation."""
+    """The interpretations of a chunk; empty for normal operation."""
 
     interpretations: Annotated[tuple[Interpretation, ...], Field(max_length=MAX_INTERPRETATIONS)]
 
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
-    """The summary of the whole log, and the numbers of the interpretations that matter."""
+    """The summary of a log, and the numbers of the relevant interpretations."""
 
     summary: Annotated[str, Field(max_length=600)]
     interpretations: Annotated[tuple[int, ...], Field(max_length=MAX_TOLD)]
 
 
 def read_chunk(chunk: str, examples: Sequence[str]) -> Messages:
-    """To be answered with `ChunkReading`; `examples` are rendered by `example`."""
+    """Return a prompt whose reply is `ChunkReading`. `examples` are rendered by `example`."""
     listed = "\n".join(examples) or NONE
     asked = template("rca_log_chunk").substitute(chunk=quoted(chunk), examples=listed)
     return (ChatMessage(Role.USER, asked),)
 
 
 def example(title: str, description: str, cause: str) -> str:
-    """An earlier incident as it stands in a prompt."""
+    """Return an earlier incident as a line of a prompt."""
     return quoted(f"- {_line(title)} {_line(description)} → {_line(cause)}")
 
 
 def summarise(interpretations: Sequence[Interpretation]) -> Messages:
-    """To be answered with `LogSummary`."""
+    """Return a prompt whose reply is `LogSummary`."""
     listed = "\n".join(
         f"{number}. {_line(each.meaning)}\n{each.evidence}" for number, each in enumerate(interpretations, start=1)
     )

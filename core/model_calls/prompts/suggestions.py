@@ -1,4 +1,4 @@
-"""Prompts about an incident's severity, and about whether it is another sign of a known one."""
+"""Prompts about an incident's severity, and about whether it duplicates a known one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ YES_NO = (YES, "No")
 
 
 def severity(references: Sequence[str], situation: str, choices: Sequence[str]) -> Messages:
-    """To be answered with one of `choices`."""
+    """Return a prompt whose reply is one of `choices`."""
     listed = "\n\n".join(map(quoted, references)) or "(none)"
     return _asked("suggestions_severity", references=listed, situation=quoted(situation), choices=", ".join(choices))
 
 
 def duplicate(known: str, situation: str, evidence: Sequence[str]) -> Messages:
-    """To be answered with one of YES_NO."""
+    """Return a prompt whose reply is one of YES_NO."""
     return _asked(
         "suggestions_duplicate", known=quoted(known), situation=quoted(situation), evidence="; ".join(evidence)
     )

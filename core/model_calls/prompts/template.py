@@ -1,4 +1,4 @@
-"""A prompt's text with named places, from its file."""
+"""Loading of prompt templates."""
 
 from __future__ import annotations
 
@@ -9,5 +9,8 @@ from string import Template
 
 @cache
 def template(name: str) -> Template:
-    """The template in `core/model_calls/prompts/NAME.txt`; its places are written `$word`, a dollar sign `$$`."""
+    """Return the template in `core/model_calls/prompts/NAME.txt`.
+
+    Placeholders are written `$word`, a dollar sign `$$`.
+    """
     return Template(files("core.model_calls.prompts").joinpath(f"{name}.txt").read_text("utf-8"))

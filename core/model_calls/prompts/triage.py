@@ -1,6 +1,6 @@
 """Prompts for finding an incident's owner (Triangle, sections 3.1 to 3.3).
 
-All prompts about one case begin with the same bytes: the rules and the case.
+All prompts about one case share the same prefix: the rules and the case.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from core.model_calls.prompts.template import template
 
 Messages = tuple[ChatMessage, ...]
 
-MAX_RANKED = 5  # teams that the decider may name
-MAX_PHRASES = 5  # of each kind
+MAX_RANKED = 5  # teams in a ranking
+MAX_PHRASES = 5  # phrases of each kind
 NONE = "(none)"
 NOBODY = "none of them"  # a vote that no team of the group owns the incident
 
@@ -29,7 +29,7 @@ Part = Annotated[str, Field(max_length=600)]  # about twice what is asked for, s
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """The incident in the words of the team documents, and its key phrases (section 3.2)."""
+    """The incident in the vocabulary of the team documents, and its key phrases (section 3.2)."""
 
     aligned: Annotated[str, Field(max_length=400)]
     location: Phrases
@@ -39,7 +39,7 @@ class Distilled:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
-    """A team's function document in short."""
+    """The summary of a team's function document."""
 
     owns: Annotated[str, Field(max_length=300)]
     does_not_own: Annotated[str, Field(max_length=150)]
@@ -47,7 +47,7 @@ class DocumentSummary:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Ids of teams, the likeliest owner first; one that is named twice counts once."""
+    """Team ids, most probable owner first. Repetitions are ignored."""
 
     teams: Annotated[tuple[TeamId, ...], Field(min_length=1, max_length=MAX_RANKED)]
 
@@ -63,14 +63,14 @@ class MonitoringSummary:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """A manager's vote: why, and the id of the team, or NOBODY."""
+    """A manager's vote: the reason, and the id of the team or NOBODY."""
 
     reason: Part
     team: TeamId
 
 
 def distil(incident: str, vocabulary: Iterable[str], weights: Mapping[str, float]) -> Messages:
-    """To be answered with `Distilled`."""
+    """Return a prompt whose reply is `Distilled`."""
     listed = ", ".join(f"{word} {weight:.1f}" for word, weight in weights.items())
     return _asked(
         "triage_distil",
@@ -81,29 +81,29 @@ def distil(incident: str, vocabulary: Iterable[str], weights: Mapping[str, float
 
 
 def compress(team: str, document: str) -> Messages:
-    """To be answered with `DocumentSummary`."""
+    """Return a prompt whose reply is `DocumentSummary`."""
     return _asked("triage_compress", team=quoted(team), document=quoted(document))
 
 
 def rank(case: str, documents: Sequence[str], count: int) -> Messages:
-    """To be answered with `Ranking`; `documents` are rendered by `document`."""
+    """Return a prompt whose reply is `Ranking`. `documents` are rendered by `document`."""
     return _continued(case, "triage_rank", documents="\n".join(documents) or NONE, count=str(count))
 
 
 def summarise(case: str, team: str, monitoring: str) -> Messages:
-    """To be answered with `MonitoringSummary`."""
+    """Return a prompt whose reply is `MonitoringSummary`."""
     return _continued(case, "triage_summarise", team=quoted(team), monitoring=quoted(monitoring))
 
 
 def vote(case: str, documents: Sequence[str], said: Sequence[str], team: str) -> Messages:
-    """To be answered with `Ballot`; `said` is what the managers said in the round before."""
+    """Return a prompt whose reply is `Ballot`. `said` contains the managers' statements of the previous round."""
     told = quoted("\n".join(said)) or NONE
     listed = "\n".join(documents) or NONE
     return _continued(case, "triage_vote", documents=listed, said=told, team=quoted(team), nobody=NOBODY)
 
 
 def document(team_id: str, name: str, text: str) -> str:
-    """A team's function document as it stands in a prompt."""
+    """Return a team's function document as text of a prompt."""
     return quoted(f"# Team {team_id} ({name})\n{text.strip()}")
 
 

@@ -1,4 +1,4 @@
-"""Which message a post is, and what it claims: a reaction names nothing but the message."""
+"""The platform's message id and the claim of a post, to resolve reactions."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Tasks know since when they wait, and which request asked for them."""
+"""The creation time and the correlation of tasks."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""When a post was meant first, for the retention policy. Those that were there already are kept."""
+"""The creation time of posts, for the retention policy. Existing posts are kept."""
 
 import sqlalchemy as sa
 from alembic import op

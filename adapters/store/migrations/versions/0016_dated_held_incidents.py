@@ -1,4 +1,4 @@
-"""Since when an incident is held: names the summary that tells of it."""
+"""The time since when an incident is held, which identifies the summary that reports it."""
 
 import sqlalchemy as sa
 from alembic import op

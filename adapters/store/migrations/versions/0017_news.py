@@ -1,4 +1,4 @@
-"""When an incident changed, for whoever looks for news of it, and reactions as of their last event."""
+"""The time of an incident's last change, and the last event of each reaction."""
 
 import sqlalchemy as sa
 from alembic import op
