@@ -19,7 +19,7 @@ from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
 from core.knowledge.spelling import Spelling
 from core.knowledge.terms import distinct_terms, terms_of
-from core.model.compute_thread import aside
+from core.model.compute_thread import run_in_compute_thread
 from core.model.conversation import Audience, Question
 from core.model.document import DocumentKind
 from core.model.prediction import Evaluation
@@ -37,19 +37,22 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     Raises IndexUnavailable.
     """
     query = standalone(question.text, question.history)
-    whole = await aside(answer, question, query, await search(query, question.audience, retriever))
+    whole = await run_in_compute_thread(answer, question, query, await search(query, question.audience, retriever))
     if whole[0].abstained or whole[0].tentative:
         spelling = await retriever.spelt(query)
         if spelling.foreign or (whole[0].abstained and spelling.query != query):
             retrieval = await search(spelling.query, question.audience, retriever)
-            read = await aside(partial(answer, is_foreign=spelling.foreign), question, spelling.query, retrieval)
+            read = await run_in_compute_thread(
+                partial(answer, is_foreign=spelling.foreign), question, spelling.query, retrieval
+            )
             return _doubted(read, spelling)
     if query != question.text.strip():  # what leans on an earlier question is not sure to be understood
         return _hedged(whole)
     found: list[tuple[Answer, Evaluation]] = []
     if len(asked := parts(query)) > 1:
         found = [
-            await aside(answer, question, part, await search(part, question.audience, retriever)) for part in asked
+            await run_in_compute_thread(answer, question, part, await search(part, question.audience, retriever))
+            for part in asked
         ]
     return _joined(found, whole) if found else whole
 

@@ -11,10 +11,10 @@ Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
 # One thread for all work: further threads would compete with the event loop for the interpreter.
-_THREAD = ThreadPoolExecutor(1, "aside")
+_THREAD = ThreadPoolExecutor(1, "compute")
 
 
-async def aside(work: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
+async def run_in_compute_thread(work: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
     """Run `work`, which takes milliseconds, in the compute thread in call order, and return its result or raise its
     error.
     """

@@ -15,6 +15,6 @@ T = TypeVar("T")
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="analysis")
 
 
-async def analysed(work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+async def run_in_analysis_thread(work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
     """Run `work` in the single compute thread, after the work queued before it, and return its result."""
     return await asyncio.get_running_loop().run_in_executor(_THREAD, partial(work, *arguments, **options))

@@ -22,7 +22,7 @@ from core.rca.scene import survey
 from core.triage.history import IncidentHistory
 from handlers.feedback.estimate_confidence import estimate_confidence
 from handlers.feedback.record_prediction import record_prediction
-from handlers.incidents.analysis import analysed
+from handlers.incidents.analysis import run_in_analysis_thread
 from handlers.incidents.investigate_with_model import Progress, investigate_with_model
 from handlers.incidents.observe_incident import Readers, observe_incident
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
@@ -63,17 +63,19 @@ async def explain_incident(
     tell = progress or _untold
     reading = observe_incident(incident, readers, history=history, clock=clock)
     observations = await _in_sight(reading, READING, tell)
-    observations = replace(observations, builds=await analysed(_clean_builds, observations.builds, redact))
-    observations, ruled_out = await analysed(without_denied, observations)
+    observations = replace(
+        observations, builds=await run_in_analysis_thread(_clean_builds, observations.builds, redact)
+    )
+    observations, ruled_out = await run_in_analysis_thread(without_denied, observations)
     failures = await failure_histories(observations.builds, store)
-    comparing = analysed(explain, observations, failures)
+    comparing = run_in_analysis_thread(explain, observations, failures)
     explanation, evaluation = await _in_sight(comparing, COMPARING.format(count=_count(observations)), tell)
     if incident.notes:
         explanation = named_first(explanation, incident.notes, ruled_out)
-        evaluation = await analysed(_evaluated, explanation, observations)
+        evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
 
     async def claimed(explanation: Explanation, evaluation: Evaluation | None) -> Incident:
-        explanation = await analysed(redacted_explanation, explanation, partial(redacted, redact=redact))
+        explanation = await run_in_analysis_thread(redacted_explanation, explanation, partial(redacted, redact=redact))
         if explanation.cause is None or evaluation is None:
             return replace(incident, explanation=explanation)
         evaluation, version = await _judged(incident, explanation, evaluation, history, model)
@@ -97,7 +99,7 @@ async def explain_incident(
     if model is not None:
         if show is not None:
             await show(await claimed(explanation, evaluation))
-        scene = await analysed(survey, observations)
+        scene = await run_in_analysis_thread(survey, observations)
         explanation = await investigate_with_model(
             explanation,
             observations,

@@ -25,7 +25,7 @@ from core.triage.owner_model import OwnerModel
 from core.triage.precedents import precedents
 from handlers.feedback.estimate_confidence import estimate_confidence
 from handlers.feedback.record_prediction import record_prediction
-from handlers.incidents.analysis import analysed
+from handlers.incidents.analysis import run_in_analysis_thread
 from handlers.incidents.find_on_call import find_on_call
 from handlers.incidents.negotiate_owner import Negotiator, negotiate_owner
 from handlers.incidents.team_monitoring import Observe, TeamMonitoring
@@ -80,7 +80,7 @@ async def triage_incident(
     vector = await embed_incident(incident, owners, embedder)
 
     async def gathered(known: Enrichment) -> TriageEvidence:
-        return await analysed(gather, incident, teams, history, known, owners, code, vector)
+        return await run_in_analysis_thread(gather, incident, teams, history, known, owners, code, vector)
 
     removed = _todays(incident.turned_away, teams)
     if observe is not None and negotiator is None:
@@ -89,7 +89,7 @@ async def triage_incident(
         verdict, evidence, enrichment = settled.verdict, settled.evidence, settled.enrichment
     else:
         evidence = await gathered(enrichment)
-        verdict = await analysed(negotiate, evidence, removed)
+        verdict = await run_in_analysis_thread(negotiate, evidence, removed)
     measured_by = version_with(embedder.name if embedder and vector is not None else "")
     found = _from_evidence(verdict, evidence, enrichment, measured_by)
     if negotiator is not None and evidence.teams.keys() - removed:
