@@ -40,7 +40,7 @@ from bot.wiring.chats import Chat, open_slack, open_teams
 from bot.wiring.measured_messenger import MeasuredMessenger
 from bot.work import engine, workflows
 from bot.work.dispatcher import Dispatcher
-from bot.work.intake import Intake
+from bot.work.intake import BatchWriter
 from bot.work.replica import Replica, new_replica
 from bot.work.schedules import INGEST, build_schedules, follow_clock, nightly_task
 from bot.work.tasks import ANSWER, QUESTION, TaskInbox
@@ -117,7 +117,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
 
 
 def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
-    intake = Intake(
+    writer = BatchWriter(
         partial(
             open_incidents,
             store=core.store,
@@ -128,7 +128,7 @@ def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
     )
 
     async def accept(delivery: AlertDelivery) -> str | None:
-        incident = await intake.take(delivery)
+        incident = await writer.take(delivery)
         dispatcher.ring()
         return incident.id if incident else None
 

@@ -14,7 +14,7 @@ Arrival = TypeVar("Arrival")
 Stored = TypeVar("Stored")
 
 
-class Intake(Generic[Arrival, Stored]):
+class BatchWriter(Generic[Arrival, Stored]):
     """Writes arrivals in order. Those that arrive during a write form the next batch."""
 
     def __init__(self, write: Callable[[Sequence[Arrival]], Awaitable[list[Stored]]]) -> None:

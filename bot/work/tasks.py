@@ -8,7 +8,7 @@ from dataclasses import replace
 from pydantic import TypeAdapter
 
 from bot.observability.telemetry import EVENTS
-from bot.work.intake import Intake
+from bot.work.intake import BatchWriter
 from core.incidents.command import parse_command
 from core.incidents.thread_notes import bears_on_cause
 from core.model.audit import Act, AuditEntry, audit_entry
@@ -46,7 +46,7 @@ class TaskInbox:
         self._redact = redact
         self._ring = ring
         self._asked = asked
-        self._intake = Intake(self._write)
+        self._writer = BatchWriter(self._write)
 
     async def ask(self, question: Question) -> None:
         payload = QUESTION.dump_python(question, mode="json")
@@ -103,7 +103,7 @@ class TaskInbox:
 
     async def _accept(self, task: Task, entry: AuditEntry | None = None) -> bool:
         """Record the task. Returns whether it is new."""
-        is_new = await self._intake.take((task, entry))
+        is_new = await self._writer.take((task, entry))
         EVENTS.labels(task.workflow, "accepted" if is_new else "deduplicated").inc()
         self._ring()
         return is_new

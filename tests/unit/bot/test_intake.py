@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.work.intake import BATCH, Intake
+from bot.work.intake import BATCH, BatchWriter
 from core.model.errors import ConfigurationError, Deadlock, StoreUnavailable
 from core.model.incident import AlertDelivery, Incident
 from core.samples import START, alert, incident
@@ -41,9 +41,9 @@ class Writer:
         return [incident(id=each.key) for each in deliveries]
 
 
-async def taken(intake: Intake, writer: Writer, keys: Sequence[str]) -> list[object]:
+async def taken(batch_writer: BatchWriter, writer: Writer, keys: Sequence[str]) -> list[object]:
     """What becomes of deliveries of which the first is under way when the others arrive."""
-    requests = [asyncio.ensure_future(intake.take(delivery(key))) for key in keys]
+    requests = [asyncio.ensure_future(batch_writer.take(delivery(key))) for key in keys]
     await writer.begun.wait()
     writer.may_write.set()
     outcomes = await asyncio.gather(*requests, return_exceptions=True)
@@ -53,20 +53,20 @@ async def taken(intake: Intake, writer: Writer, keys: Sequence[str]) -> list[obj
 async def test_what_arrives_while_others_are_written_is_written_at_once() -> None:
     writer = Writer()
     keys = [str(number) for number in range(BATCH + 20)]
-    assert await taken(Intake(writer.write), writer, keys) == keys
+    assert await taken(BatchWriter(writer.write), writer, keys) == keys
     assert len(writer.batches) == 2
     assert [key for batch in writer.batches for key in batch] == keys
 
 
 async def test_of_several_one_that_is_refused_spoils_none_of_the_others() -> None:
     writer = Writer(refused="2")
-    assert await taken(Intake(writer.write), writer, ["1", "2", "3"]) == ["1", ConfigurationError, "3"]
+    assert await taken(BatchWriter(writer.write), writer, ["1", "2", "3"]) == ["1", ConfigurationError, "3"]
 
 
 async def test_a_database_that_is_down_is_not_asked_again_for_each() -> None:
     writer = Writer()
     writer.is_down = True
-    assert await taken(Intake(writer.write), writer, ["1", "2", "3"]) == [StoreUnavailable] * 3
+    assert await taken(BatchWriter(writer.write), writer, ["1", "2", "3"]) == [StoreUnavailable] * 3
     assert len(writer.batches) == 1
 
 
@@ -75,19 +75,19 @@ async def test_what_met_another_writer_is_written_again_each_on_its_own(count: i
     writer = Writer()
     keys = [str(number) for number in range(count)]
     writer.meets_others = 1
-    assert await taken(Intake(writer.write), writer, keys) == keys
+    assert await taken(BatchWriter(writer.write), writer, keys) == keys
     assert writer.batches == [keys, *([key] for key in keys)]
 
 
 async def test_a_request_that_was_given_up_keeps_nobody_waiting() -> None:
     writer = Writer()
-    intake = Intake(writer.write)
-    given_up = asyncio.ensure_future(intake.take(delivery("1")))
+    batch_writer = BatchWriter(writer.write)
+    given_up = asyncio.ensure_future(batch_writer.take(delivery("1")))
     await writer.begun.wait()
     given_up.cancel()
     with pytest.raises(asyncio.CancelledError):
         await given_up
     writer.may_write.set()
-    stored = await intake.take(delivery("2"))
+    stored = await batch_writer.take(delivery("2"))
     assert stored is not None
     assert stored.id == "2"
