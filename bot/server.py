@@ -77,7 +77,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             return await flows.start(task)
 
         dispatcher = Dispatcher(core.store, name, start)
-        inbox = TaskInbox(core.store, dispatcher.ring, queued.arrived, redactor(core))
+        inbox = TaskInbox(core.store, dispatcher.notify, queued.arrived, redactor(core))
         webhooks = _webhooks(core, dispatcher)
         live, messages = Live(), SqlConsoleMessages(core.engine)
         slack = await open_slack(core, inbox, stack)
@@ -129,7 +129,7 @@ def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
 
     async def accept(delivery: AlertDelivery) -> str | None:
         incident = await writer.take(delivery)
-        dispatcher.ring()
+        dispatcher.notify()
         return incident.id if incident else None
 
     sources = webhook_sources(core.workspace.webhooks)
@@ -192,7 +192,7 @@ def _pages(
 
 async def _redeliver(core: Core, dispatcher: Dispatcher, intent: str) -> bool:
     is_asked = await ask_to_redeliver(intent, store=core.store)
-    dispatcher.ring()
+    dispatcher.notify()
     return is_asked
 
 
@@ -214,7 +214,7 @@ async def _start_background(
     async def accept(task: Task) -> bool:
         async with core.store.transaction() as transaction:
             is_new = await transaction.tasks.add(task)
-        dispatcher.ring()
+        dispatcher.notify()
         return is_new
 
     scheduler = build_schedules(
@@ -226,7 +226,7 @@ async def _start_background(
     scheduler.start()
     stack.callback(scheduler.shutdown, wait=False)
     await when_there(core.engine, partial(_read_sources, core))
-    dispatcher.ring()
+    dispatcher.notify()
     serving = [
         asyncio.create_task(work)
         for work in (

@@ -34,19 +34,19 @@ class Dispatcher:
         self._store = store
         self._owner = owner
         self._run = run
-        self._bell = asyncio.Event()
+        self._notified = asyncio.Event()
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._ended: set[str] = set()  # not yet reported to the store
         self._unsure = False  # whether claimed tasks may lack a running workflow
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Signal that there may be a new task."""
-        self._bell.set()
+        self._notified.set()
 
     async def serve(self) -> None:
         """Dispatch until cancelled."""
         while True:
-            self._bell.clear()
+            self._notified.clear()
             limit = min(BATCH, MAX_UNDER_WAY - len(self._under_way))
             tasks = await self._claimed(limit)
             for task in tasks:
@@ -98,11 +98,11 @@ class Dispatcher:
             FAILED.labels(task.workflow).inc()
             log.error("workflow failed", workflow=task.workflow, key=task.key, error=str(result))
         if len(self._under_way) >= MAX_UNDER_WAY:
-            self.ring()
+            self.notify()
         del self._under_way[task.key]
         if not isinstance(result, asyncio.CancelledError):
             self._ended.add(task.key)
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._bell.wait(), POLLING_INTERVAL)
+            await asyncio.wait_for(self._notified.wait(), POLLING_INTERVAL)

@@ -37,14 +37,14 @@ class TaskInbox:
     def __init__(
         self,
         store: Store,
-        ring: Callable[[], None],
+        notify: Callable[[], None],
         asked: Callable[[Question], None] = lambda _: None,
         redact: Redact = as_it_is,
     ) -> None:
         """Create the inbox. `asked` is called for every new question."""
         self._store = store
         self._redact = redact
-        self._ring = ring
+        self._notify = notify
         self._asked = asked
         self._writer = BatchWriter(self._write)
 
@@ -105,7 +105,7 @@ class TaskInbox:
         """Record the task. Returns whether it is new."""
         is_new = await self._writer.take((task, entry))
         EVENTS.labels(task.workflow, "accepted" if is_new else "deduplicated").inc()
-        self._ring()
+        self._notify()
         return is_new
 
     async def _write(self, accepted: Sequence[tuple[Task, AuditEntry | None]]) -> list[bool]:

@@ -84,10 +84,10 @@ async def test_a_new_task_is_started_when_the_bell_rings(
     monkeypatch.setattr(dispatching, "POLLING_INTERVAL", 3600.0)
     async with serving(store, engine) as dispatcher:
         await add(store, "first")
-        dispatcher.ring()
+        dispatcher.notify()
         await engine.has_started("first")
         await add(store, "second")
-        dispatcher.ring()
+        dispatcher.notify()
         await engine.has_started("second")
 
 
@@ -182,7 +182,7 @@ async def test_a_claim_that_was_committed_and_not_heard_of_is_let_go_again(
         await add(store, "c")
         await store.tasks.claim("us", 1)
         store.outages = 1
-        dispatcher.ring()
+        dispatcher.notify()
         await engine.has_started("c")
     assert engine.started == ["a", "b", "c"]
 
