@@ -16,7 +16,7 @@ from bot.commands.finding import Finding
 from bot.commands.llm_check import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
-from bot.commands.webhook_doctor import check_doors, check_webhooks
+from bot.commands.webhook_doctor import check_access, check_webhooks
 from bot.config import tool_sections as sections
 from bot.config.settings import Settings
 from bot.config.source_sections import SourceSection
@@ -61,8 +61,8 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
     if only:
         async for finding in _chat(only, settings, workspace, session):
             yield finding
-        if not (doors := check_doors(settings)).well and doors.fatal:
-            yield doors
+        if not (access := check_access(settings)).well and access.fatal:
+            yield access
         return
     for finding in (
         _workspace(settings, workspace),
@@ -76,7 +76,7 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
     yield await _language_models(settings)
     async for finding in _outside_systems(workspace, settings, session):
         yield finding
-    for finding in (check_doors(settings), *check_webhooks(settings, workspace.webhooks)):
+    for finding in (check_access(settings), *check_webhooks(settings, workspace.webhooks)):
         yield finding
 
 

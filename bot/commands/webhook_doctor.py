@@ -19,7 +19,7 @@ BEFORE_A_PROXY = (
 OPEN = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECRET to change that."
 
 
-def check_doors(settings: Settings) -> Finding:
+def check_access(settings: Settings) -> Finding:
     """Check that everybody who can reach the bot must present a secret."""
     if missing := missing_secrets(settings):
         return Finding("doors", "are open to other machines", missing)

@@ -48,7 +48,7 @@ class BodyTooSlow(PlumblineError, web.RequestPayloadError):
     """
 
 
-class Doors:
+class InboundLimits:
     """Rate limits per sender. Signed chat events are never limited."""
 
     def __init__(self, clock: Clock) -> None:

@@ -20,8 +20,8 @@ from bot.observability import telemetry
 from bot.observability.tracing import request_span
 from bot.web.doors import (
     BodyTooSlow,
-    Doors,
     Handler,
+    InboundLimits,
     NotFromThisMachine,
     TooManyRequests,
     bound_waiting,
@@ -69,7 +69,7 @@ class Webhooks:
         self._accept = accept
         self._secret = secret
         self._clock = clock
-        self.doors = Doors(clock)
+        self.limits = InboundLimits(clock)
 
     async def handle(self, request: web.Request) -> web.Response:
         name = request.match_info["source"]
@@ -81,7 +81,7 @@ class Webhooks:
         # A web page could send a form to a bot without a secret, but no JSON without a CORS preflight.
         if request.content_type != "application/json":
             raise MalformedInput("A webhook must be JSON. Send Content-Type: application/json.")
-        self.doors.deliver(name)
+        self.limits.deliver(name)
         body = await request.read()
         now = self._clock.now()
         parse = source.parse
@@ -165,7 +165,7 @@ def build_app(
     middlewares = [
         _measure,
         _answer_errors,
-        _counted_refusals(webhooks.doors),
+        _counted_refusals(webhooks.limits),
         keep_local(remedy_of),
         bound_waiting,
     ]
@@ -241,13 +241,13 @@ async def _measure(request: web.Request, handler: Handler) -> web.StreamResponse
     return response
 
 
-def _counted_refusals(doors: Doors) -> Middleware:
+def _counted_refusals(limits: InboundLimits) -> Middleware:
     @web.middleware
     async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
         except Unauthorized:
-            doors.refuse(request)
+            limits.refuse(request)
             raise
 
     return counted

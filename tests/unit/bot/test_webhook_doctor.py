@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.commands.finding import Finding
-from bot.commands.webhook_doctor import check_doors, check_webhooks
+from bot.commands.webhook_doctor import check_access, check_webhooks
 from bot.config.settings import Settings
 from bot.config.webhook_sections import WebhooksSection
 
@@ -49,14 +49,14 @@ def test_secrets_that_are_there_are_well(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_open_doors_of_a_bot_behind_a_proxy_are_fatal() -> None:
-    finding = check_doors(Settings.model_validate({"PLUMBLINE_PUBLIC_URL": "https://bot.example"}))
+    finding = check_access(Settings.model_validate({"PLUMBLINE_PUBLIC_URL": "https://bot.example"}))
     assert finding.fatal
     assert not finding.well
     assert "because of PLUMBLINE_PUBLIC_URL" in finding.mend
 
 
 def test_open_doors_of_a_local_bot_are_a_warning_about_proxies() -> None:
-    finding = check_doors(Settings.model_validate({"PLUMBLINE_WEBHOOK_SECRET": LONG}))
+    finding = check_access(Settings.model_validate({"PLUMBLINE_WEBHOOK_SECRET": LONG}))
     assert (finding.well, finding.fatal) == (False, False)
     assert finding.result.startswith("the local page require")
     assert "proxy" in finding.mend
@@ -64,4 +64,4 @@ def test_open_doors_of_a_local_bot_are_a_warning_about_proxies() -> None:
 
 def test_locked_doors_are_well() -> None:
     secrets = {"PLUMBLINE_WEBHOOK_SECRET": LONG, "PLUMBLINE_CONSOLE_TOKEN": LONG}
-    assert check_doors(Settings.model_validate(secrets | {"PLUMBLINE_PUBLIC_URL": "https://bot.example"})).well
+    assert check_access(Settings.model_validate(secrets | {"PLUMBLINE_PUBLIC_URL": "https://bot.example"})).well
