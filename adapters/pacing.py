@@ -14,8 +14,8 @@ from math import inf
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatBusy
 from core.model.messages import Message
-from core.model.pace import Pace
-from core.ports import Messenger, Pacer, SignallingMessenger
+from core.model.pace import PostingRate
+from core.ports import Messenger, RateLimiter, SignallingMessenger
 
 SHORT = 0.5  # seconds that are waited here; longer waits are left to the workflow, which holds no resources meanwhile
 EARLY = 0.4  # seconds by which the workflow returns before its turn, so as not to miss it
@@ -51,31 +51,31 @@ def slack_budget(post: float) -> Budget:
 class Writer:
     """The writer of one lane in this process. It sends each message after the response to the previous one."""
 
-    pace: Pace
+    rate: PostingRate
     writing: Lock = field(default_factory=Lock)
     answered_at: float = -inf  # by the process's own clock; earlier by the saved burst
 
     def pause(self, now: float) -> float:
         """Return the seconds until the platform can accept the next message, counted from the last response."""
-        return max(self.answered_at + self.pace.interval - now, 0.0)
+        return max(self.answered_at + self.rate.interval - now, 0.0)
 
     def answered(self, now: float) -> None:
-        self.answered_at = max(now - self.pace.saved, self.answered_at + self.pace.interval)
+        self.answered_at = max(now - self.rate.saved, self.answered_at + self.rate.interval)
 
 
-class PacedMessenger:
+class RateLimitedMessenger:
     """Implements `core.ports.Messenger` and `SignallingMessenger` over another messenger.
 
-    Posts and edits take turns in each channel, in request order, across all users of `pacer`. Several waiting edits of
+    Posts and edits take turns in each channel, in request order, across all users of `limiter`. Several waiting edits of
     one message share a turn, in which the newest is made. A platform's request to wait applies to that channel only.
     """
 
     def __init__(
-        self, messenger: Messenger, budget: Budget, pacer: Pacer, *, now: Callable[[], float] = time.monotonic
+        self, messenger: Messenger, budget: Budget, limiter: RateLimiter, *, now: Callable[[], float] = time.monotonic
     ) -> None:
         self._messenger = messenger
         self._budget = budget
-        self._pacer = pacer
+        self._limiter = limiter
         self._now = now
         self._writers: OrderedDict[str, Writer] = OrderedDict()
 
@@ -103,25 +103,25 @@ class PacedMessenger:
     async def _turn(self, kind: str, place: Place, interval: float, ticket: str) -> AsyncGenerator[None]:
         """Wait for this ticket's turn. Raises ChatBusy with the remaining time if that takes long."""
         lane = f"{place.platform}:{kind}:{place.channel}"
-        pace = Pace(interval, (self._budget.burst - 1) * interval)
-        while wait := await self._pacer.take(lane, ticket, pace):
+        rate = PostingRate(interval, (self._budget.burst - 1) * interval)
+        while wait := await self._limiter.take(lane, ticket, rate):
             if wait > SHORT:
                 raise ChatBusy("The chat takes one message after the other: its turn comes.", wait - EARLY)
             await asyncio.sleep(wait)
-        writer = self._writer(lane, pace)
+        writer = self._writer(lane, rate)
         async with writer.writing:
             await asyncio.sleep(writer.pause(self._now()))
             try:
                 yield
             except ChatBusy as error:
-                await self._pacer.rest(lane, error.retry_after or PAUSE, pace)
+                await self._limiter.rest(lane, error.retry_after or PAUSE, rate)
                 raise
             finally:
                 writer.answered(self._now())
-                await self._pacer.answered(lane, pace)
+                await self._limiter.answered(lane, rate)
 
-    def _writer(self, lane: str, pace: Pace) -> Writer:
-        writer = self._writers.setdefault(lane, Writer(pace))
+    def _writer(self, lane: str, rate: PostingRate) -> Writer:
+        writer = self._writers.setdefault(lane, Writer(rate))
         self._writers.move_to_end(lane)
         if len(self._writers) > MAX_LANES:
             self._writers.popitem(last=False)

@@ -21,11 +21,11 @@ from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
-from adapters.local_pacer import LocalPacer
-from adapters.pacing import PacedMessenger
+from adapters.local_pacer import LocalRateLimiter
+from adapters.pacing import RateLimitedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import when_there
-from adapters.store.pacer import SqlPacer
+from adapters.store.pacer import SqlRateLimiter
 from adapters.store.store import BackgroundStore
 from bot.commands.audit_log import record_start
 from bot.config.settings import LOOPBACK
@@ -49,7 +49,7 @@ from core.model.conversation import Platform, Question
 from core.model.curated import SOURCE as CURATED
 from core.model.errors import PlumblineError
 from core.model.incident import AlertDelivery
-from core.ports import Messenger, Pacer, Task
+from core.ports import Messenger, RateLimiter, Task
 from handlers.incidents.arrange_incident import is_anything_open
 from handlers.incidents.keep_quiet import is_anything_held
 from handlers.incidents.open_incident import open_incidents
@@ -139,16 +139,20 @@ def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
 def _messengers(
     core: Core, console: ConsoleMessenger, slack: Chat | None, teams: Chat | None
 ) -> dict[Platform, Messenger]:
-    pacer = SqlPacer(core.engine) if is_shared(core.engine) else LocalPacer()
+    limiter = SqlRateLimiter(core.engine) if is_shared(core.engine) else LocalRateLimiter()
     return {
         Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, console),
-        **_paced(Platform.SLACK, slack, pacing.slack_budget(core.settings.slack_post_interval), pacer),
-        **_paced(Platform.TEAMS, teams, pacing.TEAMS, pacer),
+        **_rate_limited(Platform.SLACK, slack, pacing.slack_budget(core.settings.slack_post_interval), limiter),
+        **_rate_limited(Platform.TEAMS, teams, pacing.TEAMS, limiter),
     }
 
 
-def _paced(platform: Platform, chat: Chat | None, budget: pacing.Budget, pacer: Pacer) -> dict[Platform, Messenger]:
-    return {platform: PacedMessenger(MeasuredMessenger(platform, chat.messenger), budget, pacer)} if chat else {}
+def _rate_limited(
+    platform: Platform, chat: Chat | None, budget: pacing.Budget, limiter: RateLimiter
+) -> dict[Platform, Messenger]:
+    return (
+        {platform: RateLimitedMessenger(MeasuredMessenger(platform, chat.messenger), budget, limiter)} if chat else {}
+    )
 
 
 def _workflows(

@@ -13,7 +13,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from adapters.agents.server import agent_server
 from core.model.errors import Unauthorized, Unavailable
-from core.model.rate_limit import RateLimit
+from core.model.rate_limit import TokenBuckets
 from core.ports import AgentCaller, AgentTools, Clock
 
 CALLS = 30  # requests that a caller may send at once
@@ -31,7 +31,7 @@ class AgentEndpoint:
         """`callers` are by token."""
         self._callers = callers
         self._clock = clock
-        self._calls = RateLimit(CALLS_PER_SECOND, CALLS)
+        self._calls = TokenBuckets(CALLS_PER_SECOND, CALLS)
         self._apps = {
             token: agent_server(tools, caller).streamable_http_app(
                 json_response=True, stateless_http=True, max_request_body_size=MAX_BODY, transport_security=_ANY_HOST

@@ -9,7 +9,7 @@ from math import ceil
 from aiohttp import web
 
 from core.model.errors import PlumblineError, Unauthorized
-from core.model.rate_limit import RateLimit, client_key
+from core.model.rate_limit import TokenBuckets, client_key
 from core.ports import Clock
 
 COOKIE = "plumbline_console"
@@ -56,7 +56,7 @@ class Guard:
     def __init__(self, token: str | None, clock: Clock) -> None:
         self._token = token
         self._clock = clock
-        self._guesses = RateLimit(WRONG_TOKENS_PER_SECOND, WRONG_TOKENS)
+        self._guesses = TokenBuckets(WRONG_TOKENS_PER_SECOND, WRONG_TOKENS)
 
     def check_origin(self, request: web.Request) -> None:
         """Raise Forbidden for a request that another site's page made this browser send.

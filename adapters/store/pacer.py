@@ -13,11 +13,11 @@ import structlog
 from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from adapters.local_pacer import LocalPacer
+from adapters.local_pacer import LocalRateLimiter
 from adapters.store.database import insert_if_absent, outages_as
 from adapters.store.tables import lanes
 from core.model.errors import StoreUnavailable
-from core.model.pace import Lane, Pace, new_lane
+from core.model.pace import LimiterState, PostingRate, new_limiter_state
 
 T = TypeVar("T")
 
@@ -25,52 +25,54 @@ T = TypeVar("T")
 SERVER_CLOCK: sa.ColumnElement[float] = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Double[float]())
 PATIENCE = 5.0  # seconds for the database, before this process limits its own rate
 
-_BODY = TypeAdapter(Lane)
+_BODY = TypeAdapter(LimiterState)
 
 log = structlog.get_logger()
 
 
-class SqlPacer:
-    """Implements `core.ports.Pacer` by the clock of the database.
+class SqlRateLimiter:
+    """Implements `core.ports.RateLimiter` by the clock of the database.
 
-    While the database is unavailable, each process keeps to the pace by itself.
+    While the database is unavailable, each process limits its own rate.
     """
 
     def __init__(self, engine: AsyncEngine, clock: sa.ColumnElement[float] = SERVER_CLOCK) -> None:
         self._engine = engine
         self._clock = clock
-        self._alone = LocalPacer()
+        self._alone = LocalRateLimiter()
         self._deciding = asyncio.Lock()  # a task that waits for a row uses no further connection
 
-    async def take(self, lane: str, ticket: str, pace: Pace) -> float:
-        def taken(found: Lane, now: float) -> tuple[Lane, float]:
-            return found.take(_digest(ticket), pace, now)
+    async def take(self, lane: str, ticket: str, rate: PostingRate) -> float:
+        def taken(found: LimiterState, now: float) -> tuple[LimiterState, float]:
+            return found.take(_digest(ticket), rate, now)
 
         try:
-            return await self._decide(lane, pace, taken)
+            return await self._decide(lane, rate, taken)
         except StoreUnavailable as error:
             log.info("turns are not shared", reason=str(error))
-            return await self._alone.take(lane, ticket, pace)
+            return await self._alone.take(lane, ticket, rate)
 
-    async def answered(self, lane: str, pace: Pace) -> None:
+    async def answered(self, lane: str, rate: PostingRate) -> None:
         try:
-            await self._decide(lane, pace, lambda found, now: (found.answered(pace, now), None))
+            await self._decide(lane, rate, lambda found, now: (found.answered(rate, now), None))
         except StoreUnavailable:
-            await self._alone.answered(lane, pace)
+            await self._alone.answered(lane, rate)
 
-    async def rest(self, lane: str, seconds: float, pace: Pace) -> None:
+    async def rest(self, lane: str, seconds: float, rate: PostingRate) -> None:
         try:
-            await self._decide(lane, pace, lambda found, now: (found.rest(seconds, pace, now), None))
+            await self._decide(lane, rate, lambda found, now: (found.rest(seconds, rate, now), None))
         except StoreUnavailable:
-            await self._alone.rest(lane, seconds, pace)
+            await self._alone.rest(lane, seconds, rate)
 
-    async def _decide(self, name: str, pace: Pace, decide: Callable[[Lane, float], tuple[Lane, T]]) -> T:
+    async def _decide(
+        self, name: str, rate: PostingRate, decide: Callable[[LimiterState, float], tuple[LimiterState, T]]
+    ) -> T:
         """Change a lane under a row lock."""
         row = _digest(name)
         with outages_as(StoreUnavailable):
             async with asyncio.timeout(PATIENCE), self._deciding, self._engine.begin() as connection:
                 saved, now = await self._locked(connection, row)
-                lane, decided = decide(_BODY.validate_python(saved) if saved else new_lane(pace, now), now)
+                lane, decided = decide(_BODY.validate_python(saved) if saved else new_limiter_state(rate, now), now)
                 values = {"body": _BODY.dump_python(lane, mode="json"), "used_at": datetime.fromtimestamp(now, UTC)}
                 await connection.execute(lanes.update().where(lanes.c.name == row).values(values))
                 return decided

@@ -12,7 +12,7 @@ from aiohttp.typedefs import Middleware
 
 from bot.config.settings import LOOPBACK
 from core.model.errors import PlumblineError
-from core.model.rate_limit import RateLimit, client_key
+from core.model.rate_limit import TokenBuckets, client_key
 from core.ports import Clock
 
 BODY_TIMEOUT = 20.0  # seconds from the headers to the end of the body
@@ -53,8 +53,8 @@ class InboundLimits:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._deliveries = RateLimit(DELIVERIES_PER_SECOND, DELIVERIES)
-        self._refusals = RateLimit(REFUSALS_PER_SECOND, REFUSALS)
+        self._deliveries = TokenBuckets(DELIVERIES_PER_SECOND, DELIVERIES)
+        self._refusals = TokenBuckets(REFUSALS_PER_SECOND, REFUSALS)
 
     def deliver(self, source: str) -> None:
         """Count a webhook with a valid credential. Raises TooManyRequests."""

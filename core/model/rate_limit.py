@@ -10,7 +10,7 @@ MAX_KEYS = 10_000  # buckets kept; the least recently used one is dropped first
 IPV6_NETWORK = 64  # prefix length of one subscriber's IPv6 network
 
 
-class RateLimit:
+class TokenBuckets:
     """A limit of `burst` at once, and `per_second` in the long run."""
 
     def __init__(self, per_second: float, burst: int) -> None:

@@ -1,7 +1,7 @@
 """All ports: the interfaces of core to the outside. Each has a fake, real adapters and one contract suite."""
 
 from core.ports.agents import AgentCaller, AgentTools
-from core.ports.chat import Forms, Inbox, Messenger, Pacer, SignallingMessenger, Standing, ThreadReader
+from core.ports.chat import Forms, Inbox, Messenger, RateLimiter, SignallingMessenger, Standing, ThreadReader
 from core.ports.clock import Clock
 from core.ports.knowledge import (
     Changes,
@@ -100,11 +100,11 @@ __all__ = [
     "Messenger",
     "MetricReader",
     "OnCall",
-    "Pacer",
     "PassageIndex",
     "Post",
     "PostStore",
     "PredictionStore",
+    "RateLimiter",
     "ReplicaStore",
     "SecretDetector",
     "Series",

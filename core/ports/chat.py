@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from core.model.conversation import Audience, MessageReference, Place, Question, Turn
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import Form, Message, Verdict
-from core.model.pace import Pace
+from core.model.pace import PostingRate
 
 
 class Messenger(Protocol):
@@ -53,24 +53,24 @@ class SignallingMessenger(Protocol):
         ...
 
 
-class Pacer(Protocol):
+class RateLimiter(Protocol):
     """Assigns turns to write in a channel, across all processes. Does not raise.
 
     A `lane` names the channel, and the kind of write if it has a separate limit. A `ticket` names what is written.
     """
 
-    async def take(self, lane: str, ticket: str, pace: Pace) -> float:
+    async def take(self, lane: str, ticket: str, rate: PostingRate) -> float:
         """Take the ticket's turn and return 0.0, or reserve a turn and return the seconds until it.
 
         Repeated calls return the same turn. A reserved turn expires if it is not taken within `core.model.pace.LATE`.
         """
         ...
 
-    async def answered(self, lane: str, pace: Pace) -> None:
-        """Record that the platform answered a write: the next turn is `pace.interval` from now."""
+    async def answered(self, lane: str, rate: PostingRate) -> None:
+        """Record that the platform answered a write: the next turn is `rate.interval` from now."""
         ...
 
-    async def rest(self, lane: str, seconds: float, pace: Pace) -> None:
+    async def rest(self, lane: str, seconds: float, rate: PostingRate) -> None:
         """Delay all turns because the platform asks to wait. Their order is kept."""
         ...
 

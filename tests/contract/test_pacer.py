@@ -10,14 +10,14 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.local_pacer import LocalPacer
-from adapters.store.pacer import SqlPacer
-from core.model.pace import LATE, Pace
-from core.ports import Pacer
+from adapters.local_pacer import LocalRateLimiter
+from adapters.store.pacer import SqlRateLimiter
+from core.model.pace import LATE, PostingRate
+from core.ports import RateLimiter
 from tests.contract.conftest import DATABASES
 from tests.databases import database, new_postgres_database, sqlite_url
 
-PACE, BURST = Pace(1.0), Pace(2.0, saved=4.0)
+PACE, BURST = PostingRate(1.0), PostingRate(2.0, saved=4.0)
 
 
 class Time:
@@ -30,8 +30,8 @@ class Time:
         return self.at
 
 
-def on(engine: AsyncEngine, time: Time) -> SqlPacer:
-    return SqlPacer(engine, sa.bindparam("now", callable_=time.now, type_=sa.Double))
+def on(engine: AsyncEngine, time: Time) -> SqlRateLimiter:
+    return SqlRateLimiter(engine, sa.bindparam("now", callable_=time.now, type_=sa.Double))
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def time() -> Time:
 
 
 @pytest.fixture(params=["memory", *DATABASES])
-async def pacer(request: pytest.FixtureRequest, tmp_path: Path, time: Time) -> AsyncIterator[Pacer]:
+async def pacer(request: pytest.FixtureRequest, tmp_path: Path, time: Time) -> AsyncIterator[RateLimiter]:
     if request.param == "memory":
-        yield LocalPacer(time.now)
+        yield LocalRateLimiter(time.now)
     elif request.param == "sqlite":
         async with database(sqlite_url(tmp_path)) as engine:
             yield on(engine, time)
@@ -51,25 +51,25 @@ async def pacer(request: pytest.FixtureRequest, tmp_path: Path, time: Time) -> A
             yield on(engine, time)
 
 
-async def waits(pacer: Pacer, tickets: str, pace: Pace = PACE, lane: str = "here") -> list[float]:
+async def waits(pacer: RateLimiter, tickets: str, pace: PostingRate = PACE, lane: str = "here") -> list[float]:
     return [await pacer.take(lane, ticket, pace) for ticket in tickets]
 
 
-async def test_each_has_the_next_turn_and_asking_again_costs_none(pacer: Pacer, time: Time) -> None:
+async def test_each_has_the_next_turn_and_asking_again_costs_none(pacer: RateLimiter, time: Time) -> None:
     assert await waits(pacer, "abcbc") == pytest.approx([0, 1, 2, 1, 2])
     time.at += 1
     assert await waits(pacer, "cb") == pytest.approx([1, 0])
 
 
-async def test_a_turn_that_was_taken_is_used_up(pacer: Pacer, time: Time) -> None:
+async def test_a_turn_that_was_taken_is_used_up(pacer: RateLimiter, time: Time) -> None:
     assert await waits(pacer, "aa") == pytest.approx([0, 1])
 
 
-async def test_a_lane_knows_nothing_of_another(pacer: Pacer) -> None:
+async def test_a_lane_knows_nothing_of_another(pacer: RateLimiter) -> None:
     assert [*await waits(pacer, "a"), *await waits(pacer, "b", lane="there")] == [0, 0]
 
 
-async def test_after_a_rest_as_many_as_were_saved_come_at_once_and_no_more(pacer: Pacer, time: Time) -> None:
+async def test_after_a_rest_as_many_as_were_saved_come_at_once_and_no_more(pacer: RateLimiter, time: Time) -> None:
     assert await waits(pacer, "abcde", BURST) == pytest.approx([0, 0, 0, 2, 4])
     for ticket in "de":
         time.at += 2
@@ -78,28 +78,32 @@ async def test_after_a_rest_as_many_as_were_saved_come_at_once_and_no_more(pacer
     assert await waits(pacer, "fgh", BURST) == pytest.approx([0, 0, 2])
 
 
-async def test_whoever_comes_late_takes_the_next_moment_and_nobody_overtakes_the_pace(pacer: Pacer, time: Time) -> None:
+async def test_whoever_comes_late_takes_the_next_moment_and_nobody_overtakes_the_pace(
+    pacer: RateLimiter, time: Time
+) -> None:
     await waits(pacer, "abc")
     time.at += 1.75
     assert await waits(pacer, "b") == [0]
     assert await waits(pacer, "c") == pytest.approx([1])
 
 
-async def test_a_turn_counts_from_the_answer_of_the_platform(pacer: Pacer, time: Time) -> None:
+async def test_a_turn_counts_from_the_answer_of_the_platform(pacer: RateLimiter, time: Time) -> None:
     await waits(pacer, "abc")
     time.at += 0.75
     await pacer.answered("here", PACE)
     assert await waits(pacer, "bc") == pytest.approx([1, 2]), "they are told so before their turn would have been"
 
 
-async def test_a_pause_that_the_platform_asks_for_holds_for_all_and_keeps_the_order(pacer: Pacer, time: Time) -> None:
+async def test_a_pause_that_the_platform_asks_for_holds_for_all_and_keeps_the_order(
+    pacer: RateLimiter, time: Time
+) -> None:
     await waits(pacer, "abc")
     await pacer.rest("here", 30, PACE)
     assert await waits(pacer, "dcba") == pytest.approx([32, 31, 30, 33])
     assert await waits(pacer, "a", lane="there") == [0]
 
 
-async def test_a_pause_that_is_asked_for_twice_is_one(pacer: Pacer, time: Time) -> None:
+async def test_a_pause_that_is_asked_for_twice_is_one(pacer: RateLimiter, time: Time) -> None:
     await waits(pacer, "ab")
     await pacer.rest("here", 30, PACE)
     time.at += 0.25
@@ -109,12 +113,12 @@ async def test_a_pause_that_is_asked_for_twice_is_one(pacer: Pacer, time: Time) 
     assert await waits(pacer, "b") == pytest.approx([30]), "a shorter one is a part of it"
 
 
-async def test_a_lane_that_nobody_used_can_rest(pacer: Pacer, time: Time) -> None:
+async def test_a_lane_that_nobody_used_can_rest(pacer: RateLimiter, time: Time) -> None:
     await pacer.rest("here", 30, PACE)
     assert await waits(pacer, "ab") == pytest.approx([30, 31])
 
 
-async def test_a_turn_that_nobody_takes_is_lost_after_a_minute(pacer: Pacer, time: Time) -> None:
+async def test_a_turn_that_nobody_takes_is_lost_after_a_minute(pacer: RateLimiter, time: Time) -> None:
     assert await waits(pacer, "ab") == pytest.approx([0, 1])
     time.at += 2 + LATE
     assert await waits(pacer, "cb") == pytest.approx([0, 1])
@@ -122,7 +126,7 @@ async def test_a_turn_that_nobody_takes_is_lost_after_a_minute(pacer: Pacer, tim
 
 @pytest.mark.parametrize("jump", [-3600.0, 3600.0])
 async def test_a_clock_that_jumps_makes_nobody_wait_longer_and_nobody_come_together(
-    pacer: Pacer, time: Time, jump: float
+    pacer: RateLimiter, time: Time, jump: float
 ) -> None:
     assert await waits(pacer, "abcd") == pytest.approx([0, 1, 2, 3])
     time.at += jump

@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from adapters.pacing import Budget, PacedMessenger
-from adapters.store.pacer import SqlPacer
+from adapters.pacing import Budget, RateLimitedMessenger
+from adapters.store.pacer import SqlRateLimiter
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatBusy
 from core.model.messages import Message, Notice
@@ -43,16 +43,16 @@ class TimedChat(RecordingMessenger):
 
 
 @pytest.fixture
-async def replicas(postgres: str) -> AsyncIterator[tuple[TimedChat, list[PacedMessenger]]]:
+async def replicas(postgres: str) -> AsyncIterator[tuple[TimedChat, list[RateLimitedMessenger]]]:
     chat = TimedChat()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(new_postgres_database(postgres))
         engines = [await stack.enter_async_context(database(url)) for _ in range(REPLICAS)]
         budget = Budget(post=INTERVAL, edit=INTERVAL)
-        yield chat, [PacedMessenger(chat, budget, SqlPacer(engine)) for engine in engines]
+        yield chat, [RateLimitedMessenger(chat, budget, SqlRateLimiter(engine)) for engine in engines]
 
 
-async def say(replica: PacedMessenger, intent: str) -> None:
+async def say(replica: RateLimitedMessenger, intent: str) -> None:
     is_said = False
     while not is_said:
         try:
@@ -63,7 +63,7 @@ async def say(replica: PacedMessenger, intent: str) -> None:
 
 
 async def test_replicas_together_post_no_faster_than_one_and_all_wait_when_one_is_asked_to(
-    replicas: tuple[TimedChat, list[PacedMessenger]],
+    replicas: tuple[TimedChat, list[RateLimitedMessenger]],
 ) -> None:
     chat, messengers = replicas
     posts = (say(each, f"{number}:{post}") for post in range(POSTS) for number, each in enumerate(messengers))

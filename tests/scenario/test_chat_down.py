@@ -10,7 +10,7 @@ from dbos import DBOS
 
 from bot.work import workflows
 from bot.work.workflows import FIRST_DELAY, LONGEST_DELAY, MAX_RUNNING
-from core.model.pace import Lane
+from core.model.pace import LimiterState
 from tests.fakes.slack_api import CHANNEL
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import is_done
@@ -40,7 +40,7 @@ def sleep(monkeypatch: pytest.MonkeyPatch) -> Sleep:
     monkeypatch.setattr(DBOS, "sleep_async", sleep)
     monkeypatch.setattr(workflows, "pause", sleep)
     # The pause of a channel is not slept through here, so that nobody else may keep to it.
-    monkeypatch.setattr(Lane, "rest", lambda lane, *_asked: lane)
+    monkeypatch.setattr(LimiterState, "rest", lambda lane, *_asked: lane)
     return sleep
 
 

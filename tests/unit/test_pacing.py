@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from adapters import pacing
-from adapters.local_pacer import LocalPacer
-from adapters.pacing import EARLY, SHORT, Budget, PacedMessenger
+from adapters.local_pacer import LocalRateLimiter
+from adapters.pacing import EARLY, SHORT, Budget, RateLimitedMessenger
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatBusy
 from core.model.messages import Message, Notice
@@ -61,11 +61,11 @@ def chat(time: Time) -> TimedChat:
 
 
 @pytest.fixture
-def paced(chat: TimedChat, time: Time) -> PacedMessenger:
-    return PacedMessenger(chat, Budget(post=1.0, edit=2.0), LocalPacer(time.now), now=time.now)
+def paced(chat: TimedChat, time: Time) -> RateLimitedMessenger:
+    return RateLimitedMessenger(chat, Budget(post=1.0, edit=2.0), LocalRateLimiter(time.now), now=time.now)
 
 
-async def wait(paced: PacedMessenger, intent: str, place: Place = HERE) -> float:
+async def wait(paced: RateLimitedMessenger, intent: str, place: Place = HERE) -> float:
     """The seconds that a post is told to wait, 0 once it is made."""
     try:
         await paced.post(place, HELLO, intent)
@@ -75,7 +75,7 @@ async def wait(paced: PacedMessenger, intent: str, place: Place = HERE) -> float
 
 
 async def test_whoever_comes_too_early_is_told_when_his_turn_is_and_keeps_it(
-    paced: PacedMessenger, chat: TimedChat, time: Time
+    paced: RateLimitedMessenger, chat: TimedChat, time: Time
 ) -> None:
     assert [await wait(paced, intent) for intent in "abc"] == [0, 1 - EARLY, 2 - EARLY]
     assert await wait(paced, "b") == 1 - EARLY, "asking again costs no turn"
@@ -87,7 +87,7 @@ async def test_whoever_comes_too_early_is_told_when_his_turn_is_and_keeps_it(
 
 
 async def test_a_storm_is_one_post_a_second_in_the_order_of_arrival(
-    paced: PacedMessenger, chat: TimedChat, time: Time
+    paced: RateLimitedMessenger, chat: TimedChat, time: Time
 ) -> None:
     coming = {str(number): 100.0 for number in range(30)}
     while coming:
@@ -100,12 +100,12 @@ async def test_a_storm_is_one_post_a_second_in_the_order_of_arrival(
     assert chat.taken_at[-1] < 100 + 29 * 1.5
 
 
-async def test_another_channel_is_served_at_once(paced: PacedMessenger) -> None:
+async def test_another_channel_is_served_at_once(paced: RateLimitedMessenger) -> None:
     assert [await wait(paced, "a"), await wait(paced, "b", THERE)] == [0, 0]
 
 
 async def test_a_pause_that_a_platform_asks_for_holds_for_that_channel_alone(
-    paced: PacedMessenger, chat: TimedChat, time: Time
+    paced: RateLimitedMessenger, chat: TimedChat, time: Time
 ) -> None:
     chat.pause = 30
     assert await wait(paced, "a") == 30
@@ -116,7 +116,7 @@ async def test_a_pause_that_a_platform_asks_for_holds_for_that_channel_alone(
 
 
 async def test_edits_of_one_message_share_a_turn_and_the_newest_is_made(
-    paced: PacedMessenger, chat: TimedChat, time: Time
+    paced: RateLimitedMessenger, chat: TimedChat, time: Time
 ) -> None:
     first = await paced.post(HERE, HELLO, "a")
     await paced.edit(first, Notice("1"))
@@ -128,7 +128,7 @@ async def test_edits_of_one_message_share_a_turn_and_the_newest_is_made(
     assert [message for _, message in chat.edited] == [Notice("1"), Notice("5")]
 
 
-async def test_a_turn_that_nobody_takes_keeps_nobody_waiting_for_ever(paced: PacedMessenger, time: Time) -> None:
+async def test_a_turn_that_nobody_takes_keeps_nobody_waiting_for_ever(paced: RateLimitedMessenger, time: Time) -> None:
     assert [await wait(paced, intent) for intent in "ab"] == [0, 1 - EARLY]
     time.at += 600
     assert await wait(paced, "c") == 0
@@ -137,7 +137,7 @@ async def test_a_turn_that_nobody_takes_keeps_nobody_waiting_for_ever(paced: Pac
 async def test_a_platform_that_allows_a_burst_gets_one_and_the_storm_after_it_is_paced(
     chat: TimedChat, time: Time
 ) -> None:
-    paced = PacedMessenger(chat, Budget(post=2.0, edit=2.0, burst=3), LocalPacer(time.now), now=time.now)
+    paced = RateLimitedMessenger(chat, Budget(post=2.0, edit=2.0, burst=3), LocalRateLimiter(time.now), now=time.now)
     assert [await wait(paced, intent) for intent in "abcde"] == [0, 0, 0, 2 - EARLY, 4 - EARLY]
     for intent in "de":
         time.at += 2

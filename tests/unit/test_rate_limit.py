@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.model import rate_limit
-from core.model.rate_limit import RateLimit, client_key
+from core.model.rate_limit import TokenBuckets, client_key
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 
@@ -15,7 +15,7 @@ def at(seconds: float) -> datetime:
 
 
 def test_a_burst_is_let_through_and_then_as_many_as_come_back() -> None:
-    limit = RateLimit(per_second=2.0, burst=3)
+    limit = TokenBuckets(per_second=2.0, burst=3)
     assert [limit.take("a", NOW) for _ in range(3)] == [0, 0, 0]
     assert limit.take("a", NOW) == pytest.approx(0.5)
     assert limit.take("a", at(0.5)) == 0
@@ -23,32 +23,32 @@ def test_a_burst_is_let_through_and_then_as_many_as_come_back() -> None:
 
 
 def test_a_long_silence_saves_no_more_than_the_burst() -> None:
-    limit = RateLimit(per_second=100.0, burst=2)
+    limit = TokenBuckets(per_second=100.0, burst=2)
     assert limit.take("a", NOW) == 0
     assert [limit.take("a", at(3600)) == 0 for _ in range(3)] == [True, True, False]
 
 
 def test_one_client_takes_nothing_from_another() -> None:
-    limit = RateLimit(per_second=1.0, burst=1)
+    limit = TokenBuckets(per_second=1.0, burst=1)
     assert limit.take("a", NOW) == 0
     assert limit.take("a", NOW) > 0
     assert limit.take("b", NOW) == 0
 
 
 def test_who_is_refused_is_not_kept_waiting_for_longer_by_asking_again() -> None:
-    limit = RateLimit(per_second=1.0, burst=1)
+    limit = TokenBuckets(per_second=1.0, burst=1)
     limit.take("a", NOW)
     assert [limit.take("a", NOW) for _ in range(5)] == [1.0] * 5
 
 
 def test_asking_how_long_takes_nothing() -> None:
-    limit = RateLimit(per_second=1.0, burst=1)
+    limit = TokenBuckets(per_second=1.0, burst=1)
     assert [limit.wait("a", NOW) for _ in range(3)] == [0, 0, 0]
     assert limit.take("a", NOW) == 0
 
 
 def test_a_clock_that_is_set_back_neither_fills_nor_empties() -> None:
-    limit = RateLimit(per_second=1.0, burst=2)
+    limit = TokenBuckets(per_second=1.0, burst=2)
     limit.take("a", NOW)
     assert limit.take("a", at(-3600)) == 0
     assert limit.take("a", at(-3600)) > 0
@@ -56,7 +56,7 @@ def test_a_clock_that_is_set_back_neither_fills_nor_empties() -> None:
 
 def test_very_many_clients_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limit, "MAX_KEYS", 10)
-    limit = RateLimit(per_second=1.0, burst=1)
+    limit = TokenBuckets(per_second=1.0, burst=1)
     for number in range(100):
         limit.take(str(number), NOW)
     assert len(limit._buckets) == 10
