@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from core.model.document import Document
 
 
-class FormerSource:
+class RemovedSource:
     """An empty source, so that everything read from it earlier is deleted."""
 
     def __init__(self, name: str) -> None:

@@ -21,7 +21,7 @@ from adapters.fitting import fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.owner_model_format import OWNER_MODEL
 from adapters.sources.curated import CuratedSource
-from adapters.sources.former import FormerSource
+from adapters.sources.former import RemovedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database, when_there
 from adapters.store.learned_models import SqlLearnedModel
@@ -239,9 +239,9 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
     async with core.store.transaction() as transaction:
         before = {ingestion.source: ingestion.finished_at for ingestion in await transaction.ingestions.all()}
     # A configuration without any source is probably wrong, so it removes nothing.
-    former = before.keys() - {source.name for source in sources} if core.workspace.sources and not only else set[str]()
+    removed = before.keys() - {source.name for source in sources} if core.workspace.sources and not only else set[str]()
     report = await ingest_knowledge(
-        [*sources, *map(FormerSource, sorted(former))],
+        [*sources, *map(RemovedSource, sorted(removed))],
         knowledge.index,
         knowledge.encoders,
         knowledge.embedder,
@@ -251,7 +251,7 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         setting=partial(source_setting, core.workspace),
     )
     async with core.store.transaction() as transaction:
-        for name in former:
+        for name in removed:
             await transaction.ingestions.forget(name)
     for source in sources:
         documents = len(await knowledge.index.content_hashes(source.name))
