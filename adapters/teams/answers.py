@@ -7,12 +7,12 @@ from typing import Any
 
 from adapters.teams.elements import (
     MAX_SUMMARY,
-    ROOMS,
+    SIZE_BUDGETS,
     SPACE,
     Card,
     Element,
-    Room,
     Run,
+    SizeBudget,
     card,
     container,
     control_actions,
@@ -33,12 +33,12 @@ _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 MAX_FURTHER = 160  # characters of a further excerpt
 
 
-def answer_card(answer: Answer, room: Room) -> Card:
+def answer_card(answer: Answer, budget: SizeBudget) -> Card:
     view = answer_view(answer)
     urls = {citation.number: citation.deep_link for citation in view.sources}
-    said = listing(view.said, room, "sentences", lambda sentence: _sentence(sentence, urls, room))
-    nearest = listing(view.nearest, room, "documents", lambda source: _nearest(source, room))
-    return _card(view, [*said, *nearest], room)
+    said = listing(view.said, budget, "sentences", lambda sentence: _sentence(sentence, urls, budget))
+    nearest = listing(view.nearest, budget, "documents", lambda source: _nearest(source, budget))
+    return _card(view, [*said, *nearest], budget)
 
 
 def spoken(answer: Answer) -> str:
@@ -46,82 +46,84 @@ def spoken(answer: Answer) -> str:
     return "\n".join(_plain_sentence(sentence) for sentence in answer.shown)
 
 
-def footer_card(answer: Answer, room: Room) -> Card:
+def footer_card(answer: Answer, budget: SizeBudget) -> Card:
     """Return the card below the streamed sentences of an answer."""
-    return _card(answer_view(answer), [], room)
+    return _card(answer_view(answer), [], budget)
 
 
-def _card(view: AnswerView, said: list[Element], room: Room) -> Card:
+def _card(view: AnswerView, said: list[Element], budget: SizeBudget) -> Card:
     titles = [heading(view.heading)] if view.heading else []
-    return card([*titles, *said, *_below(view, room)], control_actions(view.buttons, (), view.more), view.summary)
+    return card([*titles, *said, *_below(view, budget)], control_actions(view.buttons, (), view.more), view.summary)
 
 
 def _plain_sentence(sentence: Sentence) -> str:
-    said = "".join(each["text"] for each in prose(sentence.text, ROOMS[0].characters))
+    said = "".join(each["text"] for each in prose(sentence.text, SIZE_BUDGETS[0].characters))
     return " ".join([said, *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
 
 
-def _below(view: AnswerView, room: Room) -> list[Element]:
+def _below(view: AnswerView, budget: SizeBudget) -> list[Element]:
     """Return contradictions, sources, further excerpts, contacts and the badge."""
     sources = [
-        *titled("Sources", listing(view.sources, room, "sources", lambda source: _source(source, room))),
-        *(element for each in view.further for element in _further(each, room)),
+        *titled("Sources", listing(view.sources, budget, "sources", lambda source: _source(source, budget))),
+        *(element for each in view.further for element in _further(each, budget)),
     ]
     asked = f"{ASK} {view.contacts}" if view.contacts else ""
     badge = [run(view.badge.text, 80, weight="Bolder", size="Small")] if view.badge is not None else []
     return [
         *titled(
             f"⚠️ {CONFLICTING}",
-            listing(view.conflicting, room, "sources", lambda source: [*_source(source, room), *_quote(source, room)]),
+            listing(
+                view.conflicting, budget, "sources", lambda source: [*_source(source, budget), *_quote(source, budget)]
+            ),
         ),
         *([container(sources, separator=True, spacing="Medium")] if sources else []),
-        *line([run(asked, room.characters, size="Small")]),
+        *line([run(asked, budget.characters, size="Small")]),
         *line(dotted(badge, [run(view.note, MAX_SUMMARY, **SMALL)])),
     ]
 
 
-def _sentence(sentence: Sentence, urls: dict[int, str], room: Room) -> list[Element]:
+def _sentence(sentence: Sentence, urls: dict[int, str], budget: SizeBudget) -> list[Element]:
     markers: list[Run] = []
     for number in sentence.citations[:MAX_MARKERS]:
         markers += [SPACE, run(f"[{number}]", 10, url=urls.get(number, ""), color="Accent", size="Small")]
     shown: list[list[Run]] = []
-    for index, piece in enumerate(_FENCE.split(sentence.text[: 2 * room.characters])):
+    for index, piece in enumerate(_FENCE.split(sentence.text[: 2 * budget.characters])):
         if index % 2:
-            shown += [_code_line(each, room) for each in piece.splitlines() if each.strip()]
+            shown += [_code_line(each, budget) for each in piece.splitlines() if each.strip()]
         elif piece.strip():
-            shown.append(prose(piece, room.characters))
+            shown.append(prose(piece, budget.characters))
     *others, last = shown or [[]]
     return [*(element for runs in others for element in line(runs, "None")), *line([*last, *markers])]
 
 
-def _code_line(text: str, room: Room) -> list[Run]:
-    shown = run(text, room.characters, fontType="Monospace")
+def _code_line(text: str, budget: SizeBudget) -> list[Run]:
+    shown = run(text, budget.characters, fontType="Monospace")
     return [shown | {"text": f"{' ' * (len(text) - len(text.lstrip(' ')))}{shown['text']}"}]
 
 
-def _source(citation: Citation, room: Room) -> list[Element]:
+def _source(citation: Citation, budget: SizeBudget) -> list[Element]:
     number = run(f"[{citation.number}]", 12, size="Small")
     updated = run(citation.updated, 30, **SMALL)
-    return line([number, SPACE, *dotted([_title(citation, room)], [updated], [_staleness(citation)])])
+    return line([number, SPACE, *dotted([_title(citation, budget)], [updated], [_staleness(citation)])])
 
 
-def _further(further: Further, room: Room) -> list[Element]:
-    said = prose(further.text, min(room.characters, MAX_FURTHER), **SMALL)
-    return line([run(f"{ALSO}:", 10, **SMALL), SPACE, *dotted(said, [_title(further.source, room)])])
+def _further(further: Further, budget: SizeBudget) -> list[Element]:
+    said = prose(further.text, min(budget.characters, MAX_FURTHER), **SMALL)
+    return line([run(f"{ALSO}:", 10, **SMALL), SPACE, *dotted(said, [_title(further.source, budget)])])
 
 
-def _nearest(citation: Citation, room: Room) -> list[Element]:
-    titles = dotted([_title(citation, room)], [_staleness(citation)])
-    return [*line([run("•", 1), SPACE, *titles]), *_quote(citation, room)]
+def _nearest(citation: Citation, budget: SizeBudget) -> list[Element]:
+    titles = dotted([_title(citation, budget)], [_staleness(citation)])
+    return [*line([run("•", 1), SPACE, *titles]), *_quote(citation, budget)]
 
 
-def _quote(citation: Citation, room: Room) -> list[Element]:
-    return line(prose(citation.quote, room.characters, **SMALL), "None")
+def _quote(citation: Citation, budget: SizeBudget) -> list[Element]:
+    return line(prose(citation.quote, budget.characters, **SMALL), "None")
 
 
 def _staleness(citation: Citation) -> Run:
     return run(f"⚠️ {citation.staleness}" if citation.staleness else "", 60, size="Small")
 
 
-def _title(citation: Citation, room: Room) -> Run:
-    return run(citation.name, min(room.characters, 200), url=citation.deep_link, size="Small")
+def _title(citation: Citation, budget: SizeBudget) -> Run:
+    return run(citation.name, min(budget.characters, 200), url=citation.deep_link, size="Small")

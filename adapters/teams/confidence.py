@@ -12,7 +12,7 @@ from adapters.teams.elements import (
     SPACE,
     Card,
     Element,
-    Room,
+    SizeBudget,
     card,
     heading,
     line,
@@ -29,20 +29,24 @@ PICTURE_SCALE = 1.0  # small enough for a card: a message of Teams holds 28 KB i
 MAX_SENTENCE = 500  # characters
 
 
-def badge_card(explanation: BadgeExplanation, room: Room) -> Card:
+def badge_card(explanation: BadgeExplanation, budget: SizeBudget) -> Card:
     body = [
         heading(WHY),
         *line([run(explanation.badge.text, MAX_SUMMARY, weight="Bolder", color="Accent")]),
         *[element for sentence in explanation.sentences for element in line([run(sentence, MAX_SENTENCE)])],
-        *titled(JUDGED_BY, listing(explanation.references, room, "references", lambda each: _reference(each, room))),
+        *titled(
+            JUDGED_BY, listing(explanation.references, budget, "references", lambda each: _reference(each, budget))
+        ),
         *note(explanation.withheld, MAX_SUMMARY),
         *note(explanation.for_experts, MAX_SENTENCE),
     ]
     return card(body, (), f"{WHY} {explanation.badge.text}")
 
 
-def _reference(reference: BadgeReference, room: Room) -> list[Element]:
-    return line([run("•", 1), SPACE, run(reference.title, min(room.characters, 200), url=reference.url, size="Small")])
+def _reference(reference: BadgeReference, budget: SizeBudget) -> list[Element]:
+    return line(
+        [run("•", 1), SPACE, run(reference.title, min(budget.characters, 200), url=reference.url, size="Small")]
+    )
 
 
 def alarm_card(alarm: DriftAlarm, picture: bytes) -> Card:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.teams.elements import Card, Room, button, card, line, listing, note, prose, run, text_field
+from adapters.teams.elements import Card, SizeBudget, button, card, line, listing, note, prose, run, text_field
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.messages import (
     ASK_WHAT_IS_RIGHT,
@@ -31,13 +31,13 @@ def cause_card(request: CauseRequest) -> Card:
     return card([*asked, field], [send], WHAT_WAS_IT)
 
 
-def proposal_card(answer: CuratedAnswer, room: Room) -> Card:
+def proposal_card(answer: CuratedAnswer, budget: SizeBudget) -> Card:
     lines = [text for text in answer.text.splitlines() if text.strip()]
     said_by = answer.attestation or f"Said by {display_name(answer.author)}"
     buttons = [] if answer.is_confirmed else [button(Verdict.CONFIRM, answer.id)]
     body = [
-        *note(f"{PROPOSED} {answer.question}", room.characters),
-        *listing(lines, room, "lines", lambda text: line(prose(text, room.characters))),
-        *note(said_by, room.characters),
+        *note(f"{PROPOSED} {answer.question}", budget.characters),
+        *listing(lines, budget, "lines", lambda text: line(prose(text, budget.characters))),
+        *note(said_by, budget.characters),
     ]
     return card(body, buttons, answer.text)

@@ -52,7 +52,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SizeBudget:
     """Limits of a card: entries per list, and characters per text."""
 
     entries: int
@@ -60,12 +60,14 @@ class Room:
 
 
 # The first budget whose card is small enough is used. The last one is always small enough.
-ROOMS = (Room(25, 2000), Room(12, 800), Room(6, 300), Room(3, 120), Room(1, 40))
+SIZE_BUDGETS = (SizeBudget(25, 2000), SizeBudget(12, 800), SizeBudget(6, 300), SizeBudget(3, 120), SizeBudget(1, 40))
 
 
-def fitting(build: Callable[[Room], Card], rooms: Sequence[Room] = ROOMS) -> Card:
+def fitting(build: Callable[[SizeBudget], Card], budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
     """Return the largest card that Teams accepts."""
-    return next(card for room in rooms if _size(card := build(room)) <= MAX_MESSAGE - ENVELOPE or room is rooms[-1])
+    return next(
+        card for budget in budgets if _size(card := build(budget)) <= MAX_MESSAGE - ENVELOPE or budget is budgets[-1]
+    )
 
 
 def _size(card: Card) -> int:
@@ -165,10 +167,10 @@ def note(text: str, limit: int) -> list[Element]:
 # --- arrangement -----------------------------------------------------------------------------------------------------
 
 
-def listing(entries: Sequence[T], room: Room, noun: str, show: Callable[[T], list[Element]]) -> list[Element]:
+def listing(entries: Sequence[T], budget: SizeBudget, noun: str, show: Callable[[T], list[Element]]) -> list[Element]:
     """Return the first entries, and a count of the rest: “and 7 more sources”."""
-    shown = [element for entry in entries[: room.entries] for element in show(entry)]
-    missing = len(entries) - room.entries
+    shown = [element for entry in entries[: budget.entries] for element in show(entry)]
+    missing = len(entries) - budget.entries
     return shown + (note(f"and {missing} more {noun}", MAX_SUMMARY) if missing > 0 else [])
 
 
@@ -249,7 +251,7 @@ def text_field(identifier: str, label: str, max_length: int) -> Element:
     }
 
 
-def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], room: Room) -> Element:
+def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], budget: SizeBudget) -> Element:
     """Return a picker of values and names. The choice is sent with every button of the card.
 
     Values longer than MAX_VALUE are dropped.
@@ -259,7 +261,7 @@ def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], room
         for value, name in options
         if len(value) <= MAX_VALUE
     ]
-    shown = choices[: CHOICES_PER_ENTRY * room.entries]
+    shown = choices[: CHOICES_PER_ENTRY * budget.entries]
     return {"type": "Input.ChoiceSet", "id": identifier, "label": label, "style": "compact", "choices": shown}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.teams.elements import Card, Room, button, card, line, picker, run, text_field
+from adapters.teams.elements import Card, SizeBudget, button, card, line, picker, run, text_field
 from core.model.curated import MAX_TEXT
 from core.model.messages import (
     PICK_INCIDENT,
@@ -16,14 +16,14 @@ from core.model.messages import (
 )
 
 
-def handover_card(request: HandoverRequest, room: Room) -> Card:
+def handover_card(request: HandoverRequest, budget: SizeBudget) -> Card:
     asked = line([run(WHOSE_IS_IT, len(WHOSE_IS_IT))])
-    body = [*asked, picker("choice", PICK_TEAM, request.teams, room), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
+    body = [*asked, picker("choice", PICK_TEAM, request.teams, budget), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
     buttons = [button(verdict, request.subject) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
     return card(body, buttons, WHOSE_IS_IT)
 
 
-def join_card(request: JoinRequest, room: Room) -> Card:
+def join_card(request: JoinRequest, budget: SizeBudget) -> Card:
     asked = line([run(WHICH_INCIDENT, len(WHICH_INCIDENT))])
-    body = [*asked, picker("choice", PICK_INCIDENT, request.incidents, room)]
+    body = [*asked, picker("choice", PICK_INCIDENT, request.incidents, budget)]
     return card(body, [button(Verdict.JOIN, request.incident_id)], WHICH_INCIDENT)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from adapters.teams.activity import THREAD_SEPARATOR
 from adapters.teams.cloud import Cloud
-from adapters.teams.elements import ROOMS, Card
+from adapters.teams.elements import SIZE_BUDGETS, Card
 from adapters.teams.intents import marked
 from adapters.teams.posted import PostedMessages
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
@@ -149,10 +149,10 @@ async def _as_large_as_taken(message: Message, intent: str, say: Callable[[Card]
 
     The card is marked with its intent, unless that is empty.
     """
-    for smallest in range(len(ROOMS)):
+    for smallest in range(len(SIZE_BUDGETS)):
         with suppress(MessageTooLarge):
             # Its picture takes a second to render.
-            card = await asyncio.to_thread(render, message, ROOMS[smallest:])
+            card = await asyncio.to_thread(render, message, SIZE_BUDGETS[smallest:])
             return await say(marked(card, intent) if intent else card)
     raise MessageTooLarge("Teams refuses the message, even its shortest form.")
 

@@ -8,7 +8,19 @@ from functools import partial
 from adapters.teams.answers import answer_card, footer_card, spoken
 from adapters.teams.confidence import alarm_card, alarm_picture, badge_card
 from adapters.teams.corrections import correction_card, proposal_card
-from adapters.teams.elements import ROOMS, Card, Element, Room, card, fitting, line, listing, note, prose, run
+from adapters.teams.elements import (
+    SIZE_BUDGETS,
+    Card,
+    Element,
+    SizeBudget,
+    card,
+    fitting,
+    line,
+    listing,
+    note,
+    prose,
+    run,
+)
 from adapters.teams.handovers import handover_card, join_card
 from adapters.teams.incidents import details_card, incident_card
 from adapters.teams.owner_calls import call_card
@@ -36,50 +48,50 @@ def streamed(message: Message) -> tuple[str, Card]:
     """Return a message as the end of a stream: the text, and the card below it."""
     match message:
         case AnswerMessage(answer) if not answer.abstained:
-            return spoken(answer), fitting(lambda room: footer_card(answer, room))
+            return spoken(answer), fitting(lambda budget: footer_card(answer, budget))
         case _:
             shown = render(message)
             return shown.summary, shown
 
 
-def render(message: Message, rooms: Sequence[Room] = ROOMS) -> Card:
+def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
     """Return the card of a message within the size limit of Teams. What does not fit is counted or ends in “…”.
 
-    With fewer `rooms`, it is smaller still, for a message that was refused for its size.
+    With fewer `budgets`, it is smaller still, for a message that was refused for its size.
     """
-    fit = partial(fitting, rooms=rooms)
+    fit = partial(fitting, budgets=budgets)
     match message:
         case AnswerMessage(answer):
-            return fit(lambda room: answer_card(answer, room))
+            return fit(lambda budget: answer_card(answer, budget))
         case IncidentMessage():
-            return fit(lambda room: incident_card(message, room))
+            return fit(lambda budget: incident_card(message, budget))
         case IncidentDetails(incident):
-            return fit(lambda room: details_card(incident, room))
+            return fit(lambda budget: details_card(incident, budget))
         case CorrectionRequest():
             return correction_card(message)
         case HandoverRequest():
-            return fit(lambda room: handover_card(message, room))
+            return fit(lambda budget: handover_card(message, budget))
         case JoinRequest():
-            return fit(lambda room: join_card(message, room))
+            return fit(lambda budget: join_card(message, budget))
         case ProposalMessage(answer):
-            return fit(lambda room: proposal_card(answer, room))
+            return fit(lambda budget: proposal_card(answer, budget))
         case BadgeMessage(explanation):
-            return fit(lambda room: badge_card(explanation, room))
+            return fit(lambda budget: badge_card(explanation, budget))
         case OwnerPing() | OwnerQuestion():
             return call_card(message)
         case DriftAlarm():
             picture = alarm_picture(message)
-            return fit(lambda room: alarm_card(message, picture if room is ROOMS[0] else b""))
+            return fit(lambda budget: alarm_card(message, picture if budget is SIZE_BUDGETS[0] else b""))
         case Notice():
-            return fit(lambda room: _notice_card(message, room))
+            return fit(lambda budget: _notice_card(message, budget))
 
 
-def _notice_card(notice: Notice, room: Room) -> Card:
+def _notice_card(notice: Notice, budget: SizeBudget) -> Card:
     sign = NOTICE_SIGNS[notice.kind]
     lines = [text for text in f"{sign}{notice.text}".splitlines() if text.strip()]
     reference = note(f"Reference: {notice.reference}", 100) if notice.reference else []
-    return card([*listing(lines, room, "lines", lambda text: _line(text, room)), *reference], (), notice.text)
+    return card([*listing(lines, budget, "lines", lambda text: _line(text, budget)), *reference], (), notice.text)
 
 
-def _line(text: str, room: Room) -> list[Element]:
-    return line(prose(text, room.characters)) or line([run(text, room.characters)])
+def _line(text: str, budget: SizeBudget) -> list[Element]:
+    return line(prose(text, budget.characters)) or line([run(text, budget.characters)])
