@@ -30,7 +30,7 @@ from core.incidents.command import CommandName
 from core.model.conversation import Question, Speaker, Turn
 from core.model.errors import ConfigurationError, InputTooLarge, MalformedInput, Unauthorized
 from core.model.feedback import Reaction
-from core.ports import Clock, Forms, Inbox, Standing
+from core.ports import CardRefresher, Clock, Forms, Inbox
 
 if TYPE_CHECKING:
     from adapters.teams.authentication import Authenticator
@@ -64,7 +64,7 @@ class TeamsInbound:
         audiences: TeamsAudiences,
         inbox: Inbox,
         forms: Forms,
-        standing: Standing,
+        refresher: CardRefresher,
         references: ConversationReferences,
         clock: Clock,
         session: aiohttp.ClientSession,
@@ -80,7 +80,7 @@ class TeamsInbound:
         self._references = references
         self._clock = clock
         self._invokes = Invokes(
-            inbox=inbox, forms=forms, standing=standing, audiences=audiences, references=references, clock=clock
+            inbox=inbox, forms=forms, refresher=refresher, audiences=audiences, references=references, clock=clock
         )
 
     async def handle(self, request: web.Request) -> web.Response:

@@ -19,7 +19,7 @@ from adapters.teams.render import render
 from core.model.conversation import Audience, Question, Speaker, Turn, cut_message
 from core.model.feedback import Feedback
 from core.model.messages import TAKING, IncidentMessage, Message, Notice, NoticeKind, Verdict
-from core.ports import Clock, Forms, Inbox, Standing
+from core.ports import CardRefresher, Clock, Forms, Inbox
 
 CARD = "application/vnd.microsoft.card.adaptive"
 SENTENCE = "application/vnd.microsoft.activity.message"
@@ -60,14 +60,14 @@ class Invokes:
         *,
         inbox: Inbox,
         forms: Forms,
-        standing: Standing,
+        refresher: CardRefresher,
         audiences: TeamsAudiences,
         references: ConversationReferences,
         clock: Clock,
     ) -> None:
         self._inbox = inbox
         self._forms = forms
-        self._standing = standing
+        self._refresher = refresher
         self._audiences = audiences
         self._references = references
         self._clock = clock
@@ -92,7 +92,7 @@ class Invokes:
         await remember(self._references, activity.channel, reference_of(activity))
         action = _part(activity.value, "action")
         if _part(action, "verb") == REFRESH:
-            message = await self._standing.message(message_meant(activity))
+            message = await self._refresher.message(message_meant(activity))
             return _card(message) if message is not None else _card_action_refused()
         pressed = await self._press(activity, _part(action, "data"))
         if pressed is None:
@@ -100,7 +100,7 @@ class Invokes:
         if pressed.verdict in SENT:
             return _card(Notice(THANKS, NoticeKind.THANKS))
         if pressed.verdict in TAKING:
-            message = await self._standing.message(message_meant(activity))
+            message = await self._refresher.message(message_meant(activity))
             if isinstance(message, IncidentMessage):
                 # The change is stored soon, and updates everybody else's card then.
                 is_theirs = pressed.verdict is Verdict.TAKE_OVER or not message.incident.taken_by

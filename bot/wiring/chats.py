@@ -109,7 +109,7 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         audiences=TeamsAudiences(core.workspace.channels, guests),
         inbox=inbox,
         forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
-        standing=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams),
+        refresher=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams),
         references=references,
         clock=core.clock,
         session=core.session,

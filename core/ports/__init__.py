@@ -1,7 +1,7 @@
 """All ports: the interfaces of core to the outside. Each has a fake, real adapters and one contract suite."""
 
 from core.ports.agents import AgentCaller, AgentTools
-from core.ports.chat import Forms, Inbox, Messenger, RateLimiter, SignallingMessenger, Standing, ThreadReader
+from core.ports.chat import CardRefresher, Forms, Inbox, Messenger, RateLimiter, SignallingMessenger, ThreadReader
 from core.ports.clock import Clock
 from core.ports.knowledge import (
     Changes,
@@ -64,6 +64,7 @@ __all__ = [
     "Backlog",
     "BuildFailureStore",
     "BuildReader",
+    "CardRefresher",
     "Change",
     "ChangeReader",
     "Changes",
@@ -112,7 +113,6 @@ __all__ = [
     "SilenceStore",
     "SourceCursor",
     "SparseVector",
-    "Standing",
     "Store",
     "Task",
     "TaskStore",

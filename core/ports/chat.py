@@ -125,7 +125,7 @@ class Inbox(Protocol):
         ...
 
 
-class Standing(Protocol):
+class CardRefresher(Protocol):
     """Renders the current content of our messages, for platforms that request it again."""
 
     async def message(self, reference: MessageReference) -> Message | None:

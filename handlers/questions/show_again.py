@@ -17,7 +17,7 @@ async def no_link(_reference: MessageReference) -> str:
 
 
 class ShownAgain:
-    """Implements `core.ports.Standing` for messages that change: incidents and proposed answers."""
+    """Implements `core.ports.CardRefresher` for messages that change: incidents and proposed answers."""
 
     def __init__(
         self, store: Store, policy: Policy = NO_POLICY, channels: Sequence[Channel] = (), link: Link = no_link

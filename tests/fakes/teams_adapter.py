@@ -43,7 +43,7 @@ class FakeForms:
 
 
 class FakeStanding:
-    """Implements `core.ports.Standing`: what a message shows, by its id."""
+    """Implements `core.ports.CardRefresher`: what a message shows, by its id."""
 
     def __init__(self) -> None:
         self.known: dict[str, Message] = {}
@@ -107,7 +107,7 @@ async def open_teams(
             audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, session), clock) if token else None),
             inbox=inbox,
             forms=forms,
-            standing=standing,
+            refresher=standing,
             references=references,
             clock=clock,
             session=session,

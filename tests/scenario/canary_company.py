@@ -253,7 +253,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, core.session), core.clock)),
         inbox=inbox,
         forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
-        standing=ShownAgain(core.store),
+        refresher=ShownAgain(core.store),
         references=references,
         clock=core.clock,
         session=core.session,

@@ -227,7 +227,7 @@ async def test_it_is_either_credentials_or_anonymous(app_id: str, anonymous: boo
             audiences=nothing,
             inbox=nothing,
             forms=nothing,
-            standing=nothing,
+            refresher=nothing,
             references=nothing,
             clock=nothing,
             session=nothing,
