@@ -60,7 +60,7 @@ class SqlPosts:
         await self._update(intent, withdrawn=True)
         return await self.intend(intent, place)
 
-    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
+    async def mark_stale(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
         # Locked, so that a process that marks it current waits for this transaction; SQLite has only one writer.
         known = sa.select(posts.c.asked_at, posts.c.wishes).where(posts.c.intent == intent).with_for_update()
         post = (await self._connection.execute(known)).one_or_none()
@@ -71,13 +71,17 @@ class SqlPosts:
         await self._update(intent, asked_at=post.asked_at if is_asked else at, wishes=post.wishes + 1)
         return None if is_asked else post.wishes + 1
 
-    async def wishes(self, intent: str) -> int:
+    async def pending_updates(self, intent: str) -> int:
         rows = await self._connection.execute(sa.select(posts.c.wishes).where(posts.c.intent == intent))
         return rows.scalar_one_or_none() or 0
 
-    async def mend(self, intent: str, wishes: int) -> bool:
-        as_wished = posts.update().where(posts.c.intent == intent, posts.c.wishes == wishes).values(asked_at=None)
-        return (await self._connection.execute(as_wished)).rowcount > 0 or await self.wishes(intent) == wishes
+    async def mark_current(self, intent: str, pending_updates: int) -> bool:
+        as_wished = (
+            posts.update().where(posts.c.intent == intent, posts.c.wishes == pending_updates).values(asked_at=None)
+        )
+        return (await self._connection.execute(as_wished)).rowcount > 0 or await self.pending_updates(
+            intent
+        ) == pending_updates
 
     async def _update(self, intent: str, **values: Any) -> None:
         await self._connection.execute(posts.update().where(posts.c.intent == intent).values(values))

@@ -128,7 +128,7 @@ class PostStore(Protocol):
         """Prevent any further post of the intent, and return the record of the current message."""
         ...
 
-    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
+    async def mark_stale(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
         """Mark the message as out of date, and return the number of pending updates.
 
         Returns None if an update was requested less than `patience` ago and is not done: it will see what this
@@ -136,12 +136,12 @@ class PostStore(Protocol):
         """
         ...
 
-    async def wishes(self, intent: str) -> int:
+    async def pending_updates(self, intent: str) -> int:
         """Return the number of requested updates."""
         ...
 
-    async def mend(self, intent: str, wishes: int) -> bool:
-        """Mark the message as up to date with the state at `wishes` requested updates.
+    async def mark_current(self, intent: str, pending_updates: int) -> bool:
+        """Mark the message as up to date with the state at `pending_updates` requested updates.
 
         Returns False if there are more.
         """

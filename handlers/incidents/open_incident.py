@@ -146,7 +146,7 @@ class _Group:
         await self._transaction.incidents.save(incident)
         await self._transaction.tasks.add(Task(f"{INVESTIGATE}:{incident.id}", INVESTIGATE, incident.id, {}))
         intent = incident_intent(incident.id)
-        await self._transaction.posts.outdate(intent, incident.place, delivery.received_at, PATIENCE)
+        await self._transaction.posts.mark_stale(intent, incident.place, delivery.received_at, PATIENCE)
         self._incident = self._saved = incident
         return incident
 
@@ -164,11 +164,11 @@ class _Group:
 async def ask_to_present(incident: Incident, transaction: Transaction, at: datetime) -> None:
     """Queue an update of the incident's message, unless one is already pending."""
     intent = incident_intent(incident.id)
-    wishes = await transaction.posts.outdate(intent, incident.place, at, PATIENCE)
-    if wishes is not None:
+    pending_updates = await transaction.posts.mark_stale(intent, incident.place, at, PATIENCE)
+    if pending_updates is not None:
         # Related incidents may change the message without a new revision, so one revision may be shown several times.
         task = present_task(incident)
-        await transaction.tasks.add(replace(task, key=f"{task.key}:{wishes}"))
+        await transaction.tasks.add(replace(task, key=f"{task.key}:{pending_updates}"))
 
 
 def incident_intent(incident_id: str) -> str:

@@ -55,15 +55,17 @@ async def present_incident(
     intent = incident_intent(incident_id)
     async with poster.one_at_a_time(intent):
         async with store.transaction() as transaction:
-            wishes = await transaction.posts.wishes(intent)  # read first, so that the incident read next is not older
+            pending_updates = await transaction.posts.pending_updates(
+                intent
+            )  # read first, so that the incident read next is not older
             incident = await stored_incident(incident_id, transaction)
             leader, parts = await _related(incident, channels, transaction)
         if incident.silenced is None or incident.message is not None:
             message = await _put(incident, leader, parts, policy, poster.link)
             await _show(message, holds, store=store, poster=poster, at=clock.now())
         async with store.transaction() as transaction:
-            is_mended = await transaction.posts.mend(intent, wishes)
-        if not is_mended:
+            is_current = await transaction.posts.mark_current(intent, pending_updates)
+        if not is_current:
             raise ChatBusy(f"More arrived while incident {incident_id} was shown.", ROUND)
 
 

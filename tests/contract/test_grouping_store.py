@@ -70,15 +70,15 @@ async def test_of_many_wishes_to_bring_a_message_up_to_date_one_asks_until_it_wa
     patience = HOUR
     async with store.transaction() as transaction:
         posts = transaction.posts
-        assert await posts.wishes("post") == 0
-        assert [await posts.outdate("post", PLACE, NOW, patience) for _ in range(3)] == [1, None, None]
-        assert await posts.wishes("post") == 3
-        assert not await posts.mend("post", 2), "there was another wish"
-        assert await posts.outdate("post", PLACE, NOW, patience) is None
-        assert await posts.mend("post", 4)
-        assert await posts.outdate("post", PLACE, NOW, patience)
-        assert await posts.outdate("post", PLACE, NOW + patience, patience), "whoever was asked has failed"
-        assert await posts.mend("never wished", 0)
+        assert await posts.pending_updates("post") == 0
+        assert [await posts.mark_stale("post", PLACE, NOW, patience) for _ in range(3)] == [1, None, None]
+        assert await posts.pending_updates("post") == 3
+        assert not await posts.mark_current("post", 2), "there was another wish"
+        assert await posts.mark_stale("post", PLACE, NOW, patience) is None
+        assert await posts.mark_current("post", 4)
+        assert await posts.mark_stale("post", PLACE, NOW, patience)
+        assert await posts.mark_stale("post", PLACE, NOW + patience, patience), "whoever was asked has failed"
+        assert await posts.mark_current("never wished", 0)
 
 
 async def test_a_dead_letter_is_kept_with_its_message_until_it_is_removed(store: Store) -> None:

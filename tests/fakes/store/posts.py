@@ -15,7 +15,7 @@ class InMemoryPosts:
     asked: dict[str, datetime] = field(default_factory=dict)
     wished: dict[str, int] = field(default_factory=dict)
 
-    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
+    async def mark_stale(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
         await self.intend(intent, place)
         self.wished[intent] = self.wished.get(intent, 0) + 1
         since = self.asked.get(intent)
@@ -24,11 +24,11 @@ class InMemoryPosts:
         self.asked[intent] = at
         return self.wished[intent]
 
-    async def wishes(self, intent: str) -> int:
+    async def pending_updates(self, intent: str) -> int:
         return self.wished.get(intent, 0)
 
-    async def mend(self, intent: str, wishes: int) -> bool:
-        if self.wished.get(intent, 0) != wishes:
+    async def mark_current(self, intent: str, pending_updates: int) -> bool:
+        if self.wished.get(intent, 0) != pending_updates:
             return False
         self.asked.pop(intent, None)
         return True

@@ -45,7 +45,7 @@ async def opened(
 async def shown(store: InMemoryStore, task: Task) -> None:
     """What is known of the task's incident is shown."""
     intent = incident_intent(task.subject)
-    assert await store.posts.mend(intent, await store.posts.wishes(intent))
+    assert await store.posts.mark_current(intent, await store.posts.pending_updates(intent))
 
 
 async def run_all(store: InMemoryStore) -> list[Task]:
