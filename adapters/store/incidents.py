@@ -87,7 +87,7 @@ class SqlIncidents:
     async def latest_open(self, limit: int) -> list[Incident]:
         return await self._latest(incidents.c.state == IncidentState.OPEN, limit)
 
-    async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
+    async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:
         return await self._all(incidents.c.leader == incident_id, limit=limit)
 
     async def noted(self, limit: int) -> list[Incident]:

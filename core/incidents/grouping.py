@@ -118,7 +118,7 @@ def may_absorb(incident: Incident) -> bool:
     return incident.absorbed is None and incident.state is IncidentState.OPEN and is_free
 
 
-def leader_of(
+def parent_of(
     incident: Incident,
     others: Iterable[Incident],
     dependencies: Mapping[str, tuple[str, ...]],

@@ -116,9 +116,9 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
 
 def _grouping(message: IncidentMessage) -> Iterator[Line]:
     """The incidents that it belongs to, what belongs to it, and what else is out of the ordinary."""
-    incident, leader, parts = message.incident, message.leader, message.parts
-    if leader is not None and incident.absorbed is not None:
-        yield Line("Part of", "", links=(_link(leader),))
+    incident, parent, parts = message.incident, message.leader, message.parts
+    if parent is not None and incident.absorbed is not None:
+        yield Line("Part of", "", links=(_link(parent),))
         said = f"{incident.absorbed.person} says so" if incident.absorbed.person else incident.absorbed.reason
         yield from _line("", said, subtle=True)
     if parts:

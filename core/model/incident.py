@@ -459,7 +459,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Absorption:
+class Merge:
     """The merge of an incident into its parent. A merged incident is shown as a part and not investigated on its own.
 
     `leader` is the parent's id. `reason` is given in words; `person` merged them, empty if the rules of
@@ -536,7 +536,7 @@ class Incident:
     also_in: tuple[Place, ...] = ()  # further places with a copy of the message; the thread of `place` is the main one
     reopenings: tuple[datetime, ...] = ()  # the latest reopening times, oldest first
     flapping: bool = False  # fires and resolves repeatedly (see `core.incidents.folding`)
-    absorbed: Absorption | None = None
+    absorbed: Merge | None = None
     apart_from: tuple[str, ...] = ()  # ids of incidents that it was separated from
     silenced: Silenced | None = None
     cut_short: str = ""  # why the analysis ended early; empty if it did not

@@ -60,7 +60,7 @@ class IncidentStore(Protocol):
         """Return the latest open incidents, newest first."""
         ...
 
-    async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
+    async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:
         """Return the incidents merged directly into this one, oldest first."""
         ...
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.model.incident import (
-    Absorption,
     AlertStatus,
     Gap,
     GapReason,
     IncidentState,
+    Merge,
     Silenced,
     Stage,
 )
@@ -78,7 +78,7 @@ SAMPLES: dict[str, Message] = {
         ),
     ),
     "incident that is a part of another": IncidentMessage(
-        incident(absorbed=Absorption("incident-2", "payment-gateway depends on pg-payments", START)),
+        incident(absorbed=Merge("incident-2", "payment-gateway depends on pg-payments", START)),
         leader=RelatedIncident("incident-2", "pg-payments is out of connections", 3, is_open=True, url=f"{HANDBOOK}/2"),
     ),
     "incident that is silenced": IncidentMessage(

@@ -9,7 +9,6 @@ from core.answering.answer import Answer, Citation, Conflict, Contact, Excerpt, 
 from core.confidence.badge_explanation import BadgeReference
 from core.model.conversation import Person, Platform
 from core.model.incident import (
-    Absorption,
     AskedTeam,
     Evidence,
     EvidenceKind,
@@ -19,6 +18,7 @@ from core.model.incident import (
     Hop,
     Hypothesis,
     Incident,
+    Merge,
     OwnerProposal,
     Runbook,
     Silenced,
@@ -98,7 +98,7 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
             parts=tuple(RelatedIncident(text, text, 2, is_open=True, url=text) for _ in several),
         ),
         "incident that is a part of another": IncidentMessage(
-            replace(struck, absorbed=Absorption(text, text, START, text)),
+            replace(struck, absorbed=Merge(text, text, START, text)),
             leader=RelatedIncident(text, text, 2, is_open=True, url=text),
         ),
         "badge explanation": BadgeMessage(

@@ -12,14 +12,14 @@ from core.incidents.grouping import (
     MINUTES,
     REPEATED_WITHIN,
     explanation_by,
-    leader_of,
     may_absorb,
+    parent_of,
     related_services,
     suggested_parent,
 )
 from core.model.conversation import Channel
 from core.model.errors import ToolUnavailable
-from core.model.incident import Absorption, Incident, IncidentState, Severity, Stage
+from core.model.incident import Incident, IncidentState, Merge, Severity, Stage
 from core.model.silences import Maintenance, Silence, silenced_now
 from core.model.team import Team
 from core.ports import AlertMonitor, Clock, Store, Transaction
@@ -69,8 +69,8 @@ async def arrange_incident(incident_id: str, around: Surroundings, *, store: Sto
 
     async def joined(latest: Incident, transaction: Transaction) -> Incident:
         near = await _near(latest, around, transaction)
-        for part, leader, reason in await _bonds(latest, near, around, transaction):
-            absorbed = await _absorb(part, leader, reason, transaction, now)
+        for part, parent, reason in await _bonds(latest, near, around, transaction):
+            absorbed = await _absorb(part, parent, reason, transaction, now)
             latest = absorbed if part is latest else latest
         return latest
 
@@ -162,8 +162,8 @@ async def _bonds(
     one.
     """
     if may_absorb(incident):
-        leaders = [other for other in near if not await _is_part(other, incident, transaction)]
-        if found := leader_of(incident, leaders, around.dependencies, around.channels):
+        candidates = [other for other in near if not await _is_part(other, incident, transaction)]
+        if found := parent_of(incident, candidates, around.dependencies, around.channels):
             return [(incident, *found)]
     if incident.message is not None:
         return []  # the others are checked again when their own investigations end
@@ -188,12 +188,12 @@ async def _is_part(other: Incident, incident: Incident, transaction: Transaction
 
 
 async def _absorb(
-    incident: Incident, leader: Incident, reason: str, transaction: Transaction, now: datetime
+    incident: Incident, parent: Incident, reason: str, transaction: Transaction, now: datetime
 ) -> Incident:
     absorbed = await save_next(
-        replace(incident, absorbed=Absorption(leader.id, reason, now), suggested_parent=None), incident, transaction
+        replace(incident, absorbed=Merge(parent.id, reason, now), suggested_parent=None), incident, transaction
     )
-    for each in (absorbed, leader):
+    for each in (absorbed, parent):
         await ask_to_present(each, transaction, now)
     return absorbed
 
@@ -216,13 +216,13 @@ async def _freed(incident: Incident, transaction: Transaction, now: datetime) ->
     """Separate an incident from a parent that was resolved a while ago: the parent did not explain it."""
     if incident.absorbed is None:
         return incident
-    leader = await transaction.incidents.get(incident.absorbed.leader)
-    if leader is not None and (leader.resolved_at is None or now - leader.resolved_at < MINUTES):
+    parent = await transaction.incidents.get(incident.absorbed.leader)
+    if parent is not None and (parent.resolved_at is None or now - parent.resolved_at < MINUTES):
         return incident
-    return await separate(incident, leader, transaction, now)
+    return await separate(incident, parent, transaction, now)
 
 
-async def separate(incident: Incident, leader: Incident | None, transaction: Transaction, now: datetime) -> Incident:
+async def separate(incident: Incident, parent: Incident | None, transaction: Transaction, now: datetime) -> Incident:
     """Separate a merged incident permanently, resume its investigation and update both messages."""
     if incident.absorbed is None:
         return incident
@@ -230,7 +230,7 @@ async def separate(incident: Incident, leader: Incident | None, transaction: Tra
     alone = await save_next(replace(incident, absorbed=None, apart_from=apart), incident, transaction)
     if alone.stage is not Stage.DONE:
         await transaction.tasks.add(investigate_task(alone))
-    for each in (alone, leader):
+    for each in (alone, parent):
         if each is not None:
             await ask_to_present(each, transaction, now)
     return alone

@@ -8,7 +8,7 @@ from dataclasses import replace
 from core.incidents.grouping import share_an_audience
 from core.model.conversation import Channel
 from core.model.feedback import Feedback
-from core.model.incident import Absorption, Incident
+from core.model.incident import Incident, Merge
 from core.model.messages import JoinRequest, Notice
 from core.ports import Store, Transaction
 from handlers.incidents.arrange_incident import JOINING, separate
@@ -29,8 +29,8 @@ async def separate_incident(feedback: Feedback, *, store: Store) -> None:
     """Separate a merged incident and resume its investigation. Does nothing if it is not merged."""
 
     async def separated(incident: Incident, transaction: Transaction) -> Incident:
-        leader = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
-        return await separate(incident, leader, transaction, feedback.at)
+        parent = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
+        return await separate(incident, parent, transaction, feedback.at)
 
     await change_incident(feedback.subject, separated, store)
 
@@ -59,18 +59,18 @@ async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], stor
         nonlocal refused
         candidates = {each.id: each for each in await _candidates(incident, channels, transaction)}
         suggested = incident.suggested_parent.incident_id if incident.suggested_parent is not None else ""
-        leader = candidates.get(feedback.choice or suggested)
-        refused = leader is None
-        if leader is None:
+        parent = candidates.get(feedback.choice or suggested)
+        refused = parent is None
+        if parent is None:
             return incident
         person = feedback.person.name or feedback.person.id
-        apart = tuple(each for each in incident.apart_from if each != leader.id)
-        absorption = Absorption(leader.id, "", feedback.at, person)
+        apart = tuple(each for each in incident.apart_from if each != parent.id)
+        merge = Merge(parent.id, "", feedback.at, person)
         part = await save_next(
-            replace(incident, absorbed=absorption, apart_from=apart, suggested_parent=None), incident, transaction
+            replace(incident, absorbed=merge, apart_from=apart, suggested_parent=None), incident, transaction
         )
         before = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
-        for each in (part, leader, before):
+        for each in (part, parent, before):
             if each is not None:
                 await ask_to_present(each, transaction, feedback.at)
         return part

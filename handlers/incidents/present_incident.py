@@ -59,9 +59,9 @@ async def present_incident(
                 intent
             )  # read first, so that the incident read next is not older
             incident = await stored_incident(incident_id, transaction)
-            leader, parts = await _related(incident, channels, transaction)
+            parent, parts = await _related(incident, channels, transaction)
         if incident.silenced is None or incident.message is not None:
-            message = await _put(incident, leader, parts, policy, poster.link)
+            message = await _put(incident, parent, parts, policy, poster.link)
             await _show(message, holds, store=store, poster=poster, at=clock.now())
         async with store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(intent, pending_updates)
@@ -116,7 +116,7 @@ def _calls_again(incident: Incident) -> bool:
 async def _lead_to(incident: Incident, store: Store, at: datetime) -> None:
     """Queue updates of the parts' messages, so that they link to the message that was just posted."""
     async with store.transaction() as transaction:
-        for part in await transaction.incidents.led_by(incident.id, MAX_PARTS):
+        for part in await transaction.incidents.merged_into(incident.id, MAX_PARTS):
             await ask_to_present(part, transaction, at)
 
 
@@ -127,7 +127,7 @@ async def parts_of(
     found: dict[str, Incident] = {}
     asked = [incident]
     while asked and len(found) < limit:
-        below = [each for one in asked for each in await transaction.incidents.led_by(one.id, limit)]
+        below = [each for one in asked for each in await transaction.incidents.merged_into(one.id, limit)]
         asked = [each for each in below if each.id not in found and each.id != incident.id]
         found |= {each.id: each for each in asked}
     visible = [each for each in found.values() if share_an_audience(incident, each, channels)]
@@ -207,17 +207,17 @@ async def message_now(
         incident = await transaction.incidents.get(incident_id)
         if incident is None:
             return None
-        leader, parts = await _related(incident, channels, transaction)
-    return await _put(incident, leader, parts, policy, link)
+        parent, parts = await _related(incident, channels, transaction)
+    return await _put(incident, parent, parts, policy, link)
 
 
 async def _put(
-    incident: Incident, leader: Incident | None, parts: Sequence[Incident], policy: Policy, link: Link
+    incident: Incident, parent: Incident | None, parts: Sequence[Incident], policy: Policy, link: Link
 ) -> IncidentMessage:
     """Return the message with the related incidents."""
     return replace(
         shown_incident(incident, policy),
-        leader=await _mention(leader, incident, link) if leader is not None else None,
+        leader=await _mention(parent, incident, link) if parent is not None else None,
         parts=tuple([await _mention(part, incident, link) for part in parts]),
     )
 
@@ -232,8 +232,8 @@ async def _mention(other: Incident, incident: Incident, link: Link) -> RelatedIn
 async def _related(
     incident: Incident, channels: Sequence[Channel], transaction: Transaction
 ) -> tuple[Incident | None, list[Incident]]:
-    leader = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
-    visible = leader if leader is not None and share_an_audience(incident, leader, channels) else None
+    parent = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
+    visible = parent if parent is not None and share_an_audience(incident, parent, channels) else None
     return visible, await parts_of(incident, channels, transaction, MAX_PARTS)
 
 

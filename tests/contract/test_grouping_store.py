@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.model.conversation import Place, Platform
-from core.model.incident import Absorption, Incident, IncidentState
+from core.model.incident import Incident, IncidentState, Merge
 from core.model.messages import Message, Notice
 from core.model.silences import Matcher, Silence
 from core.ports import Store
@@ -50,20 +50,20 @@ async def test_near_are_open_incidents_of_these_services_of_the_same_alert_or_fr
 
 
 async def test_what_an_incident_leads_and_what_is_open_is_told_oldest_first(store: Store) -> None:
-    absorbed = Absorption("leader", "it depends on it", NOW)
+    absorbed = Merge("leader", "it depends on it", NOW)
     async with store.transaction() as transaction:
         for number in (2, 1):
             part = incident(f"part {number}", group_key=str(number), opened_at=NOW + number * HOUR, absorbed=absorbed)
             await transaction.incidents.save(part)
         await transaction.incidents.save(incident("leader", group_key="leader"))
-        assert [each.id for each in await transaction.incidents.led_by("leader", MANY)] == ["part 1", "part 2"]
+        assert [each.id for each in await transaction.incidents.merged_into("leader", MANY)] == ["part 1", "part 2"]
         assert [each.id for each in await transaction.incidents.open(2)] == ["leader", "part 1"]
         assert [each.id for each in await transaction.incidents.latest_open(2)] == ["part 2", "part 1"]
         part = await transaction.incidents.get("part 1")
         assert [each.id for each in await transaction.incidents.open(2, part)] == ["part 2"]
-        part = (await transaction.incidents.led_by("leader", 1))[0]
+        part = (await transaction.incidents.merged_into("leader", 1))[0]
         await transaction.incidents.save(replace(part, absorbed=None, revision=2))
-        assert [each.id for each in await transaction.incidents.led_by("leader", MANY)] == ["part 2"]
+        assert [each.id for each in await transaction.incidents.merged_into("leader", MANY)] == ["part 2"]
 
 
 async def test_of_many_wishes_to_bring_a_message_up_to_date_one_asks_until_it_was_done(store: Store) -> None:

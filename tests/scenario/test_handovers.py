@@ -10,7 +10,7 @@ import pytest
 from adapters.slack.forms import Origin, feedback_form
 from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
-from core.model.incident import Absorption
+from core.model.incident import Merge
 from core.model.messages import HandoverRequest, Verdict
 from handlers.incidents.reassign_incident import OVERTAKEN
 from handlers.incidents.update_incident import update_incident
@@ -148,8 +148,8 @@ async def test_an_incident_that_is_a_part_of_another_is_triaged_again_too_once_a
     assert leader_id is not None
     assert incident_id is not None
     assert (await bot.incident(incident_id, is_done))["owner"]["owner"]["team_id"] == "payments"
-    absorption = Absorption(leader_id, "", datetime.now(UTC), "Mira")
-    await update_incident(incident_id, lambda latest: replace(latest, absorbed=absorption), bot.store)
+    merge = Merge(leader_id, "", datetime.now(UTC), "Mira")
+    await update_incident(incident_id, lambda latest: replace(latest, absorbed=merge), bot.store)
     await _post(bot, incident=incident_id, verdict="hand-over")
     request = await _request(bot, incident_id, 1)
     await _post(bot, message=str(request["id"]), verdict="not-ours", text="no till of ours")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from core.incidents.grouping import MINUTES, explanation_by, leader_of, may_absorb, related_services, suggested_parent
+from core.incidents.grouping import MINUTES, explanation_by, may_absorb, parent_of, related_services, suggested_parent
 from core.model.conversation import Channel, Place, Platform
-from core.model.incident import Absorption, Hop, Incident, IncidentState, Severity
+from core.model.incident import Hop, Incident, IncidentState, Merge, Severity
 from core.samples import START, alert, explanation, hypothesis, incident, owner
 
 CALLS = {"web": ("api",), "api": ("db", "cache"), "db": ("disk",), "ping": ("pong",), "pong": ("ping",)}
@@ -28,8 +28,8 @@ def struck(service: str, later: timedelta = timedelta(), **fields: object) -> In
     return incident(**(usual | {"started_at": at, "opened_at": at, "labels": {}} | fields))
 
 
-def why(part: Incident, leader: Incident) -> str:
-    return explanation_by(part, leader, CALLS, CHANNELS)
+def why(part: Incident, parent: Incident) -> str:
+    return explanation_by(part, parent, CALLS, CHANNELS)
 
 
 def found_in(cause: str, service: str, later: timedelta = timedelta(), **fields: object) -> Incident:
@@ -125,7 +125,7 @@ def test_what_people_took_apart_stays_apart() -> None:
         {"taken_by": "Ada"},
         {"hops": (Hop("payments", "", "Ada", "", START),)},
         {"apart_from": ("another",)},
-        {"absorbed": Absorption("another", "", START)},
+        {"absorbed": Merge("another", "", START)},
         {"state": IncidentState.RESOLVED},
     ],
     ids=["taken", "sent on", "taken apart", "a part already", "over"],
@@ -139,9 +139,9 @@ def test_of_several_the_same_alert_comes_first_then_the_earliest() -> None:
     part = found_in("api", "web", MINUTE)
     twin = struck("web", id="twin", alerts=part.alerts)
     first, later = struck("api"), struck("api", 2 * MINUTE, id="later")
-    assert leader_of(part, [first, twin], CALLS, CHANNELS) == (twin, "the same alert")
-    assert leader_of(part, [later, first], CALLS, CHANNELS) == (first, why(part, first))
-    assert leader_of(part, [replace(first, state=IncidentState.RESOLVED)], CALLS, CHANNELS) is None
+    assert parent_of(part, [first, twin], CALLS, CHANNELS) == (twin, "the same alert")
+    assert parent_of(part, [later, first], CALLS, CHANNELS) == (first, why(part, first))
+    assert parent_of(part, [replace(first, state=IncidentState.RESOLVED)], CALLS, CHANNELS) is None
 
 
 def test_related_are_what_a_service_calls_and_what_calls_it() -> None:

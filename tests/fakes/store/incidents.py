@@ -69,7 +69,7 @@ class InMemoryIncidents:
     async def latest_open(self, limit: int) -> list[Incident]:
         return [each for each in await self.recent(len(self.by_id)) if each.state is IncidentState.OPEN][:limit]
 
-    async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
+    async def merged_into(self, incident_id: str, limit: int) -> list[Incident]:
         oldest = sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id))
         return [each for each in oldest if each.absorbed and each.absorbed.leader == incident_id][:limit]
 

@@ -8,7 +8,7 @@ import pytest
 
 from core.incidents.grouping import MINUTES
 from core.incidents.incident_view import incident_view
-from core.model.incident import Absorption, Severity, Stage
+from core.model.incident import Merge, Severity, Stage
 from core.model.messages import IncidentMessage
 from core.model.silences import Maintenance, Matcher, Silence
 from core.samples import START, owner
@@ -38,9 +38,9 @@ async def test_once_its_cause_is_found_in_the_failing_service_it_is_shown_as_a_p
     assert part.absorbed is not None
     assert (part.absorbed.leader, part.absorbed.reason) == ("db", "api depends on db, where its cause was found")
     assert (part.suggested_parent, part.explanation is None) == (None, False)
-    leader = world.message("api").leader
-    assert leader is not None
-    assert (leader.incident_id, leader.url) == ("db", "https://chat.example/1")
+    parent = world.message("api").leader
+    assert parent is not None
+    assert (parent.incident_id, parent.url) == ("db", "https://chat.example/1")
     assert "present_incident db" in world.waiting()
     await world.shows("db")
     assert [(each.incident_id, each.alert_count) for each in world.message("db").parts] == [("api", 1)]
@@ -73,9 +73,7 @@ async def test_what_is_not_looked_into_has_no_details(world: World) -> None:
     await world.shows(await world.opens("db"))
     await world.opens("api", cause="db")
     incident = world.store.incidents.by_id["api"]
-    await world.store.incidents.save(
-        replace(incident, explanation=None, absorbed=Absorption("db", "", START), revision=3)
-    )
+    await world.store.incidents.save(replace(incident, explanation=None, absorbed=Merge("db", "", START), revision=3))
     await world.shows("api")
     await present_details("api", store=world.store, poster=world.poster)
     assert len(world.chat.posted) == 2
@@ -98,9 +96,9 @@ async def test_a_private_incident_is_never_a_part_of_a_public_one(world: World) 
 async def test_shown_again_an_incident_still_says_what_it_belongs_to(world: World) -> None:
     await world.shows(await world.opens("db"))
     part = await world.shows(await world.opens("api", cause="db"))
-    leader = await world.shows("db")
+    parent = await world.shows("db")
     again = ShownAgain(world.store, channels=CHANNELS, link=world.poster.link)
-    for incident in (part, leader):
+    for incident in (part, parent):
         assert incident.message is not None
         shown, posted = await again.message(incident.message), world.message(incident.id)
         assert isinstance(shown, IncidentMessage)

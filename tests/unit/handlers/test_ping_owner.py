@@ -10,7 +10,7 @@ import pytest
 from core.confidence.policy import NO_POLICY, Policy
 from core.model.badge import Badge, Strength
 from core.model.conversation import MessageReference, Platform
-from core.model.incident import Absorption, Hop, Incident, IncidentState, Silenced, Stage
+from core.model.incident import Hop, Incident, IncidentState, Merge, Silenced, Stage
 from core.model.messages import OwnerPing, OwnerQuestion
 from core.model.team import Team
 from core.samples import explained_incident, explanation, owner, unclear_owner
@@ -172,7 +172,7 @@ async def test_where_nobody_is_named_two_teams_are_asked_in_one_message_once_for
         (replace(UNCLEAR, taken_by="Ada"), PING_TWO),
         (replace(UNCLEAR, state=IncidentState.RESOLVED), PING_TWO),
         (replace(UNCLEAR, silenced=Silenced("maintenance", "", RAW.opened_at)), PING_TWO),
-        (replace(UNCLEAR, absorbed=Absorption("i2", "", RAW.opened_at)), PING_TWO),
+        (replace(UNCLEAR, absorbed=Merge("i2", "", RAW.opened_at)), PING_TWO),
         (replace(UNCLEAR, message=None), PING_TWO),
         (replace(UNCLEAR, stage=Stage.EXPLAINING), PING_TWO),
         (replace(UNCLEAR, owner=None), PING_TWO),
