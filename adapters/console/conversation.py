@@ -26,12 +26,12 @@ from core.model.feedback import Feedback
 from core.model.incident import Incident
 from core.model.messages import (
     AnswerMessage,
+    ButtonAction,
     CorrectionRequest,
     HandoverRequest,
     IncidentMessage,
     JoinRequest,
     ProposalMessage,
-    Verdict,
 )
 from core.rca.observations import investigation_intent
 
@@ -149,14 +149,14 @@ class Conversation:
         page = page_of(form)
         content, place = await self._judged(form)
         try:
-            verdict = Verdict(form.get("verdict", ""))
+            verdict = ButtonAction(form.get("verdict", ""))
         except ValueError:
             raise MalformedInput("This button is not known. Reload the page.") from None
         subjects = verdict_subjects(content)
         if verdict not in subjects:
             raise MalformedInput("This can no longer be judged that way. Reload the page.")
         at = self._console.clock.now()
-        text = message_text(form) if verdict is Verdict.CORRECTION or form.get("text", "").strip() else ""
+        text = message_text(form) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
         choice = form.get("choice", "")
         audience = channel_audience(place, self._console.channels)
         await self._console.inbox.press(

@@ -23,11 +23,11 @@ from core.incidents.incident_view import incident_view
 from core.model.curated import CuratedAnswer
 from core.model.incident import Incident
 from core.model.messages import (
+    ButtonAction,
     CorrectionRequest,
     HandoverRequest,
     IncidentMessage,
     JoinRequest,
-    Verdict,
 )
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -92,18 +92,18 @@ class Renderer:
 
 def verdict_subjects(
     content: Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer,
-) -> dict[Verdict, str]:
+) -> dict[ButtonAction, str]:
     """Return the buttons that can be pressed here, each with the id of its subject."""
     if isinstance(content, Answer):
         return answer_view(content).subjects
     if isinstance(content, CorrectionRequest):
-        return {Verdict.CORRECTION: content.prediction_id}
+        return {ButtonAction.CORRECTION: content.prediction_id}
     if isinstance(content, HandoverRequest):
-        return dict.fromkeys((Verdict.REASSIGN, Verdict.NOT_OURS), content.subject)
+        return dict.fromkeys((ButtonAction.REASSIGN, ButtonAction.NOT_OURS), content.subject)
     if isinstance(content, JoinRequest):
-        return {Verdict.JOIN: content.incident_id}
+        return {ButtonAction.JOIN: content.incident_id}
     if isinstance(content, CuratedAnswer):
-        return {} if content.is_confirmed else {Verdict.CONFIRM: content.id}
+        return {} if content.is_confirmed else {ButtonAction.CONFIRM: content.id}
     return incident_view(IncidentMessage(content)).subjects
 
 

@@ -12,9 +12,9 @@ from core.model.messages import (
     WHICH_INCIDENT,
     WHOSE_IS_IT,
     WHY_NOT_OURS,
+    ButtonAction,
     HandoverRequest,
     JoinRequest,
-    Verdict,
 )
 
 PICKER = "team"  # id of the block and of its picker
@@ -26,13 +26,13 @@ def join_request(request: JoinRequest) -> Rendered:
         [
             blocks.section(WHICH_INCIDENT),
             *blocks.picker(PICKER, PICK_INCIDENT, request.incidents),
-            *feedback_buttons([(Verdict.JOIN, request.incident_id)]),
+            *feedback_buttons([(ButtonAction.JOIN, request.incident_id)]),
         ],
     )
 
 
 def handover_request(request: HandoverRequest) -> Rendered:
-    buttons = [(verdict, request.subject) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
+    buttons = [(verdict, request.subject) for verdict in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)]
     return Rendered(
         fallback([WHOSE_IS_IT]),
         [

@@ -22,14 +22,14 @@ from adapters.slack.readers import Readers
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform
 from core.model.errors import MalformedInput, PlumblineError
 from core.model.feedback import Feedback, Reaction
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from core.ports import Clock, Forms, Inbox
 
 TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after three, like its event
 
 APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
 DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
-SAYS_NOTHING = frozenset({Verdict.HAND_OVER, Verdict.DETAILS})  # buttons that only open a window
+SAYS_NOTHING = frozenset({ButtonAction.HAND_OVER, ButtonAction.DETAILS})  # buttons that only open a window
 SKIN_TONE = "::skin-tone-"  # suffix of a reaction with a skin tone
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class Judgements:
             )
         await ack()
 
-    async def _open_form(self, verdict: Verdict, subject: str, press: ButtonPress, audience: Audience) -> bool:
+    async def _open_form(self, verdict: ButtonAction, subject: str, press: ButtonPress, audience: Audience) -> bool:
         """Open a form. Returns whether it is open; if not, the thread asks for the details."""
         if press.trigger_id is None:
             return False
@@ -114,11 +114,13 @@ class Judgements:
             person = Person(Platform.SLACK, submission.user.id, submission.user.name or submission.user.username)
             place = Place(Platform.SLACK, about.channel, about.ts)
             kind = await self._readers.kind(about.channel)
-            given = Verdict.REASSIGN if choice else Verdict.NOT_OURS
+            given = ButtonAction.REASSIGN if choice else ButtonAction.NOT_OURS
             await self._inbox.press(
                 Feedback(
                     id=f"slack:{submission.view.id}",
-                    verdict={CORRECTION: Verdict.CORRECTION, CAUSE: Verdict.CAUSE_WRONG, HANDOVER: given}[asked],
+                    verdict={CORRECTION: ButtonAction.CORRECTION, CAUSE: ButtonAction.CAUSE_WRONG, HANDOVER: given}[
+                        asked
+                    ],
                     subject=about.subject,
                     person=person,
                     place=place,
@@ -151,13 +153,13 @@ class Judgements:
         )
 
 
-def _pressed(press: ButtonPress) -> tuple[Verdict, str]:
+def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
     """Return the button and its subject. A button has both in its ids, a menu in the selected value."""
     action = press.action
     verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
     if action.selected_option is not None:
         verdict, _, subject = action.selected_option.value.partition(SEPARATOR)
     try:
-        return Verdict(verdict), subject
+        return ButtonAction(verdict), subject
     except ValueError:
         raise MalformedInput("The button is none that we know.") from None

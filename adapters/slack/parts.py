@@ -11,7 +11,7 @@ from adapters.slack.blocks import Block
 from adapters.slack.mrkdwn import ELLIPSIS, escape, web_address
 from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
 from core.model.badge import Badge
-from core.model.messages import VERDICT_LABELS, Verdict
+from core.model.messages import BUTTON_LABELS, ButtonAction
 
 ACTION_PREFIX = "feedback:"  # prefix of a button's action id, followed by the action; the button's value is its subject
 JUDGE_MENU, MORE_MENU = "judge", "more"  # action ids of menus, whose selected value contains the action
@@ -44,9 +44,9 @@ def context(mrkdwn: str) -> list[Block]:
     return [blocks.context(mrkdwn)] if mrkdwn else []
 
 
-def feedback_buttons(offered: Iterable[tuple[Verdict, str]]) -> list[Block]:
+def feedback_buttons(offered: Iterable[tuple[ButtonAction, str]]) -> list[Block]:
     """Return a button for each action and the prediction or incident that it is about."""
-    buttons = [_button(VERDICT_LABELS[verdict], verdict, subject) for verdict, subject in offered]
+    buttons = [_button(BUTTON_LABELS[verdict], verdict, subject) for verdict, subject in offered]
     return [blocks.actions(buttons)] if buttons else []
 
 
@@ -61,8 +61,8 @@ def control_elements(buttons: Sequence[Control], judging: Sequence[Judged], more
     ]
 
 
-def _button(label: str, verdict: Verdict, subject: str) -> Block:
-    return blocks.button(label, f"{ACTION_PREFIX}{verdict}", subject, primary=verdict is Verdict.TAKE_IT)
+def _button(label: str, verdict: ButtonAction, subject: str) -> Block:
+    return blocks.button(label, f"{ACTION_PREFIX}{verdict}", subject, primary=verdict is ButtonAction.TAKE_IT)
 
 
 def _option(control: Control) -> Block:

@@ -21,7 +21,7 @@ from pydantic.alias_generators import to_camel
 from adapters.html import parsed
 from core.model.conversation import MAX_MESSAGE, cut_message
 from core.model.errors import MalformedInput
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 
 if TYPE_CHECKING:
     from bs4.element import PageElement
@@ -190,7 +190,7 @@ class Activity(_Wire):
 class Pressed(_Wire):
     """The data of a button, and the text typed into the card's field."""
 
-    verdict: Verdict
+    verdict: ButtonAction
     subject: str = Field(min_length=1, max_length=1000)
     text: str = Field(default="", max_length=MAX_MESSAGE)
     choice: str = Field(default="", max_length=1000)

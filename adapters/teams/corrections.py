@@ -6,12 +6,12 @@ from adapters.teams.elements import Card, SizeBudget, button, card, line, listin
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.messages import (
     ASK_WHAT_IS_RIGHT,
+    BUTTON_LABELS,
     PROPOSED,
-    VERDICT_LABELS,
     WHAT_WAS_IT,
+    ButtonAction,
     CauseRequest,
     CorrectionRequest,
-    Verdict,
 )
 
 LABEL = "The right answer"
@@ -21,20 +21,20 @@ CAUSE = "The cause"
 def correction_card(request: CorrectionRequest) -> Card:
     field = text_field("text", LABEL, MAX_TEXT)
     asked = line([run(ASK_WHAT_IS_RIGHT, len(ASK_WHAT_IS_RIGHT))])
-    return card([*asked, field], [button(Verdict.CORRECTION, request.prediction_id)], ASK_WHAT_IS_RIGHT)
+    return card([*asked, field], [button(ButtonAction.CORRECTION, request.prediction_id)], ASK_WHAT_IS_RIGHT)
 
 
 def cause_card(request: CauseRequest) -> Card:
     field = text_field("text", CAUSE, MAX_TEXT)
     asked = line([run(WHAT_WAS_IT, len(WHAT_WAS_IT))])
-    send = button(Verdict.CAUSE_WRONG, request.prediction_id) | {"title": VERDICT_LABELS[Verdict.CORRECTION]}
+    send = button(ButtonAction.CAUSE_WRONG, request.prediction_id) | {"title": BUTTON_LABELS[ButtonAction.CORRECTION]}
     return card([*asked, field], [send], WHAT_WAS_IT)
 
 
 def proposal_card(answer: CuratedAnswer, budget: SizeBudget) -> Card:
     lines = [text for text in answer.text.splitlines() if text.strip()]
     said_by = answer.attestation or f"Said by {display_name(answer.author)}"
-    buttons = [] if answer.is_confirmed else [button(Verdict.CONFIRM, answer.id)]
+    buttons = [] if answer.is_confirmed else [button(ButtonAction.CONFIRM, answer.id)]
     body = [
         *note(f"{PROPOSED} {answer.question}", budget.characters),
         *listing(lines, budget, "lines", lambda text: line(prose(text, budget.characters))),

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from yarl import URL
 
 from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
-from core.model.messages import VERDICT_LABELS, Verdict
+from core.model.messages import BUTTON_LABELS, ButtonAction
 
 MAX_MESSAGE = 28 * 1024  # bytes of a message; the limit of Teams
 ENVELOPE = 1024  # bytes of the activity around a card
@@ -26,7 +26,15 @@ MAX_VALUE = 64  # characters of an option's value
 CHOICES_PER_ENTRY = 20  # options of a picker per entry of a list, because they take less space
 MAX_URL = 500  # characters; longer addresses are not linked
 
-ASKING = frozenset({Verdict.WRONG, Verdict.OWNER_WRONG, Verdict.CAUSE_WRONG, Verdict.HAND_OVER, Verdict.DETAILS})
+ASKING = frozenset(
+    {
+        ButtonAction.WRONG,
+        ButtonAction.OWNER_WRONG,
+        ButtonAction.CAUSE_WRONG,
+        ButtonAction.HAND_OVER,
+        ButtonAction.DETAILS,
+    }
+)
 REFRESH = "refresh"  # the verb of Teams' request to refresh a card
 
 JOINERS = "\u200c\u200d"  # needed by scripts and emoji; all other invisible characters are removed
@@ -186,14 +194,14 @@ def container(elements: list[Element], **style: Any) -> Element:
 # --- buttons ---------------------------------------------------------------------------------------------------------
 
 
-def button(verdict: Verdict, subject: str) -> Element:
+def button(verdict: ButtonAction, subject: str) -> Element:
     """Return a button that is sent as an invoke, or as a message by older clients.
 
     A button that needs details opens a dialog; a client without dialogs sends a message, and the thread asks for the
     details.
     """
-    title, data = VERDICT_LABELS[verdict], {"verdict": str(verdict), "subject": subject}
-    style = {"style": "positive"} if verdict is Verdict.TAKE_IT else {}
+    title, data = BUTTON_LABELS[verdict], {"verdict": str(verdict), "subject": subject}
+    style = {"style": "positive"} if verdict is ButtonAction.TAKE_IT else {}
     if verdict in ASKING:
         opening = {**data, "msteams": {"type": "task/fetch"}}
         return {"type": "Action.Submit", "title": title, "data": opening, **style}

@@ -10,20 +10,20 @@ from core.model.messages import (
     WHICH_INCIDENT,
     WHOSE_IS_IT,
     WHY_NOT_OURS,
+    ButtonAction,
     HandoverRequest,
     JoinRequest,
-    Verdict,
 )
 
 
 def handover_card(request: HandoverRequest, budget: SizeBudget) -> Card:
     asked = line([run(WHOSE_IS_IT, len(WHOSE_IS_IT))])
     body = [*asked, picker("choice", PICK_TEAM, request.teams, budget), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
-    buttons = [button(verdict, request.subject) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
+    buttons = [button(verdict, request.subject) for verdict in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)]
     return card(body, buttons, WHOSE_IS_IT)
 
 
 def join_card(request: JoinRequest, budget: SizeBudget) -> Card:
     asked = line([run(WHICH_INCIDENT, len(WHICH_INCIDENT))])
     body = [*asked, picker("choice", PICK_INCIDENT, request.incidents, budget)]
-    return card(body, [button(Verdict.JOIN, request.incident_id)], WHICH_INCIDENT)
+    return card(body, [button(ButtonAction.JOIN, request.incident_id)], WHICH_INCIDENT)

@@ -18,7 +18,7 @@ from adapters.teams.references import ConversationReferences, is_member, remembe
 from adapters.teams.render import render
 from core.model.conversation import Audience, Question, Speaker, Turn, cut_message
 from core.model.feedback import Feedback
-from core.model.messages import TAKING, IncidentMessage, Message, Notice, NoticeKind, Verdict
+from core.model.messages import TAKING, ButtonAction, IncidentMessage, Message, Notice, NoticeKind
 from core.ports import CardRefresher, Clock, Forms, Inbox
 
 CARD = "application/vnd.microsoft.card.adaptive"
@@ -32,7 +32,7 @@ ANSWERED_THERE = "I’ll answer below the message."
 NOTHING_TO_ASK = "This message contains no text to ask me about."
 
 # Forms in a card, which are hidden from the person who has submitted one.
-SENT = frozenset({Verdict.REASSIGN, Verdict.NOT_OURS, Verdict.CORRECTION})
+SENT = frozenset({ButtonAction.REASSIGN, ButtonAction.NOT_OURS, ButtonAction.CORRECTION})
 
 
 def pressed_button(
@@ -103,7 +103,7 @@ class Invokes:
             message = await self._refresher.message(message_meant(activity))
             if isinstance(message, IncidentMessage):
                 # The change is stored soon, and updates everybody else's card then.
-                is_theirs = pressed.verdict is Verdict.TAKE_OVER or not message.incident.taken_by
+                is_theirs = pressed.verdict is ButtonAction.TAKE_OVER or not message.incident.taken_by
                 by = activity.sender.name or activity.sender.id if is_theirs else message.incident.taken_by
                 return _card(replace(message, incident=replace(message.incident, taken_by=by)))
         return web.json_response({"statusCode": 200, "type": SENTENCE, "value": THANKS})

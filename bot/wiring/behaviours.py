@@ -15,7 +15,7 @@ from core.model.conversation import Platform, Question
 from core.model.curated import SOURCE as CURATED
 from core.model.feedback import Feedback
 from core.model.incident import Stage
-from core.model.messages import TAKING, WHY_VERDICTS, Notice, NoticeKind, Verdict
+from core.model.messages import TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
 from core.ports import ThreadReader
 from handlers.feedback.accept_suggestion import SUGGESTIONS, accept_suggestion
 from handlers.feedback.explain_badge import explain_badge
@@ -211,24 +211,26 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
         poster=poster,
         redact=redact,
     )
-    asked: dict[Verdict, Callable[[Feedback], Awaitable[None]]] = {
-        Verdict.CORRECTION: partial(propose_correction, store=store, poster=poster, redact=redact),
-        Verdict.CONFIRM: partial(
+    asked: dict[ButtonAction, Callable[[Feedback], Awaitable[None]]] = {
+        ButtonAction.CORRECTION: partial(propose_correction, store=store, poster=poster, redact=redact),
+        ButtonAction.CONFIRM: partial(
             confirm_correction, store=store, poster=poster, lifetime=core.workspace.curated_for, publish=publish
         ),
-        **dict.fromkeys(WHY_VERDICTS, why),
-        **dict.fromkeys((Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG), judge_cause),
-        **dict.fromkeys((Verdict.REASSIGN, Verdict.NOT_OURS), reassign),
+        **dict.fromkeys(WHY_ACTIONS, why),
+        **dict.fromkeys((ButtonAction.CAUSE_RIGHT, ButtonAction.CAUSE_WRONG), judge_cause),
+        **dict.fromkeys((ButtonAction.REASSIGN, ButtonAction.NOT_OURS), reassign),
         **dict.fromkeys(TAKING, partial(take_incident, store=store, poster=poster)),
         **dict.fromkeys(SUGGESTIONS, partial(accept_suggestion, label=label, store=store)),
-        Verdict.SEPARATE: partial(separate_incident, store=store),
-        Verdict.BELONGS: partial(ask_where_it_belongs, channels=core.workspace.channels, store=store, poster=poster),
+        ButtonAction.SEPARATE: partial(separate_incident, store=store),
+        ButtonAction.BELONGS: partial(
+            ask_where_it_belongs, channels=core.workspace.channels, store=store, poster=poster
+        ),
         **dict.fromkeys(
-            (Verdict.JOIN, Verdict.JOIN_SUGGESTED),
+            (ButtonAction.JOIN, ButtonAction.JOIN_SUGGESTED),
             partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
         ),
-        Verdict.DETAILS: partial(show_details, store=store, poster=poster),
-        Verdict.HAND_OVER: partial(ask_whose_it_is, teams=core.workspace.teams, store=store, poster=poster),
+        ButtonAction.DETAILS: partial(show_details, store=store, poster=poster),
+        ButtonAction.HAND_OVER: partial(ask_whose_it_is, teams=core.workspace.teams, store=store, poster=poster),
     }
 
     async def take_feedback(feedback: Feedback) -> None:

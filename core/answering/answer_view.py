@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.answering.answer import RECORDS, Answer, Citation, Sentence
 from core.incidents.incident_view import Control
 from core.model.badge import Badge
-from core.model.messages import VERDICT_LABELS, Verdict
+from core.model.messages import BUTTON_LABELS, ButtonAction
 
 CLOSEST_MATCH = "Closest match"
 DONT_KNOW = "I don’t know. Nothing that I can show here answers this."
@@ -57,7 +57,7 @@ class AnswerView:
         return " · ".join(filter(None, (self.heading, *(each.text for each in self.said))))
 
     @property
-    def subjects(self) -> dict[Verdict, str]:
+    def subjects(self) -> dict[ButtonAction, str]:
         """Return what can be pressed, and the id that each press is about."""
         offered = (*self.buttons, *self.more)
         return {control.verdict: control.subject for control in offered if control.verdict is not None}
@@ -73,7 +73,7 @@ def answer_view(answer: Answer) -> AnswerView:
     )
     offered_below = {each.source.number for each in further}
     badge = None if answer.engine == RECORDS and not answer.tentative else answer.badge  # a record is no estimate
-    judged = (Verdict.HELPFUL, Verdict.WRONG) if answer.prediction_id else ()
+    judged = (ButtonAction.HELPFUL, ButtonAction.WRONG) if answer.prediction_id else ()
     return AnswerView(
         heading=_heading(answer),
         said=answer.shown,
@@ -86,8 +86,8 @@ def answer_view(answer: Answer) -> AnswerView:
         contacts=" · ".join(contact.text for contact in answer.contacts[:MAX_CONTACTS]),
         badge=badge,
         note=answer.note,
-        buttons=tuple(_control(answer, verdict) for verdict in (*judged, Verdict.ASK_A_PERSON)),
-        more=(_control(answer, Verdict.WHY_ANSWER),) if badge is not None else (),
+        buttons=tuple(_control(answer, verdict) for verdict in (*judged, ButtonAction.ASK_A_PERSON)),
+        more=(_control(answer, ButtonAction.WHY_ANSWER),) if badge is not None else (),
     )
 
 
@@ -103,6 +103,6 @@ def _cut(line: str) -> str:
     return f"{short}`" if short.count("`") % 2 else short
 
 
-def _control(answer: Answer, verdict: Verdict) -> Control:
+def _control(answer: Answer, verdict: ButtonAction) -> Control:
     """An answer that is no prediction has nothing to be judged: then a person can be asked about the question."""
-    return Control(VERDICT_LABELS[verdict], verdict, answer.prediction_id or answer.question_id)
+    return Control(BUTTON_LABELS[verdict], verdict, answer.prediction_id or answer.question_id)

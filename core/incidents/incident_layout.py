@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 
 PHONE_WIDTH = 45  # characters of one line on a phone
 PHONE_LINES = 12  # of a message without its controls: what a phone shows at once
@@ -73,7 +73,7 @@ class Control:
     """A button or an entry of a menu: what it says, and what is pressed; a page to open where `url` is not empty."""
 
     label: str
-    verdict: Verdict | None = None
+    verdict: ButtonAction | None = None
     subject: str = ""
     url: str = ""
 
@@ -122,7 +122,7 @@ class IncidentView:
         return len(self.buttons) + bool(self.judging)
 
     @property
-    def subjects(self) -> dict[Verdict, str]:
+    def subjects(self) -> dict[ButtonAction, str]:
         """Return what can be pressed, and the id that each press is about."""
         judged = [control for each in self.judging for control in each.controls]
         offered = (*self.buttons, *judged, *self.more)

@@ -34,15 +34,15 @@ from core.model.incident import (
     Stage,
 )
 from core.model.messages import (
+    BUTTON_LABELS,
     COULD_IT_BE,
     IS_IT_YOURS,
     ON_CALL,
     ON_CALL_UNKNOWN,
     OR,
-    VERDICT_LABELS,
+    ButtonAction,
     IncidentMessage,
     RelatedIncident,
-    Verdict,
 )
 from core.rca.observations import QUESTION
 
@@ -294,41 +294,41 @@ def _buttons(incident: Incident) -> Iterator[Control]:
     if incident.source == QUESTION:
         return
     if incident.state is IncidentState.OPEN:
-        yield _pressed(Verdict.TAKE_OVER if incident.taken_by else Verdict.TAKE_IT, incident.id)
+        yield _pressed(ButtonAction.TAKE_OVER if incident.taken_by else ButtonAction.TAKE_IT, incident.id)
     if incident.absorbed is not None:
-        yield _pressed(Verdict.SEPARATE, incident.id)
+        yield _pressed(ButtonAction.SEPARATE, incident.id)
     elif incident.owner is not None:
-        yield _pressed(Verdict.HAND_OVER, incident.id)
+        yield _pressed(ButtonAction.HAND_OVER, incident.id)
     if incident.owner is not None or incident.explanation is not None:
-        yield _pressed(Verdict.DETAILS, incident.id)
+        yield _pressed(ButtonAction.DETAILS, incident.id)
 
 
 def _judging(incident: Incident) -> Iterator[Judged]:
     owner, explanation = _claimed_owner(incident), incident.explanation
     if owner is not None and owner.owner is not None:
         name = cut(owner.owner.team_name, MAX_NAME)
-        yield _judged(f"Owner: {name}", owner.prediction_id, Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG)
+        yield _judged(f"Owner: {name}", owner.prediction_id, ButtonAction.OWNER_RIGHT, ButtonAction.OWNER_WRONG)
     if explanation is not None and explanation.prediction_id is not None:
-        yield _judged("Cause", explanation.prediction_id, Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG)
+        yield _judged("Cause", explanation.prediction_id, ButtonAction.CAUSE_RIGHT, ButtonAction.CAUSE_WRONG)
     if (severity := shown_severity(incident)) is not None:
-        yield _judged("Severity", severity.prediction_id, Verdict.SEVERITY_RIGHT, Verdict.SEVERITY_WRONG)
+        yield _judged("Severity", severity.prediction_id, ButtonAction.SEVERITY_RIGHT, ButtonAction.SEVERITY_WRONG)
     if incident.suggested_duplicate is not None and incident.absorbed is None:
         duplicate = incident.suggested_duplicate.prediction_id
-        yield _judged("Duplicate", duplicate, Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG)
+        yield _judged("Duplicate", duplicate, ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG)
 
 
 def _more(incident: Incident) -> Iterator[Control]:
     owner, explanation = _claimed_owner(incident), incident.explanation
     if owner is not None:
-        yield _pressed(Verdict.WHY_OWNER, owner.prediction_id)
+        yield _pressed(ButtonAction.WHY_OWNER, owner.prediction_id)
     if explanation is not None and explanation.prediction_id is not None:
-        yield _pressed(Verdict.WHY_CAUSE, explanation.prediction_id)
+        yield _pressed(ButtonAction.WHY_CAUSE, explanation.prediction_id)
     if incident.source != QUESTION and incident.state is IncidentState.OPEN and incident.absorbed is None:
         if incident.suggested_parent is not None:
-            yield _pressed(Verdict.JOIN_SUGGESTED, incident.id)
-        yield _pressed(Verdict.BELONGS, incident.id)
+            yield _pressed(ButtonAction.JOIN_SUGGESTED, incident.id)
+        yield _pressed(ButtonAction.BELONGS, incident.id)
     if incident.absorbed is not None and incident.owner is not None:
-        yield _pressed(Verdict.HAND_OVER, incident.id)
+        yield _pressed(ButtonAction.HAND_OVER, incident.id)
     if alert := next((alert.url for alert in incident.alerts if alert.url.startswith(WEB)), ""):
         yield Control("Open alert", url=alert)
 
@@ -355,12 +355,12 @@ def _claimed_owner(incident: Incident) -> OwnerProposal | None:
     return owner if owner is not None and owner.owner is not None and not is_checking(incident) else None
 
 
-def _judged(claim: str, prediction: str, right: Verdict, wrong: Verdict) -> Judged:
+def _judged(claim: str, prediction: str, right: ButtonAction, wrong: ButtonAction) -> Judged:
     return Judged(claim, (_pressed(right, prediction), _pressed(wrong, prediction)))
 
 
-def _pressed(verdict: Verdict, subject: str) -> Control:
-    return Control(VERDICT_LABELS[verdict], verdict, subject)
+def _pressed(verdict: ButtonAction, subject: str) -> Control:
+    return Control(BUTTON_LABELS[verdict], verdict, subject)
 
 
 def _line(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.model.conversation import Audience, MessageReference, Person, Place
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 
 NOBODY = Audience(frozenset())
 
@@ -24,7 +24,7 @@ class Feedback:
     """
 
     id: str
-    verdict: Verdict
+    verdict: ButtonAction
     subject: str
     person: Person
     place: Place

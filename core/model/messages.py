@@ -232,7 +232,7 @@ I_AM_UNSURE = "I’m not sure who owns it. Press “Take” or “Reassign…”
 COULD_IT_BE = "Could it be this? {cause}"
 
 
-class Verdict(StrEnum):
+class ButtonAction(StrEnum):
     """The buttons. The value is part of the button's payload."""
 
     HELPFUL = "helpful"
@@ -263,60 +263,60 @@ class Verdict(StrEnum):
     WHY_CAUSE = "why-cause"
 
 
-VERDICT_LABELS = {
-    Verdict.HELPFUL: "Helpful",
-    Verdict.WRONG: "Wrong",
-    Verdict.ASK_A_PERSON: "Ask a person",
-    Verdict.OWNER_RIGHT: "Right owner",
-    Verdict.OWNER_WRONG: "Wrong owner",
-    Verdict.CAUSE_RIGHT: "Right cause",
-    Verdict.CAUSE_WRONG: "Wrong cause",
-    Verdict.SEVERITY_RIGHT: "Right severity",
-    Verdict.SEVERITY_WRONG: "Wrong severity",
-    Verdict.DUPLICATE_RIGHT: "It is a duplicate",
-    Verdict.DUPLICATE_WRONG: "No duplicate",
-    Verdict.TAKE_IT: "Take",
-    Verdict.TAKE_OVER: "Take over",
-    Verdict.HAND_OVER: "Reassign…",
-    Verdict.REASSIGN: "Reassign",
-    Verdict.NOT_OURS: "Not ours",
-    Verdict.SEPARATE: "Separate",
-    Verdict.BELONGS: "Merge into…",
-    Verdict.JOIN: "Merge",
-    Verdict.JOIN_SUGGESTED: "Join",
-    Verdict.DETAILS: "Details",
-    Verdict.CORRECTION: "Send",
-    Verdict.CONFIRM: "Confirm",
-    Verdict.WHY_ANSWER: "Why this number?",
-    Verdict.WHY_OWNER: "Owner: why this number?",
-    Verdict.WHY_CAUSE: "Cause: why this number?",
+BUTTON_LABELS = {
+    ButtonAction.HELPFUL: "Helpful",
+    ButtonAction.WRONG: "Wrong",
+    ButtonAction.ASK_A_PERSON: "Ask a person",
+    ButtonAction.OWNER_RIGHT: "Right owner",
+    ButtonAction.OWNER_WRONG: "Wrong owner",
+    ButtonAction.CAUSE_RIGHT: "Right cause",
+    ButtonAction.CAUSE_WRONG: "Wrong cause",
+    ButtonAction.SEVERITY_RIGHT: "Right severity",
+    ButtonAction.SEVERITY_WRONG: "Wrong severity",
+    ButtonAction.DUPLICATE_RIGHT: "It is a duplicate",
+    ButtonAction.DUPLICATE_WRONG: "No duplicate",
+    ButtonAction.TAKE_IT: "Take",
+    ButtonAction.TAKE_OVER: "Take over",
+    ButtonAction.HAND_OVER: "Reassign…",
+    ButtonAction.REASSIGN: "Reassign",
+    ButtonAction.NOT_OURS: "Not ours",
+    ButtonAction.SEPARATE: "Separate",
+    ButtonAction.BELONGS: "Merge into…",
+    ButtonAction.JOIN: "Merge",
+    ButtonAction.JOIN_SUGGESTED: "Join",
+    ButtonAction.DETAILS: "Details",
+    ButtonAction.CORRECTION: "Send",
+    ButtonAction.CONFIRM: "Confirm",
+    ButtonAction.WHY_ANSWER: "Why this number?",
+    ButtonAction.WHY_OWNER: "Owner: why this number?",
+    ButtonAction.WHY_CAUSE: "Cause: why this number?",
 }
 
 # Buttons that assign the incident to the person who presses.
-TAKING = frozenset({Verdict.TAKE_IT, Verdict.TAKE_OVER})
+TAKING = frozenset({ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER})
 
 # Buttons that ask for the explanation of a badge.
-WHY_VERDICTS = frozenset({Verdict.WHY_ANSWER, Verdict.WHY_OWNER, Verdict.WHY_CAUSE})
+WHY_ACTIONS = frozenset({ButtonAction.WHY_ANSWER, ButtonAction.WHY_OWNER, ButtonAction.WHY_CAUSE})
 
 # The positive and the negative button for each kind of claim.
 JUDGEMENTS = {
-    PredictionKind.ANSWER: (Verdict.HELPFUL, Verdict.WRONG),
-    PredictionKind.OWNER: (Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG),
-    PredictionKind.CAUSE: (Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG),
-    PredictionKind.SEVERITY: (Verdict.SEVERITY_RIGHT, Verdict.SEVERITY_WRONG),
-    PredictionKind.DUPLICATE: (Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG),
+    PredictionKind.ANSWER: (ButtonAction.HELPFUL, ButtonAction.WRONG),
+    PredictionKind.OWNER: (ButtonAction.OWNER_RIGHT, ButtonAction.OWNER_WRONG),
+    PredictionKind.CAUSE: (ButtonAction.CAUSE_RIGHT, ButtonAction.CAUSE_WRONG),
+    PredictionKind.SEVERITY: (ButtonAction.SEVERITY_RIGHT, ButtonAction.SEVERITY_WRONG),
+    PredictionKind.DUPLICATE: (ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG),
 }
 
 # The label that a button gives to its prediction; other buttons give none.
 CORRECT = {
-    Verdict.HELPFUL: True,
-    Verdict.WRONG: False,
-    Verdict.OWNER_RIGHT: True,
-    Verdict.OWNER_WRONG: False,
-    Verdict.CAUSE_RIGHT: True,
-    Verdict.CAUSE_WRONG: False,
-    Verdict.SEVERITY_RIGHT: True,
-    Verdict.SEVERITY_WRONG: False,
-    Verdict.DUPLICATE_RIGHT: True,
-    Verdict.DUPLICATE_WRONG: False,
+    ButtonAction.HELPFUL: True,
+    ButtonAction.WRONG: False,
+    ButtonAction.OWNER_RIGHT: True,
+    ButtonAction.OWNER_WRONG: False,
+    ButtonAction.CAUSE_RIGHT: True,
+    ButtonAction.CAUSE_WRONG: False,
+    ButtonAction.SEVERITY_RIGHT: True,
+    ButtonAction.SEVERITY_WRONG: False,
+    ButtonAction.DUPLICATE_RIGHT: True,
+    ButtonAction.DUPLICATE_WRONG: False,
 }

@@ -7,12 +7,17 @@ from dataclasses import replace
 
 from core.model.feedback import Feedback
 from core.model.incident import Incident
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from core.ports import Store, Transaction
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.update_incident import change_incident, save_next
 
-SUGGESTIONS = (Verdict.SEVERITY_RIGHT, Verdict.SEVERITY_WRONG, Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG)
+SUGGESTIONS = (
+    ButtonAction.SEVERITY_RIGHT,
+    ButtonAction.SEVERITY_WRONG,
+    ButtonAction.DUPLICATE_RIGHT,
+    ButtonAction.DUPLICATE_WRONG,
+)
 
 
 async def accept_suggestion(feedback: Feedback, *, label: Callable[[Feedback], Awaitable[None]], store: Store) -> None:
@@ -46,13 +51,13 @@ async def is_rejected(prediction_id: str, store: Store) -> bool:
 def _said_of(incident: Incident, feedback: Feedback, person: str) -> Incident:
     severity, duplicate = incident.suggested_severity, incident.suggested_duplicate
     match feedback.verdict:
-        case Verdict.SEVERITY_RIGHT if severity is not None and severity.prediction_id == feedback.subject:
+        case ButtonAction.SEVERITY_RIGHT if severity is not None and severity.prediction_id == feedback.subject:
             return replace(incident, severity=severity.severity, severity_by=person)
-        case Verdict.SEVERITY_WRONG if severity is not None and severity.prediction_id == feedback.subject:
+        case ButtonAction.SEVERITY_WRONG if severity is not None and severity.prediction_id == feedback.subject:
             return replace(incident, suggested_severity=None)
-        case Verdict.DUPLICATE_RIGHT if duplicate is not None and duplicate.prediction_id == feedback.subject:
+        case ButtonAction.DUPLICATE_RIGHT if duplicate is not None and duplicate.prediction_id == feedback.subject:
             return replace(incident, duplicate_of=duplicate.incident_id)
-        case Verdict.DUPLICATE_WRONG if duplicate is not None and duplicate.prediction_id == feedback.subject:
+        case ButtonAction.DUPLICATE_WRONG if duplicate is not None and duplicate.prediction_id == feedback.subject:
             return replace(incident, duplicate_of="", suggested_duplicate=None)
         case _:
             return incident

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.model.feedback import Feedback
-from core.model.messages import CORRECT, Notice, NoticeKind, Verdict
+from core.model.messages import CORRECT, ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome
 from core.ports import Store
 from handlers.questions.correct_answer import ask_what_is_right
@@ -21,13 +21,13 @@ async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -
 
     A button of a prediction that no longer exists is ignored.
     """
-    if feedback.verdict is Verdict.ASK_A_PERSON:
+    if feedback.verdict is ButtonAction.ASK_A_PERSON:
         text = ASK_A_PERSON.format(person=feedback.person.name or "Somebody")
         intent = f"ask-a-person:{await _asked(feedback.subject, store)}"
         await poster.post_once(intent, feedback.place, Notice(text, NoticeKind.INFORMATION))
     else:
         await _label(feedback, store)
-        if feedback.verdict is Verdict.WRONG and not feedback.in_form:
+        if feedback.verdict is ButtonAction.WRONG and not feedback.in_form:
             await ask_what_is_right(feedback, store=store, poster=poster)
 
 

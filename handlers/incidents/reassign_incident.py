@@ -11,7 +11,7 @@ from dataclasses import replace
 from core.model.audit import Act, audit_entry
 from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, OwnerProposal, TeamScore
-from core.model.messages import Notice, Verdict
+from core.model.messages import ButtonAction, Notice
 from core.model.prediction import Evaluation, Outcome, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import Clock, OnCall, Store
@@ -75,10 +75,10 @@ async def reassign_incident(
         await poster.post_once(f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN))
         return
     picked = current_team(feedback.choice, teams)  # the team may have been renamed since it was offered
-    if feedback.verdict is Verdict.REASSIGN and picked is None:
+    if feedback.verdict is ButtonAction.REASSIGN and picked is None:
         await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
         return
-    given = picked if feedback.verdict is Verdict.REASSIGN else None
+    given = picked if feedback.verdict is ButtonAction.REASSIGN else None
     hop = _hop(feedback, incident, given, teams)
     if not _is_known(feedback, incident):  # a known one means that the step ran before and was interrupted
         if not (hop.turned_away or hop.given_to):
@@ -113,7 +113,7 @@ async def reassign_incident(
 
 async def _is_overtaken(feedback: Feedback, incident: Incident, store: Store) -> bool:
     """Return whether `not ours` refers to another claim than the current one. False if this step ran before."""
-    if feedback.verdict is not Verdict.NOT_OURS or _is_known(feedback, incident):
+    if feedback.verdict is not ButtonAction.NOT_OURS or _is_known(feedback, incident):
         return False
     async with store.transaction() as transaction:
         claim = await claim_meant(feedback.subject, transaction)

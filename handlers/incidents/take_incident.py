@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core.model.feedback import Feedback
 from core.model.incident import Incident
-from core.model.messages import Notice, Verdict
+from core.model.messages import ButtonAction, Notice
 from core.ports import Store, Transaction
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.update_incident import change_incident, save_next
@@ -30,7 +30,7 @@ async def take_incident(feedback: Feedback, *, store: Store, poster: Poster) -> 
     async def taken(latest: Incident, transaction: Transaction) -> Incident:
         nonlocal before
         before = latest.taken_by
-        if before == person or (before and feedback.verdict is Verdict.TAKE_IT):
+        if before == person or (before and feedback.verdict is ButtonAction.TAKE_IT):
             return latest
         saved = await save_next(replace(latest, taken_by=person), latest, transaction)
         await transaction.tasks.add(present_task(saved))
@@ -38,6 +38,6 @@ async def take_incident(feedback: Feedback, *, store: Store, poster: Poster) -> 
 
     await change_incident(feedback.subject, taken, store)
     if before not in ("", person):
-        text = TAKEN if feedback.verdict is Verdict.TAKE_IT else TAKEN_OVER
+        text = TAKEN if feedback.verdict is ButtonAction.TAKE_IT else TAKEN_OVER
         notice = Notice(text.format(person=before if text is TAKEN else person, before=before))
         await poster.post_once(f"taken:{feedback.id}", feedback.place, notice)

@@ -12,7 +12,7 @@ from datetime import datetime
 from core.model.conversation import Place, Question
 from core.model.feedback import Feedback
 from core.model.incident import Explanation, Hypothesis
-from core.model.messages import Notice, NoticeKind, Verdict
+from core.model.messages import ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome
 from core.ports import FailedBuild, Store, Transaction
 from core.rca.build_failure import build_cause, is_led_by
@@ -80,9 +80,9 @@ async def judge_failing_lines(feedback: Feedback, *, store: Store) -> None:
         failure = await transaction.build_failures.get(feedback.subject)
         if failure is None:
             return
-        if feedback.verdict is Verdict.CAUSE_RIGHT and not failure.confirmed_by:
+        if feedback.verdict is ButtonAction.CAUSE_RIGHT and not failure.confirmed_by:
             await transaction.build_failures.save(replace(failure, confirmed_by=person))
-        elif feedback.verdict is Verdict.CAUSE_WRONG:
+        elif feedback.verdict is ButtonAction.CAUSE_WRONG:
             await unconfirm_failing_lines(feedback.subject, person, transaction)
 
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from core.model.audience import may_see_incident
 from core.model.conversation import Audience, Channel
 from core.model.incident import Incident
-from core.model.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails, Verdict
+from core.model.messages import ButtonAction, CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails
 from core.model.prediction import Prediction, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import Store
 
 # The kind of claim that each button disputes.
 DISPUTED = {
-    Verdict.WRONG: PredictionKind.ANSWER,
-    Verdict.OWNER_WRONG: PredictionKind.OWNER,
-    Verdict.CAUSE_WRONG: PredictionKind.CAUSE,
+    ButtonAction.WRONG: PredictionKind.ANSWER,
+    ButtonAction.OWNER_WRONG: PredictionKind.OWNER,
+    ButtonAction.CAUSE_WRONG: PredictionKind.CAUSE,
 }
 
 
@@ -28,11 +28,11 @@ class AskInForm:
         self._teams = teams
         self._channels = channels
 
-    async def form(self, verdict: Verdict, subject: str, audience: Audience) -> Form | None:
+    async def form(self, verdict: ButtonAction, subject: str, audience: Audience) -> Form | None:
         """Return the form; None if its prediction or incident is not stored, or the audience may not see it."""
-        if verdict is Verdict.HAND_OVER:
+        if verdict is ButtonAction.HAND_OVER:
             return await self._handover(subject, audience)
-        if verdict is Verdict.DETAILS:
+        if verdict is ButtonAction.DETAILS:
             incident = await self._visible(subject, audience)
             return IncidentDetails(incident) if incident is not None else None
         prediction = await self._prediction(subject) if verdict in DISPUTED else None

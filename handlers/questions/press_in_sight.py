@@ -8,23 +8,23 @@ from core.model.audience import may_see_incident
 from core.model.conversation import Channel
 from core.model.feedback import Feedback
 from core.model.incident import Incident
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from core.model.prediction import Prediction, PredictionKind
 from core.ports import Store, Transaction
 
 # Buttons whose subject is an incident, or a claim about its owner.
 ABOUT_INCIDENTS = frozenset(
     {
-        Verdict.TAKE_IT,
-        Verdict.TAKE_OVER,
-        Verdict.HAND_OVER,
-        Verdict.REASSIGN,
-        Verdict.NOT_OURS,
-        Verdict.SEPARATE,
-        Verdict.BELONGS,
-        Verdict.JOIN,
-        Verdict.JOIN_SUGGESTED,
-        Verdict.DETAILS,
+        ButtonAction.TAKE_IT,
+        ButtonAction.TAKE_OVER,
+        ButtonAction.HAND_OVER,
+        ButtonAction.REASSIGN,
+        ButtonAction.NOT_OURS,
+        ButtonAction.SEPARATE,
+        ButtonAction.BELONGS,
+        ButtonAction.JOIN,
+        ButtonAction.JOIN_SUGGESTED,
+        ButtonAction.DETAILS,
     }
 )
 

@@ -11,7 +11,7 @@ import pytest
 from core.model.conversation import Channel, Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, Severity
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from core.ports import Store, Transaction
 from core.samples import START, alert, explanation, hypothesis
 from handlers.incidents import arrange_incident as arrange_module
@@ -81,7 +81,7 @@ def shown(leader_of: Mapping[str, str]) -> dict[str, str]:
 async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_make_no_circle(store: Store) -> None:
     await opens(store, "db")
     await opens(store, "api", cause="db")
-    picks = Feedback("f1", Verdict.JOIN, "db", ADA, PLACE, START, choice="api")
+    picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api")
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     around = Surroundings(CHANNELS, (), {"api": ("db",)})
     await asyncio.gather(
@@ -94,7 +94,7 @@ async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_ma
 async def test_what_a_person_joined_is_not_joined_the_other_way_round_by_a_rule(store: Store) -> None:
     await opens(store, "db")
     await opens(store, "api", cause="db")
-    picks = Feedback("f1", Verdict.JOIN, "db", ADA, PLACE, START, choice="api")
+    picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api")
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     await join_incident(picks, channels=CHANNELS, store=store, poster=poster)
     around = Surroundings(CHANNELS, (), {"api": ("db",)})

@@ -23,7 +23,7 @@ from adapters.teams.threads import TeamsThreads
 from adapters.teams.transport import open_transport
 from bot.web.routes import Webhooks, build_app
 from core.model.conversation import Audience, Channel, MessageReference
-from core.model.messages import Form, Message, Verdict
+from core.model.messages import ButtonAction, Form, Message
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, TENANT, FakeReferences, TeamsConnector
@@ -36,9 +36,9 @@ class FakeForms:
     """Implements `core.ports.Forms`: the form of a button, whatever it is about."""
 
     def __init__(self) -> None:
-        self.known: dict[Verdict, Form] = {}
+        self.known: dict[ButtonAction, Form] = {}
 
-    async def form(self, verdict: Verdict, subject: str, audience: Audience) -> Form | None:
+    async def form(self, verdict: ButtonAction, subject: str, audience: Audience) -> Form | None:
         return self.known.get(verdict)
 
 

@@ -42,7 +42,7 @@ from bot.wiring.behaviours import behaviours
 from bot.work.workflows import Behaviours
 from core.model.conversation import Place, Platform, Question
 from core.model.feedback import Feedback, Reaction
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from handlers.questions.ask_in_form import AskInForm
 from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver
@@ -122,7 +122,7 @@ class Company:
         command = slack_payloads.slash_command(text, channel_id=channel, user_id=user, trigger_id=trigger)
         await self._signed(urlencode(command), "application/x-www-form-urlencoded")
 
-    async def press(self, channel: str, verdict: Verdict, subject: str, typed: str = "") -> None:
+    async def press(self, channel: str, verdict: ButtonAction, subject: str, typed: str = "") -> None:
         """A button in a Slack channel, also one that was never shown there."""
         ts = f"{next(self._times)}.000100"
         self._slack.messages.append({"channel": channel, "ts": ts, "user": slack_api.BOT_USER, "text": "…"})

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from core.model.conversation import PUBLIC
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from tests.scenario.canaries import CANARIES, HELP, PAYMENTS, PRIVATE_THREAD, Canary
 from tests.scenario.canary_company import HOMES, SLACK_PLACES, Company, company
 
@@ -180,7 +180,7 @@ async def test_a_button_that_was_never_shown_in_a_channel_shows_nothing_there(la
         known = [answer.id for answer in await transaction.curated.current(lanternfish.core.clock.now())]
     private = [question for question in lanternfish.inbox.questions if question.place.channel == PAYMENTS]
     subjects = [*known, "curated-2", "I1", *(f"answer:evidence:{question.id}" for question in private)]
-    for channel, verdict, subject in product((HELP, "D0MATEO", "C0GUESTS"), Verdict, subjects):
+    for channel, verdict, subject in product((HELP, "D0MATEO", "C0GUESTS"), ButtonAction, subjects):
         await lanternfish.press(channel, verdict, subject, "something else")
     assert await leaks(lanternfish) == []
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import Message, of_kind
 from tests.scenario.webhooks import alert
@@ -31,9 +31,9 @@ async def opened(bot: RunningBot, group: str, **changes: Any) -> tuple[Message, 
     return await bot.worked_on(group, alert(group) | changes)
 
 
-@pytest.mark.parametrize("verdict", [Verdict.WHY_OWNER, Verdict.WHY_CAUSE])
+@pytest.mark.parametrize("verdict", [ButtonAction.WHY_OWNER, ButtonAction.WHY_CAUSE])
 async def test_a_badge_says_what_it_rests_on_and_names_no_percentage_without_labels(
-    bot: RunningBot, verdict: Verdict
+    bot: RunningBot, verdict: ButtonAction
 ) -> None:
     incident, root = await opened(bot, f"why {verdict}")
     await bot.submit("console/feedback", incident=incident["id"], verdict=verdict)

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from core import samples as messages
-from core.model.messages import AnswerMessage, IncidentMessage, Notice, Verdict
+from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Notice
 from tests.fakes.console_site import Site
 from tests.scenario.console import HELP, INCIDENTS, LIVE, http, send, site, thread_of
 
@@ -20,7 +20,7 @@ async def test_a_verdict_on_an_answer_is_handed_in_and_thanked_for(site: Site, h
     answer = await site.post(replace(HELP, thread="1"), AnswerMessage(messages.answer()))
     html = await send(http, "/console/feedback", message=answer.message_id, verdict="helpful")
     (feedback,) = site.inbox.feedback
-    assert (feedback.verdict, feedback.subject) == (Verdict.HELPFUL, "answer-1")
+    assert (feedback.verdict, feedback.subject) == (ButtonAction.HELPFUL, "answer-1")
     assert feedback.place == replace(HELP, thread="1")
     assert "Thanks, noted as helpful." in html
     assert "change to “wrong”" in html

@@ -12,7 +12,7 @@ import pytest
 
 from adapters.slack.render import render
 from core.model.feedback import Feedback
-from core.model.messages import CorrectionRequest, Verdict
+from core.model.messages import ButtonAction, CorrectionRequest
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.block_kit import buttons, texts
 from tests.fakes.slack_api import CHANNEL, PRIVATE_CHANNEL
@@ -122,7 +122,7 @@ async def test_on_the_local_page_an_answer_is_corrected_and_confirmed_by_the_ope
 async def test_what_was_typed_in_slack_comes_with_the_button_and_with_who_reads_along() -> None:
     async with slack_bot() as chat:
         typed = await pressed_in_slack(chat, "in `till.yaml`")
-        assert (typed.verdict, typed.subject, typed.text) == (Verdict.CORRECTION, "p1", "in `till.yaml`")
+        assert (typed.verdict, typed.subject, typed.text) == (ButtonAction.CORRECTION, "p1", "in `till.yaml`")
         assert typed.audience.disclosed_to == {f"channel:slack:{PRIVATE_CHANNEL}", "channel:payments-private"}
 
 
@@ -154,5 +154,5 @@ async def test_what_was_typed_into_a_card_of_teams_comes_with_its_button() -> No
         activity = chat.connector.activity(type="invoke", name="adaptiveCard/action", text=None, value=value)
         assert (await chat.deliver(activity)).status == 200
         (typed,) = chat.inbox.feedback
-        assert (typed.verdict, typed.text) == (Verdict.CORRECTION, "in `till.yaml`")
+        assert (typed.verdict, typed.text) == (ButtonAction.CORRECTION, "in `till.yaml`")
         assert f"channel:teams:{chat.connector.activity()['channelData']['channel']['id']}" in typed.audience.readers

@@ -20,7 +20,7 @@ from adapters.terminal import render as in_terminal
 from core.incidents.incident_layout import MORE, RIGHT_OR_WRONG
 from core.incidents.incident_view import incident_view
 from core.model.incident import Explanation, Gap, GapReason
-from core.model.messages import IncidentDetails, IncidentMessage, Message, Verdict
+from core.model.messages import ButtonAction, IncidentDetails, IncidentMessage, Message
 from core.model.trajectory import Responsibility
 from core.rca.explain import explain
 from core.rca.scene import survey
@@ -151,7 +151,7 @@ def test_every_chat_offers_what_the_view_offers_and_no_more(name: str) -> None:
     message = ConsoleMessage(12, "incidents", None, kind, payload, NOW, 12)
     html = BeautifulSoup(PAGE.fragment("_message.html", "article", message, INCIDENTS[name], {}), "html.parser")
     pressed = {str(button["value"]) for button in html.select("button")}
-    assert pressed == {str(verdict) for verdict in view.subjects if verdict is not Verdict.DETAILS}
+    assert pressed == {str(verdict) for verdict in view.subjects if verdict is not ButtonAction.DETAILS}
     menus = [str(menu.get("aria-label") or menu.get_text()) for menu in html.select("details.menu > summary")]
     assert menus == ([RIGHT_OR_WRONG] if view.judging else []) + ([MORE] if view.more else [])
 

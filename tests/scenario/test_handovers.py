@@ -11,7 +11,7 @@ from adapters.slack.forms import Origin, feedback_form
 from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
 from core.model.incident import Merge
-from core.model.messages import HandoverRequest, Verdict
+from core.model.messages import ButtonAction, HandoverRequest
 from handlers.incidents.reassign_incident import OVERTAKEN
 from handlers.incidents.update_incident import update_incident
 from tests.fakes import slack_payloads
@@ -43,7 +43,7 @@ async def test_the_team_picked_in_slack_and_the_reason_come_with_the_button() ->
         }
         assert (await chat.press(payload)).status == 200
         (pressed,) = chat.inbox.feedback
-    assert (pressed.verdict, pressed.subject) == (Verdict.REASSIGN, "incident-1")
+    assert (pressed.verdict, pressed.subject) == (ButtonAction.REASSIGN, "incident-1")
     assert (pressed.choice, pressed.text) == ("fleet", "no ledger")
 
 
@@ -55,7 +55,7 @@ async def test_nothing_picked_in_slack_is_no_choice() -> None:
         payload["state"] = {"values": {"team": {"team": {"type": "static_select", "selected_option": None}}}}
         assert (await chat.press(payload)).status == 200
         (pressed,) = chat.inbox.feedback
-    assert (pressed.verdict, pressed.choice) == (Verdict.NOT_OURS, "")
+    assert (pressed.verdict, pressed.choice) == (ButtonAction.NOT_OURS, "")
 
 
 async def test_the_team_picked_in_a_card_of_teams_comes_with_its_button() -> None:
@@ -69,7 +69,7 @@ async def test_the_team_picked_in_a_card_of_teams_comes_with_its_button() -> Non
         activity = chat.connector.activity(type="invoke", name="adaptiveCard/action", text=None, value=value)
         assert (await chat.deliver(activity)).status == 200
         (pressed,) = chat.inbox.feedback
-    assert (pressed.verdict, pressed.choice, pressed.text) == (Verdict.REASSIGN, "bookings", "no ledger")
+    assert (pressed.verdict, pressed.choice, pressed.text) == (ButtonAction.REASSIGN, "bookings", "no ledger")
 
 
 HUNDREDS = HandoverRequest("incident-1", "", tuple((f"team-{n:03}", f"Team {n:03} " + "x" * 60) for n in range(300)))

@@ -17,7 +17,7 @@ from adapters.teams.elements import REFRESH
 from adapters.teams.render import render as in_teams
 from core.model.incident import Incident
 from core.model.language_model import ModelRequest, Role
-from core.model.messages import IncidentDetails, IncidentMessage, Verdict
+from core.model.messages import ButtonAction, IncidentDetails, IncidentMessage
 from core.model.trajectory import Trajectory
 from core.ports import Change, LogLine, TimeWindow, Tool, ToolParameter
 from core.triage.history import IncidentHistory
@@ -62,7 +62,7 @@ PAYLOADS = (
 )
 PLACES = ("log line", "commit message", "alert label", "tool output")
 PLAN = {"read_logs", "list_changes", "outside"}
-OURS = {REFRESH, *(str(verdict) for verdict in Verdict)}
+OURS = {REFRESH, *(str(verdict) for verdict in ButtonAction)}
 
 
 @dataclass

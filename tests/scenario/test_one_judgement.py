@@ -13,7 +13,7 @@ from bot.wiring.behaviours import behaviours
 from bot.work.workflows import Behaviours
 from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback, Reaction
-from core.model.messages import IncidentDetails, Verdict
+from core.model.messages import ButtonAction, IncidentDetails
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.rca.failure_history import RecordedFailure
 from core.samples import explained_incident
@@ -34,7 +34,7 @@ async def core(tmp_path: Path) -> AsyncIterator[Core]:
 
 
 async def press(bot: Behaviours, _message: MessageReference) -> None:
-    await bot.feedback(Feedback("f1", Verdict.CAUSE_RIGHT, CLAIM, ADA, PLACE, NOW))
+    await bot.feedback(Feedback("f1", ButtonAction.CAUSE_RIGHT, CLAIM, ADA, PLACE, NOW))
 
 
 async def react(bot: Behaviours, message: MessageReference) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.model.messages import I_AM_UNSURE, PING, Verdict
+from core.model.messages import I_AM_UNSURE, PING, ButtonAction
 from handlers.incidents.reassign_incident import WHOM_DO_YOU_SPEAK_FOR
 from handlers.incidents.take_incident import TAKEN, TAKEN_OVER
 from tests.fakes import block_kit, slack_payloads
@@ -80,7 +80,7 @@ class Crowd:
         ):
             assert response.status == 200, await response.text()
 
-    async def say(self, verdict: Verdict, subject: str, name: str, **picked: str) -> None:
+    async def say(self, verdict: ButtonAction, subject: str, name: str, **picked: str) -> None:
         """What a form says that was opened before."""
         button = {"type": "button", "action_id": f"feedback:{verdict}", "value": subject}
         await self.press(button, name, **picked)
@@ -127,7 +127,7 @@ async def test_a_team_that_two_people_give_it_to_at_once_is_given_it_once_and_ca
         claim = block_kit.subject(crowd.button("Right owner"))
         for name, team in (("ines", "catalogue"), ("ines", "catalogue"), ("dana", "catalogue"), ("lee", "payments")):
             bot.steps.clear()
-            await crowd.say(Verdict.REASSIGN, claim, name, choice=team)
+            await crowd.say(ButtonAction.REASSIGN, claim, name, choice=team)
             await bot.finishes("feedback")
             await home.slack.until(lambda: crowd.thread(PING))
         await home.slack.until(lambda: crowd.thread("says lee"))
@@ -143,7 +143,7 @@ async def test_a_team_that_says_twice_that_it_is_not_theirs_makes_one_hop(home: 
     async with crowded(home) as (_, crowd):
         claim = block_kit.subject(crowd.button("Right owner"))
         for name in ("ines", "ines", "dana"):
-            await crowd.say(Verdict.NOT_OURS, claim, name)
+            await crowd.say(ButtonAction.NOT_OURS, claim, name)
         await home.slack.until(lambda: "Payments" not in crowd.shown.partition("*Owner*")[2].partition("\n")[0])
     assert "\n".join(crowd.thread("says ines")).count("says ines") == 1
 
@@ -151,10 +151,10 @@ async def test_a_team_that_says_twice_that_it_is_not_theirs_makes_one_hop(home: 
 async def test_of_two_teams_that_are_asked_the_one_whose_person_says_no_is_asked_no_more(home: Home) -> None:
     async with crowded(home, raise_unclear) as (_, crowd):
         claim = crowd.button("Reassign…")["value"]
-        await crowd.say(Verdict.NOT_OURS, claim, "somebody")
+        await crowd.say(ButtonAction.NOT_OURS, claim, "somebody")
         await home.slack.until(lambda: crowd.thread(WHOM_DO_YOU_SPEAK_FOR))
         assert len(crowd.thread(I_AM_UNSURE)) == 1, "the same question is not asked again"
-        await crowd.say(Verdict.NOT_OURS, claim, "Ada Quist")
+        await crowd.say(ButtonAction.NOT_OURS, claim, "Ada Quist")
         await home.slack.until(lambda: "Payments" not in crowd.shown.partition("*Owner*")[2].partition("*Cause*")[0])
     (_, *later) = crowd.thread(I_AM_UNSURE)
     assert all("S0PAY" not in each for each in later)
@@ -173,7 +173,9 @@ async def test_an_incident_that_was_given_to_a_team_that_is_no_more_is_triaged_o
     home: Home,
 ) -> None:
     async with crowded(home) as (_, crowd):
-        await crowd.say(Verdict.REASSIGN, block_kit.subject(crowd.button("Right owner")), "ines", choice="catalogue")
+        await crowd.say(
+            ButtonAction.REASSIGN, block_kit.subject(crowd.button("Right owner")), "ines", choice="catalogue"
+        )
         await home.slack.until(lambda: "*Owner*  Catalogue" in crowd.shown)
     _without_catalogue(home)
     async with home.life() as bot:

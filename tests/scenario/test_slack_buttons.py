@@ -10,7 +10,7 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core import samples as messages
 from core.model.conversation import Person, Place, Platform
-from core.model.messages import AnswerMessage, IncidentMessage, Verdict
+from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage
 from tests.fakes import block_kit
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON
 from tests.fakes.slack_bot import SlackBot, slack_bot
@@ -26,15 +26,15 @@ async def bot() -> AsyncIterator[SlackBot]:
 @pytest.mark.parametrize(
     ("message", "label", "verdict", "subject"),
     [
-        (AnswerMessage(messages.answer()), "Helpful", Verdict.HELPFUL, "answer-1"),
-        (AnswerMessage(messages.answer()), "Ask a person", Verdict.ASK_A_PERSON, "answer-1"),
-        (IncidentMessage(messages.explained_incident()), "Wrong owner", Verdict.OWNER_WRONG, "owner-1"),
-        (IncidentMessage(messages.explained_incident()), "Right cause", Verdict.CAUSE_RIGHT, "cause-1"),
-        (IncidentMessage(messages.explained_incident()), "Take", Verdict.TAKE_IT, "incident-1"),
+        (AnswerMessage(messages.answer()), "Helpful", ButtonAction.HELPFUL, "answer-1"),
+        (AnswerMessage(messages.answer()), "Ask a person", ButtonAction.ASK_A_PERSON, "answer-1"),
+        (IncidentMessage(messages.explained_incident()), "Wrong owner", ButtonAction.OWNER_WRONG, "owner-1"),
+        (IncidentMessage(messages.explained_incident()), "Right cause", ButtonAction.CAUSE_RIGHT, "cause-1"),
+        (IncidentMessage(messages.explained_incident()), "Take", ButtonAction.TAKE_IT, "incident-1"),
     ],
 )
 async def test_a_posted_button_comes_back_as_its_verdict(
-    bot: SlackBot, message: AnswerMessage | IncidentMessage, label: str, verdict: Verdict, subject: str
+    bot: SlackBot, message: AnswerMessage | IncidentMessage, label: str, verdict: ButtonAction, subject: str
 ) -> None:
     messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
     reference = await messenger.post(Place(Platform.SLACK, CHANNEL), message, "intent")

@@ -11,7 +11,7 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core import samples as messages
 from core.model.conversation import Place, Platform
-from core.model.messages import AnswerMessage, IncidentMessage, Verdict
+from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from tests.fakes import block_kit
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, EXPIRED
@@ -56,14 +56,14 @@ INCIDENT = IncidentMessage(messages.explained_incident())
 @pytest.mark.parametrize(
     ("message", "label", "title", "recorded"),
     [
-        (ANSWER, "Wrong", "What is right?", [Verdict.WRONG]),
-        (INCIDENT, "Wrong cause", "Wrong cause", [Verdict.CAUSE_WRONG]),
-        (INCIDENT, "Wrong owner", "Reassign", [Verdict.OWNER_WRONG]),
+        (ANSWER, "Wrong", "What is right?", [ButtonAction.WRONG]),
+        (INCIDENT, "Wrong cause", "Wrong cause", [ButtonAction.CAUSE_WRONG]),
+        (INCIDENT, "Wrong owner", "Reassign", [ButtonAction.OWNER_WRONG]),
         (INCIDENT, "Reassign…", "Reassign", []),
     ],
 )
 async def test_the_form_opens_and_what_was_pressed_is_recorded(
-    bot: SlackBot, message: AnswerMessage | IncidentMessage, label: str, title: str, recorded: list[Verdict]
+    bot: SlackBot, message: AnswerMessage | IncidentMessage, label: str, title: str, recorded: list[ButtonAction]
 ) -> None:
     await press(bot, message, label)
     (view,) = bot.slack.views
@@ -99,11 +99,11 @@ async def test_a_press_that_leaves_nothing_open_opens_no_form(bot: SlackBot, lab
 @pytest.mark.parametrize(
     ("message", "label", "values", "verdict", "subject", "text", "choice"),
     [
-        (ANSWER, "Wrong", {"correction": "Say it twice."}, Verdict.CORRECTION, "answer-1", "Say it twice.", ""),
-        (INCIDENT, "Wrong cause", {"correction": "DNS."}, Verdict.CAUSE_WRONG, "cause-1", "DNS.", ""),
-        (INCIDENT, "Reassign…", {"team": "bookings"}, Verdict.REASSIGN, "owner-1", "", "bookings"),
-        (INCIDENT, "Reassign…", {"correction": "not us"}, Verdict.NOT_OURS, "owner-1", "not us", ""),
-        (INCIDENT, "Wrong owner", {"team": "bookings"}, Verdict.REASSIGN, "owner-1", "", "bookings"),
+        (ANSWER, "Wrong", {"correction": "Say it twice."}, ButtonAction.CORRECTION, "answer-1", "Say it twice.", ""),
+        (INCIDENT, "Wrong cause", {"correction": "DNS."}, ButtonAction.CAUSE_WRONG, "cause-1", "DNS.", ""),
+        (INCIDENT, "Reassign…", {"team": "bookings"}, ButtonAction.REASSIGN, "owner-1", "", "bookings"),
+        (INCIDENT, "Reassign…", {"correction": "not us"}, ButtonAction.NOT_OURS, "owner-1", "not us", ""),
+        (INCIDENT, "Wrong owner", {"team": "bookings"}, ButtonAction.REASSIGN, "owner-1", "", "bookings"),
     ],
 )
 async def test_what_is_filled_in_is_feedback_in_the_thread_of_the_message(
@@ -111,7 +111,7 @@ async def test_what_is_filled_in_is_feedback_in_the_thread_of_the_message(
     message: AnswerMessage | IncidentMessage,
     label: str,
     values: dict[str, str],
-    verdict: Verdict,
+    verdict: ButtonAction,
     subject: str,
     text: str,
     choice: str,
@@ -130,7 +130,7 @@ async def test_what_is_filled_in_is_feedback_in_the_thread_of_the_message(
 async def test_a_form_that_is_sent_empty_says_nothing_more(bot: SlackBot) -> None:
     await press(bot, ANSWER, "Wrong")
     assert (await bot.press(form_submission(bot.slack.views[0], {}))).status == 200
-    assert [feedback.verdict for feedback in bot.inbox.feedback] == [Verdict.WRONG]
+    assert [feedback.verdict for feedback in bot.inbox.feedback] == [ButtonAction.WRONG]
 
 
 async def test_a_form_that_is_none_of_ours_is_refused_or_ignored(bot: SlackBot) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.model.messages import IncidentMessage, Verdict
+from core.model.messages import ButtonAction, IncidentMessage
 from core.samples import explained_incident
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import TeamsConnector
@@ -33,7 +33,7 @@ async def test_a_pressed_button_becomes_feedback_and_is_thanked_for(chat: TeamsA
     assert '"statusCode": 200' in answered.text
     assert '"type": "application/vnd.microsoft.activity.message"' in answered.text
     [feedback] = chat.inbox.feedback
-    assert (feedback.verdict, feedback.subject, feedback.person) == (Verdict.WRONG, "answer-1", ASHA)
+    assert (feedback.verdict, feedback.subject, feedback.person) == (ButtonAction.WRONG, "answer-1", ASHA)
     assert feedback.place == THREAD
     assert feedback.id == f"teams:{THREAD.channel};messageid={THREAD.thread}:f:42"
 
@@ -45,7 +45,7 @@ async def test_an_older_client_sends_the_button_as_a_message(chat: TeamsAdapter)
     assert fallback["type"] == "Action.Submit"
     await chat.deliver(chat.connector.activity(id="f:43", text=None, entities=[], value=fallback["data"]))
     assert [(feedback.verdict, feedback.subject) for feedback in chat.inbox.feedback] == [
-        (Verdict.TAKE_IT, "incident-1")
+        (ButtonAction.TAKE_IT, "incident-1")
     ]
     assert len(chat.inbox.questions) == 1
 

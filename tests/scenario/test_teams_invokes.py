@@ -11,12 +11,12 @@ import pytest
 from core.incidents.command import Command, CommandName, parse_command
 from core.model.conversation import PUBLIC, Place, Platform, Speaker, Turn
 from core.model.messages import (
+    ButtonAction,
     CauseRequest,
     CorrectionRequest,
     Form,
     HandoverRequest,
     IncidentMessage,
-    Verdict,
 )
 from core.samples import explained_incident
 from tests.fakes.adaptive_card import of_type, texts
@@ -66,7 +66,7 @@ async def test_whoever_takes_an_incident_sees_it_at_once(chat: TeamsAdapter) -> 
     answer = await invoke(chat, "adaptiveCard/action", pressed("take-it"))
     assert "taken by Asha Brandt" in "\n".join(texts(answer["value"]["body"]))
     assert "Take" not in [action["title"] for action in answer["value"]["actions"]]
-    assert [feedback.verdict for feedback in chat.inbox.feedback] == [Verdict.TAKE_IT]
+    assert [feedback.verdict for feedback in chat.inbox.feedback] == [ButtonAction.TAKE_IT]
 
 
 @pytest.mark.parametrize(("verdict", "has_it"), [("take-it", "Mateo"), ("take-over", "Asha Brandt")])
@@ -92,14 +92,14 @@ async def test_a_form_in_a_card_is_answered_with_a_card_without_it(chat: TeamsAd
 @pytest.mark.parametrize(
     ("verdict", "form", "title", "sends"),
     [
-        (Verdict.WRONG, CorrectionRequest("answer-1"), "Correct an answer", ["correction"]),
-        (Verdict.CAUSE_WRONG, CauseRequest("cause-1"), "Wrong cause", ["cause-wrong"]),
-        (Verdict.HAND_OVER, HANDOVER, "Reassign", ["reassign", "not-ours"]),
-        (Verdict.OWNER_WRONG, HANDOVER, "Reassign", ["reassign", "not-ours"]),
+        (ButtonAction.WRONG, CorrectionRequest("answer-1"), "Correct an answer", ["correction"]),
+        (ButtonAction.CAUSE_WRONG, CauseRequest("cause-1"), "Wrong cause", ["cause-wrong"]),
+        (ButtonAction.HAND_OVER, HANDOVER, "Reassign", ["reassign", "not-ours"]),
+        (ButtonAction.OWNER_WRONG, HANDOVER, "Reassign", ["reassign", "not-ours"]),
     ],
 )
 async def test_a_button_that_asks_opens_a_dialog(
-    chat: TeamsAdapter, verdict: Verdict, form: Form, title: str, sends: list[str]
+    chat: TeamsAdapter, verdict: ButtonAction, form: Form, title: str, sends: list[str]
 ) -> None:
     chat.forms.known[verdict] = form
     value = {"data": {"verdict": verdict, "subject": "answer-1", "msteams": {"type": "task/fetch"}}}
@@ -122,7 +122,7 @@ async def test_what_a_dialog_sends_is_feedback(chat: TeamsAdapter) -> None:
     assert answer == {"task": {"type": "message", "value": "Thank you, noted."}}
     [feedback] = chat.inbox.feedback
     assert (feedback.verdict, feedback.choice, feedback.text, feedback.in_form, feedback.place) == (
-        Verdict.REASSIGN,
+        ButtonAction.REASSIGN,
         "bookings",
         "theirs",
         True,
@@ -148,7 +148,7 @@ async def test_a_client_without_dialogs_sends_the_button_as_a_message(chat: Team
     value = {"verdict": "wrong", "subject": "answer-1", "msteams": {"type": "task/fetch"}}
     await chat.deliver(chat.connector.activity(text=None, entities=[], value=value))
     [feedback] = chat.inbox.feedback
-    assert (feedback.verdict, feedback.in_form) == (Verdict.WRONG, False)
+    assert (feedback.verdict, feedback.in_form) == (ButtonAction.WRONG, False)
 
 
 # --- the message extension -------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from core.model.incident import (
     ThreadNote,
     Vote,
 )
-from core.model.messages import IncidentMessage, Verdict
+from core.model.messages import ButtonAction, IncidentMessage
 from core.samples import everywhere, explained_incident, explanation, incident, owner
 
 MESSAGES = {name: message for name, message in samples.SAMPLES.items() if isinstance(message, IncidentMessage)}
@@ -70,12 +70,20 @@ def test_owner_cause_and_next_action_stand_in_this_order_each_claim_with_one_bad
 
 def test_few_controls_are_in_sight_and_the_others_in_menus() -> None:
     view = seen(explained_incident())
-    assert [each.verdict for each in view.buttons] == [Verdict.TAKE_IT, Verdict.HAND_OVER, Verdict.DETAILS]
-    assert [[each.verdict for each in judged.controls] for judged in view.judging] == [
-        [Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG],
-        [Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG],
+    assert [each.verdict for each in view.buttons] == [
+        ButtonAction.TAKE_IT,
+        ButtonAction.HAND_OVER,
+        ButtonAction.DETAILS,
     ]
-    assert [each.verdict for each in view.more] == [Verdict.WHY_OWNER, Verdict.WHY_CAUSE, Verdict.BELONGS]
+    assert [[each.verdict for each in judged.controls] for judged in view.judging] == [
+        [ButtonAction.OWNER_RIGHT, ButtonAction.OWNER_WRONG],
+        [ButtonAction.CAUSE_RIGHT, ButtonAction.CAUSE_WRONG],
+    ]
+    assert [each.verdict for each in view.more] == [
+        ButtonAction.WHY_OWNER,
+        ButtonAction.WHY_CAUSE,
+        ButtonAction.BELONGS,
+    ]
 
 
 def test_an_owner_is_only_being_checked_until_the_evidence_is_in() -> None:
@@ -83,7 +91,7 @@ def test_an_owner_is_only_being_checked_until_the_evidence_is_in() -> None:
     view = seen(early)
     assert line(view, OWNER) == "Owner checking: Payments?"
     assert not view.judging
-    assert Verdict.WHY_OWNER not in view.subjects
+    assert ButtonAction.WHY_OWNER not in view.subjects
     assert owner_told(early) == "checking: Payments?"
     assert owner_told(explained_incident()) == "Payments"
 
@@ -108,8 +116,8 @@ def test_a_suggested_severity_and_duplicate_can_be_judged_and_what_people_said_i
         suggested_duplicate=samples.suggested_duplicate(),
         alerts=(replace(samples.alert(), labels={}),),
     )
-    assert seen(suggested).subjects[Verdict.SEVERITY_RIGHT] == "severity-1"
-    assert seen(suggested).subjects[Verdict.DUPLICATE_WRONG] == "duplicate-1"
+    assert seen(suggested).subjects[ButtonAction.SEVERITY_RIGHT] == "severity-1"
+    assert seen(suggested).subjects[ButtonAction.DUPLICATE_WRONG] == "duplicate-1"
     assert "may be a sign of" in line(seen(suggested), "Duplicate")
     said = seen(suggested, severity_by="Ada", duplicate_of="incident-0")
     assert said.state.startswith("Critical, says Ada, since")
@@ -122,13 +130,13 @@ def test_who_is_on_call_is_unknown_where_the_schedule_did_not_say() -> None:
     assert "on call: unknown, PagerDuty did not answer" in line(seen(unknown), OWNER)
     taken = seen(explained_incident(taken_by="Ada"))
     assert line(taken, OWNER).startswith("Owner Payments · taken by Ada")
-    assert Verdict.TAKE_OVER in taken.subjects
+    assert ButtonAction.TAKE_OVER in taken.subjects
 
 
 def test_the_state_is_told_in_words() -> None:
     resolved = incident_view(MESSAGES["incident resolved"])
     assert (resolved.mood, resolved.state) == (Mood.RESOLVED, "Resolved 10:02 UTC after 32 min · payment-gateway")
-    assert Verdict.TAKE_IT not in resolved.subjects
+    assert ButtonAction.TAKE_IT not in resolved.subjects
     assert seen(incident()).state == "Critical since 09:30 UTC · payment-gateway"
     days = incident(started_at=samples.START - timedelta(days=2), reopened_count=1)
     assert seen(days).state == "Critical again, first 12 Mar 09:30 UTC · payment-gateway"
@@ -180,7 +188,7 @@ def test_nothing_is_suggested_that_the_alert_says_already() -> None:
 def test_an_incident_that_may_be_a_part_of_another_can_be_joined() -> None:
     view = seen(explained_incident(), suggested_parent=SuggestedParent("incident-9", "pg is down", "pg fails too"))
     assert line(view, "May be part of") == "May be part of pg fails too · pg is down"
-    assert view.subjects[Verdict.JOIN_SUGGESTED] == "incident-1"
+    assert view.subjects[ButtonAction.JOIN_SUGGESTED] == "incident-1"
 
 
 def test_a_search_without_a_result_names_what_it_could_not_read() -> None:
@@ -202,19 +210,19 @@ def test_a_pasted_text_is_not_stored_so_that_nothing_can_be_taken_or_opened() ->
     view = seen(explained_incident(source="question"))
     assert not view.buttons
     assert view.subjects.keys() == {
-        Verdict.OWNER_RIGHT,
-        Verdict.OWNER_WRONG,
-        Verdict.CAUSE_RIGHT,
-        Verdict.CAUSE_WRONG,
-        Verdict.WHY_OWNER,
-        Verdict.WHY_CAUSE,
+        ButtonAction.OWNER_RIGHT,
+        ButtonAction.OWNER_WRONG,
+        ButtonAction.CAUSE_RIGHT,
+        ButtonAction.CAUSE_WRONG,
+        ButtonAction.WHY_OWNER,
+        ButtonAction.WHY_CAUSE,
     }
 
 
 def test_a_resolved_part_of_another_can_be_separated_and_not_taken() -> None:
     part = MESSAGES["incident that is a part of another"].incident
-    assert {Verdict.TAKE_IT, Verdict.SEPARATE} == seen(part).subjects.keys()
-    assert seen(part, state=IncidentState.RESOLVED).subjects.keys() == {Verdict.SEPARATE}
+    assert {ButtonAction.TAKE_IT, ButtonAction.SEPARATE} == seen(part).subjects.keys()
+    assert seen(part, state=IncidentState.RESOLVED).subjects.keys() == {ButtonAction.SEPARATE}
 
 
 def test_the_teams_votes_tell_each_reason_once() -> None:

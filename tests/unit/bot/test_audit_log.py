@@ -22,7 +22,7 @@ from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import MalformedInput, StoreUnavailable
 from core.model.feedback import Feedback
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from core.model.team import Team
 from core.samples import explained_incident
 from handlers.incidents.reassign_incident import reassign_incident
@@ -36,7 +36,7 @@ NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 ADA = Person(Platform.SLACK, "U1", "Ada")
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
 ASKED = Question("slack:C0ASK:17.25", "our password is hunter2, why?", ADA, THREAD, Audience(), NOW)
-PRESSED = Feedback("press-1", Verdict.WRONG, "prediction-1", ADA, THREAD, NOW, text="secret words")
+PRESSED = Feedback("press-1", ButtonAction.WRONG, "prediction-1", ADA, THREAD, NOW, text="secret words")
 
 
 def recorded(store: InMemoryStore) -> list[AuditEntry]:
@@ -67,7 +67,7 @@ async def test_what_could_not_be_accepted_is_not_recorded_as_done() -> None:
 async def test_a_reassignment_is_recorded_with_both_teams() -> None:
     store = InMemoryStore()
     store.incidents.by_id["i1"] = explained_incident(id="i1", revision=1)
-    press = replace(PRESSED, verdict=Verdict.REASSIGN, subject="i1", choice="bookings")
+    press = replace(PRESSED, verdict=ButtonAction.REASSIGN, subject="i1", choice="bookings")
     await reassign_incident(
         press,
         teams=(Team("payments", "Payments"), Team("bookings", "Bookings")),

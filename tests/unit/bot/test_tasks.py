@@ -10,7 +10,7 @@ from bot.work.tasks import FEEDBACK_EVENT, QUESTION, TaskInbox
 from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.model.feedback import Feedback
 from core.model.incident import IncidentState, ThreadNote
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from core.samples import incident
 from handlers.questions.answer_in_incident import note_of
 from tests.fakes.store import InMemoryStore
@@ -19,7 +19,7 @@ NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")
 PERSON = Person(Platform.SLACK, "U1", "Ada")
 ASKED = Question("slack:C0ASK:17.25", "naïve ☃?", PERSON, PLACE, Audience(frozenset({PUBLIC, "channel:help"})), NOW)
-PRESSED = Feedback("slack:press:1", Verdict.HELPFUL, "p1", PERSON, PLACE, NOW)
+PRESSED = Feedback("slack:press:1", ButtonAction.HELPFUL, "p1", PERSON, PLACE, NOW)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from adapters.console.messages import ConsoleMessage
 from adapters.console.payload import Content, PersonMessage, encode
 from adapters.console.render import Renderer, verdict_subjects, web_url
 from core import samples as messages
-from core.model.messages import AnswerMessage, IncidentMessage, Message, Verdict
+from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Message
 from tests.fakes.messages import telling
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -113,8 +113,8 @@ def test_a_team_whose_name_is_markup_is_asked_by_it() -> None:
 
 def test_only_what_can_be_judged_is_asked_for() -> None:
     arrived = messages.incident()
-    assert verdict_subjects(arrived) == dict.fromkeys((Verdict.TAKE_IT, Verdict.BELONGS), "incident-1")
-    assert verdict_subjects(messages.explained_incident())[Verdict.CAUSE_RIGHT] == "cause-1"
+    assert verdict_subjects(arrived) == dict.fromkeys((ButtonAction.TAKE_IT, ButtonAction.BELONGS), "incident-1")
+    assert verdict_subjects(messages.explained_incident())[ButtonAction.CAUSE_RIGHT] == "cause-1"
 
 
 @pytest.mark.parametrize(

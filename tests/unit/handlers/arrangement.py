@@ -10,7 +10,7 @@ import pytest
 from core.model.conversation import Audience, Channel, Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, IncidentState
-from core.model.messages import IncidentMessage, Verdict
+from core.model.messages import ButtonAction, IncidentMessage
 from core.samples import START, alert, explanation, hypothesis
 from handlers.incidents.arrange_incident import Surroundings, arrange_incident
 from handlers.incidents.open_incident import open_incident
@@ -84,6 +84,6 @@ def world() -> World:
     return World()
 
 
-def pressed(verdict: Verdict, subject: str, choice: str = "") -> Feedback:
+def pressed(verdict: ButtonAction, subject: str, choice: str = "") -> Feedback:
     place = Place(Platform.SLACK, "C0INC", "1")
     return Feedback(f"{verdict} {subject}", verdict, subject, ADA, place, START, audience=Audience(), choice=choice)

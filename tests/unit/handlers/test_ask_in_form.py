@@ -7,7 +7,7 @@ import pytest
 from core import samples as messages
 from core.model.audience import channel_audience
 from core.model.conversation import Channel, Place, Platform
-from core.model.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, Verdict
+from core.model.messages import ButtonAction, CauseRequest, CorrectionRequest, Form, HandoverRequest
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.model.team import Team
 from handlers.questions.ask_in_form import AskInForm
@@ -38,27 +38,29 @@ async def forms() -> AskInForm:
 @pytest.mark.parametrize(
     ("verdict", "subject", "form"),
     [
-        (Verdict.WRONG, "answer-1", CorrectionRequest("answer-1")),
-        (Verdict.CAUSE_WRONG, "cause-1", CauseRequest("cause-1")),
-        (Verdict.OWNER_WRONG, "owner-1", HANDOVER),
-        (Verdict.HAND_OVER, "incident-1", HANDOVER),
-        (Verdict.HAND_OVER, "pasted", None),
-        (Verdict.OWNER_WRONG, "owner-2", None),
-        (Verdict.WRONG, "gone", None),
-        (Verdict.WRONG, "cause-1", None),
-        (Verdict.HELPFUL, "answer-1", None),
-        (Verdict.TAKE_IT, "incident-1", None),
+        (ButtonAction.WRONG, "answer-1", CorrectionRequest("answer-1")),
+        (ButtonAction.CAUSE_WRONG, "cause-1", CauseRequest("cause-1")),
+        (ButtonAction.OWNER_WRONG, "owner-1", HANDOVER),
+        (ButtonAction.HAND_OVER, "incident-1", HANDOVER),
+        (ButtonAction.HAND_OVER, "pasted", None),
+        (ButtonAction.OWNER_WRONG, "owner-2", None),
+        (ButtonAction.WRONG, "gone", None),
+        (ButtonAction.WRONG, "cause-1", None),
+        (ButtonAction.HELPFUL, "answer-1", None),
+        (ButtonAction.TAKE_IT, "incident-1", None),
     ],
 )
 async def test_what_is_asked_follows_from_what_was_pressed(
-    forms: AskInForm, verdict: Verdict, subject: str, form: Form | None
+    forms: AskInForm, verdict: ButtonAction, subject: str, form: Form | None
 ) -> None:
     assert await forms.form(verdict, subject, channel_audience(messages.incident().place, CHANNELS)) == form
 
 
-@pytest.mark.parametrize(("verdict", "subject"), [(Verdict.HAND_OVER, "incident-1"), (Verdict.OWNER_WRONG, "owner-1")])
+@pytest.mark.parametrize(
+    ("verdict", "subject"), [(ButtonAction.HAND_OVER, "incident-1"), (ButtonAction.OWNER_WRONG, "owner-1")]
+)
 async def test_whose_it_is_is_not_told_where_the_incident_may_not_be_known(
-    forms: AskInForm, verdict: Verdict, subject: str
+    forms: AskInForm, verdict: ButtonAction, subject: str
 ) -> None:
     elsewhere = channel_audience(Place(Platform.SLACK, "C0ASK"), CHANNELS)
     assert await forms.form(verdict, subject, elsewhere) is None

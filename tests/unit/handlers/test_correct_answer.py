@@ -12,7 +12,7 @@ from core.model.conversation import Audience, Person, Place, Platform, Question,
 from core.model.curated import MAX_QUESTION, MAX_TEXT, CuratedAnswer, answer_id
 from core.model.document import Document
 from core.model.feedback import Feedback
-from core.model.messages import CorrectionRequest, Notice, ProposalMessage, Verdict
+from core.model.messages import ButtonAction, CorrectionRequest, Notice, ProposalMessage
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from handlers.questions.correct_answer import (
     NO_ANSWER_HERE,
@@ -50,7 +50,7 @@ class Corrections:
         self.store.conversations.turns[f"{question_id}:answer"] = THREAD, Turn(Speaker.PLUMBLINE, answer)
 
     async def type(self, text: str, subject: str = "p1", audience: Audience = HERE) -> None:
-        typed = Feedback("e1", Verdict.CORRECTION, subject, ADA, THREAD, NOW, text, audience)
+        typed = Feedback("e1", ButtonAction.CORRECTION, subject, ADA, THREAD, NOW, text, audience)
         await propose_correction(typed, store=self.store, poster=self.poster, redact=redact)
 
     async def say(self, text: str, place: Place = THREAD) -> None:
@@ -59,7 +59,7 @@ class Corrections:
 
     async def confirm(self, person: Person, subject: str = answer_id("e1"), audience: Audience = HERE) -> None:
         await confirm_correction(
-            Feedback(f"confirm {person.id}", Verdict.CONFIRM, subject, person, THREAD, NOW, audience=audience),
+            Feedback(f"confirm {person.id}", ButtonAction.CONFIRM, subject, person, THREAD, NOW, audience=audience),
             store=self.store,
             poster=self.poster,
             lifetime=MONTH,
@@ -88,7 +88,7 @@ def corrections() -> Corrections:
 
 async def test_whoever_says_wrong_is_asked_what_is_right_once_for_each_answer(corrections: Corrections) -> None:
     for person in (ADA, BO):
-        wrong = Feedback(f"wrong {person.id}", Verdict.WRONG, "p1", person, THREAD, NOW)
+        wrong = Feedback(f"wrong {person.id}", ButtonAction.WRONG, "p1", person, THREAD, NOW)
         await ask_what_is_right(wrong, store=corrections.store, poster=corrections.poster)
     assert corrections.chat.posted == [(THREAD, CorrectionRequest("p1"))]
 
@@ -103,7 +103,7 @@ async def test_a_secret_that_is_cut_off_is_none_that_is_kept(corrections: Correc
 
 
 async def test_nobody_is_asked_about_an_answer_that_does_not_exist(corrections: Corrections) -> None:
-    wrong = Feedback("wrong", Verdict.WRONG, "p2", ADA, THREAD, NOW)
+    wrong = Feedback("wrong", ButtonAction.WRONG, "p2", ADA, THREAD, NOW)
     await ask_what_is_right(wrong, store=corrections.store, poster=corrections.poster)
     assert corrections.chat.posted == []
 
@@ -210,7 +210,7 @@ async def test_a_confirmation_of_what_does_not_exist_is_ignored(corrections: Cor
 
 async def test_the_id_of_a_proposal_does_not_say_who_made_it(corrections: Corrections) -> None:
     typed = Feedback(
-        "slack:C0ASK:17.25:17.26:U0ADA", Verdict.CORRECTION, "p1", ADA, THREAD, NOW, "Run `slip rollback`.", HERE
+        "slack:C0ASK:17.25:17.26:U0ADA", ButtonAction.CORRECTION, "p1", ADA, THREAD, NOW, "Run `slip rollback`.", HERE
     )
     for _ in range(2):
         await propose_correction(typed, store=corrections.store, poster=corrections.poster, redact=redact)

@@ -10,7 +10,7 @@ from core.model.conversation import PUBLIC, Audience, Person, Place, Platform
 from core.model.document import Document
 from core.model.feedback import Feedback
 from core.model.incident import PastIncident, Severity
-from core.model.messages import BadgeMessage, Verdict
+from core.model.messages import BadgeMessage, ButtonAction
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.triage.history import IncidentHistory
 from handlers.feedback.explain_badge import explain_badge
@@ -84,7 +84,9 @@ async def explained(
     redact: Redact = as_it_is,
 ) -> None:
     audience = Audience(frozenset({PUBLIC, *readers}))
-    press = Feedback("f", Verdict.WHY_ANSWER, subject, Person(Platform.SLACK, "U1"), THREAD, NOW, audience=audience)
+    press = Feedback(
+        "f", ButtonAction.WHY_ANSWER, subject, Person(Platform.SLACK, "U1"), THREAD, NOW, audience=audience
+    )
     poster = Poster(store, {Platform.SLACK: chat})
     await explain_badge(press, store=store, index=index, history_for=HISTORY.readable_by, poster=poster, redact=redact)
 

@@ -11,7 +11,7 @@ import pytest
 
 from core.model.conversation import Platform
 from core.model.incident import Incident
-from core.model.messages import JoinRequest, Notice, Verdict
+from core.model.messages import ButtonAction, JoinRequest, Notice
 from handlers.incidents import group_incidents as group_module
 from handlers.incidents.group_incidents import (
     NONE_OPEN,
@@ -49,14 +49,14 @@ class Overlapping(InMemoryStore):
 async def test_a_separated_incident_is_looked_into_and_never_absorbed_again(world: World) -> None:
     await world.shows(await world.opens("db"))
     await world.shows(await world.opens("api", cause="db"))
-    await separate_incident(pressed(Verdict.SEPARATE, "api"), store=world.store)
+    await separate_incident(pressed(ButtonAction.SEPARATE, "api"), store=world.store)
     alone = await world.shows("api")
     assert (alone.absorbed, alone.apart_from) == (None, ("db",))
     assert world.waiting().count("investigate_incident api") == 2
     assert world.message("api").leader is None
     await world.shows("db")
     assert world.message("db").parts == ()
-    await separate_incident(pressed(Verdict.SEPARATE, "api"), store=world.store)
+    await separate_incident(pressed(ButtonAction.SEPARATE, "api"), store=world.store)
     assert world.store.incidents.by_id["api"] == alone, "pressed twice, it does nothing more"
 
 
@@ -65,20 +65,20 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
     await world.shows(await world.opens("till"))
     await world.shows(await world.opens("vault", "C0SECRET"))
     await ask_where_it_belongs(
-        pressed(Verdict.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
+        pressed(ButtonAction.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
     )
     assert list(world.chat.standing.values())[-1] == JoinRequest("till", (("shelf", "shelf is slow"),))
     for choice in ("vault", "", "till"):
-        join = pressed(Verdict.JOIN, "till", choice)
+        join = pressed(ButtonAction.JOIN, "till", choice)
         await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
         assert world.store.incidents.by_id["till"].absorbed is None, "it may not be picked"
     assert list(world.chat.standing.values())[-1] == Notice(PICK_ONE)
-    join = pressed(Verdict.JOIN, "till", "shelf")
+    join = pressed(ButtonAction.JOIN, "till", "shelf")
     await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
     absorbed = world.store.incidents.by_id["till"].absorbed
     assert absorbed is not None
     assert (absorbed.leader, absorbed.person) == ("shelf", "Ada")
-    join = pressed(Verdict.JOIN, "shelf", "till")
+    join = pressed(ButtonAction.JOIN, "shelf", "till")
     await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
     assert world.store.incidents.by_id["shelf"].absorbed is None, "no circles"
 
@@ -86,7 +86,7 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
 async def test_a_person_joins_an_incident_to_the_suggested_one(world: World) -> None:
     await world.shows(await world.opens("db"))
     await world.shows(await world.opens("api"))
-    join = pressed(Verdict.JOIN_SUGGESTED, "api")
+    join = pressed(ButtonAction.JOIN_SUGGESTED, "api")
     await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
     part = world.store.incidents.by_id["api"]
     assert part.absorbed is not None
@@ -97,7 +97,7 @@ async def test_two_who_put_each_incident_into_the_other_at_once_make_no_circle(w
     for service in ("shelf", "till"):
         await world.shows(await world.opens(service))
     store = Overlapping(incidents=SlowlySaved(**{each: getattr(world.store.incidents, each) for each in KEPT}))
-    picks = (pressed(Verdict.JOIN, "till", "shelf"), pressed(Verdict.JOIN, "shelf", "till"))
+    picks = (pressed(ButtonAction.JOIN, "till", "shelf"), pressed(ButtonAction.JOIN, "shelf", "till"))
     poster = Poster(store, {Platform.SLACK: world.chat})
     await asyncio.gather(*(join_incident(pick, channels=CHANNELS, store=store, poster=poster) for pick in picks))
     assert [each.id for each in store.incidents.by_id.values() if each.absorbed] == ["till"]
@@ -109,7 +109,7 @@ async def test_the_newest_of_many_open_incidents_can_be_picked(world: World, mon
         await world.opens(service)
         world.clock.advance(60)
     await ask_where_it_belongs(
-        pressed(Verdict.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
+        pressed(ButtonAction.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
     )
     assert list(world.chat.standing.values())[-1] == JoinRequest("till", (("vault", "vault is slow"),))
 
@@ -120,7 +120,7 @@ async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) 
     await world.shows(await world.opens("till"))
     await world.shows("db")
     asked = world.waiting().count("present_incident db")
-    join = pressed(Verdict.JOIN, "api", "till")
+    join = pressed(ButtonAction.JOIN, "api", "till")
     await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
     assert world.waiting().count("present_incident db") == asked + 1
     await world.shows("db")
@@ -130,6 +130,6 @@ async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) 
 async def test_alone_there_is_nothing_to_pick(world: World) -> None:
     await world.shows(await world.opens("till"))
     await ask_where_it_belongs(
-        pressed(Verdict.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
+        pressed(ButtonAction.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
     )
     assert list(world.chat.standing.values())[-1] == Notice(NONE_OPEN)

@@ -9,7 +9,7 @@ from core.model.conversation import Person, Platform
 from core.model.errors import PlumblineError, ToolUnavailable
 from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, Stage, TeamScore
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.samples import explained_incident, owner, suggested_duplicate, suggested_severity
 from handlers.feedback.accept_suggestion import accept_suggestion
@@ -176,7 +176,7 @@ async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_aga
     async def find(incident: Incident) -> Incident:
         found = replace(incident, suggested_severity=severity, suggested_duplicate=duplicate)
         await save_findings(found, incident, store=store)
-        for verdict, suggestion in ((Verdict.SEVERITY_WRONG, severity), (Verdict.DUPLICATE_WRONG, duplicate)):
+        for verdict, suggestion in ((ButtonAction.SEVERITY_WRONG, severity), (ButtonAction.DUPLICATE_WRONG, duplicate)):
             said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.place, RAW.opened_at)
             await accept_suggestion(
                 said, label=partial(record_feedback, store=store, poster=Poster(store, {})), store=store

@@ -8,7 +8,7 @@ from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.feedback import Feedback
 from core.model.incident import Incident
-from core.model.messages import Notice, NoticeKind, Verdict
+from core.model.messages import ButtonAction, Notice, NoticeKind
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.failure_history import RecordedFailure
 from core.triage.history import IncidentHistory
@@ -68,7 +68,7 @@ async def explained(
     )
 
 
-def pressed(verdict: Verdict, subject: str, person: Person = PERSON) -> Feedback:
+def pressed(verdict: ButtonAction, subject: str, person: Person = PERSON) -> Feedback:
     return Feedback("f", verdict, subject, person, THREAD, START)
 
 
@@ -116,16 +116,16 @@ async def test_right_cause_makes_the_lines_the_history_of_the_project(store: InM
     assert found.explanation is not None
     prediction = found.explanation.prediction_id or ""
     assert await _confirmed(store) == []
-    await judge_failing_lines(pressed(Verdict.CAUSE_RIGHT, prediction), store=store)
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, prediction), store=store)
     assert [failure.id for failure in await _confirmed(store)] == [prediction]
-    await judge_failing_lines(pressed(Verdict.CAUSE_WRONG, prediction, Person(Platform.SLACK, "U2")), store=store)
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_WRONG, prediction, Person(Platform.SLACK, "U2")), store=store)
     assert [failure.confirmed_by for failure in await _confirmed(store)] == ["slack:U1"]
-    await judge_failing_lines(pressed(Verdict.CAUSE_WRONG, prediction), store=store)
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_WRONG, prediction), store=store)
     assert await _confirmed(store) == []
 
 
 async def test_a_button_under_another_cause_confirms_no_lines(store: InMemoryStore) -> None:
-    await judge_failing_lines(pressed(Verdict.CAUSE_RIGHT, "cause:evidence:i1"), store=store)
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, "cause:evidence:i1"), store=store)
     assert store.build_failures.by_id == {}
 
 

@@ -9,7 +9,7 @@ import pytest
 from core.model.audience import channel_audience, person_audience, with_outsiders
 from core.model.conversation import Channel, MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.samples import START, incident
 from handlers.questions.press_in_sight import ABOUT_INCIDENTS, is_in_sight
@@ -27,14 +27,14 @@ def store() -> InMemoryStore:
     return store
 
 
-def press(place: Place, verdict: Verdict = Verdict.BELONGS, subject: str = "i1") -> Feedback:
+def press(place: Place, verdict: ButtonAction = ButtonAction.BELONGS, subject: str = "i1") -> Feedback:
     audience = person_audience(ADA) if place == DIRECT else channel_audience(place, CHANNELS)
     return Feedback("f1", verdict, subject, ADA, replace(place, thread="1.1"), START, audience=audience)
 
 
 @pytest.mark.parametrize("verdict", sorted(ABOUT_INCIDENTS))
 async def test_a_private_incident_is_pressed_on_in_its_own_channel_alone(
-    store: InMemoryStore, verdict: Verdict
+    store: InMemoryStore, verdict: ButtonAction
 ) -> None:
     for place, expected in ((VAULT, True), (HELP, False), (DIRECT, False)):
         assert await is_in_sight(press(place, verdict), channels=CHANNELS, store=store) is expected
@@ -56,7 +56,7 @@ async def test_where_its_message_stands_it_may_be_pressed_on(store: InMemoryStor
 
 
 async def test_what_is_about_no_incident_is_not_asked_for_one(store: InMemoryStore) -> None:
-    assert await is_in_sight(press(HELP, Verdict.HELPFUL, "answer-1"), channels=CHANNELS, store=store)
+    assert await is_in_sight(press(HELP, ButtonAction.HELPFUL, "answer-1"), channels=CHANNELS, store=store)
 
 
 async def test_who_speaks_of_a_claim_speaks_of_its_incident(store: InMemoryStore) -> None:
@@ -64,5 +64,5 @@ async def test_who_speaks_of_a_claim_speaks_of_its_incident(store: InMemoryStore
         "owner-1", PredictionKind.OWNER, "i1", "payments", Evaluation(0.5, 0.5), "evidence", "1", START
     )
     for place, expected in ((VAULT, True), (HELP, False)):
-        pressed = press(place, Verdict.NOT_OURS, "owner-1")
+        pressed = press(place, ButtonAction.NOT_OURS, "owner-1")
         assert await is_in_sight(pressed, channels=CHANNELS, store=store) is expected

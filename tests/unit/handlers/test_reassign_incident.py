@@ -8,7 +8,7 @@ import pytest
 from core.model.conversation import Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, TeamScore
-from core.model.messages import HandoverRequest, Notice, Verdict
+from core.model.messages import ButtonAction, HandoverRequest, Notice
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from core.samples import explained_incident, owner, unclear_owner
@@ -45,7 +45,7 @@ def store() -> InMemoryStore:
     return store
 
 
-def press(verdict: Verdict, choice: str = "", text: str = "") -> Feedback:
+def press(verdict: ButtonAction, choice: str = "", text: str = "") -> Feedback:
     return Feedback(
         f"{verdict} {choice}", verdict, "i1", Person(Platform.SLACK, "U1", "Ada"), THREAD, NOW, text, choice=choice
     )
@@ -66,7 +66,7 @@ async def test_whoever_would_hand_it_over_is_offered_the_other_teams(
 ) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
     for _ in range(2):
-        await ask_whose_it_is(press(Verdict.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+        await ask_whose_it_is(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
     assert [message for _, message in chat.posted] == [
         HandoverRequest("i1", "Payments", (("bookings", "Bookings"),), "owner-1")
     ]
@@ -76,10 +76,10 @@ async def test_whoever_would_hand_over_what_was_claimed_meanwhile_is_asked_about
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
-    await ask_whose_it_is(press(Verdict.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    await ask_whose_it_is(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
     revised = owner(owner=TeamScore("bookings", "Bookings", 0.7), prediction_id="owner-2")
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=revised)
-    await ask_whose_it_is(press(Verdict.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    await ask_whose_it_is(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
     asked = [message for _, message in chat.posted]
     assert asked[1:] == [HandoverRequest("i1", "Bookings", (("payments", "Payments"),), "owner-2")]
 
@@ -89,7 +89,7 @@ async def test_an_incident_that_goes_round_without_end_is_left_to_people_who_are
 ) -> None:
     hops = tuple(Hop("payments", "bookings", f"Person {number}", "", NOW) for number in range(MAX_HOPS))
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], hops=hops)
-    found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
+    found = await reassigned(press(ButtonAction.REASSIGN, "bookings"), store, chat)
     assert found.hops == hops
     assert [message for _, message in chat.posted] == [Notice(TOO_MANY_HOPS)]
     assert (len(store.tasks.added), judged(store)) == (0, [])
@@ -99,7 +99,7 @@ async def test_whoever_has_the_form_before_them_is_not_asked_in_the_thread_as_we
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
-    in_form = replace(press(Verdict.HAND_OVER), in_form=True)
+    in_form = replace(press(ButtonAction.HAND_OVER), in_form=True)
     await ask_whose_it_is(in_form, teams=TEAMS, store=store, poster=poster)
     assert chat.posted == []
 
@@ -107,7 +107,7 @@ async def test_whoever_has_the_form_before_them_is_not_asked_in_the_thread_as_we
 async def test_the_team_that_was_picked_owns_it_from_then_on_and_the_proposal_was_wrong(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    found = await reassigned(press(Verdict.REASSIGN, "bookings", "the  ledger\nis theirs"), store, chat)
+    found = await reassigned(press(ButtonAction.REASSIGN, "bookings", "the  ledger\nis theirs"), store, chat)
     assert found.hops == (Hop("payments", "bookings", "Ada", "the ledger is theirs", NOW),)
     assert found.owner is not None
     assert found.owner.owner == TeamScore("bookings", "Bookings", 1.0, ("Ada gave it to Bookings",))
@@ -121,7 +121,7 @@ async def test_the_team_that_was_picked_owns_it_from_then_on_and_the_proposal_wa
 async def test_given_to_the_team_that_was_proposed_the_proposal_was_right(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    found = await reassigned(press(Verdict.REASSIGN, "payments"), store, chat)
+    found = await reassigned(press(ButtonAction.REASSIGN, "payments"), store, chat)
     assert judged(store) == [True]
     assert found.turned_away == frozenset()
 
@@ -129,7 +129,7 @@ async def test_given_to_the_team_that_was_proposed_the_proposal_was_right(
 async def test_not_ours_takes_the_team_out_and_the_others_negotiate_on(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    found = await reassigned(press(Verdict.NOT_OURS, text="no ledger here"), store, chat)
+    found = await reassigned(press(ButtonAction.NOT_OURS, text="no ledger here"), store, chat)
     assert found.turned_away == {"payments"}
     assert judged(store) == [False]
     assert [(task.workflow, task.subject) for task in store.tasks.added.values()] == [("triage_again", "i1")]
@@ -138,8 +138,8 @@ async def test_not_ours_takes_the_team_out_and_the_others_negotiate_on(
 async def test_a_step_that_runs_twice_makes_one_hop_and_one_task(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    await reassigned(press(Verdict.NOT_OURS), store, chat)
-    found = await reassigned(press(Verdict.NOT_OURS), store, chat)
+    await reassigned(press(ButtonAction.NOT_OURS), store, chat)
+    found = await reassigned(press(ButtonAction.NOT_OURS), store, chat)
     assert len(found.hops) == 1
     assert len(store.tasks.added) == 1
 
@@ -147,7 +147,7 @@ async def test_a_step_that_runs_twice_makes_one_hop_and_one_task(
 async def test_a_team_that_was_renamed_since_it_was_offered_gets_it_under_its_new_name(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    found = await reassigned(press(Verdict.REASSIGN, "berths"), store, chat)
+    found = await reassigned(press(ButtonAction.REASSIGN, "berths"), store, chat)
     assert (found.hops[-1].given_to, found.owner and found.owner.on_call) == ("bookings", ("Mira",))
 
 
@@ -155,7 +155,7 @@ async def test_a_team_that_was_renamed_since_it_was_offered_gets_it_under_its_ne
 async def test_without_a_team_that_there_is_nothing_moves_and_it_is_said(
     store: InMemoryStore, chat: RecordingMessenger, choice: str
 ) -> None:
-    found = await reassigned(press(Verdict.REASSIGN, choice), store, chat)
+    found = await reassigned(press(ButtonAction.REASSIGN, choice), store, chat)
     assert found.hops == ()
     assert [message for _, message in chat.posted] == [Notice(PICK_ONE)]
 
@@ -164,7 +164,7 @@ async def test_where_nobody_was_named_nothing_is_judged_and_the_others_are_asked
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
-    found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
+    found = await reassigned(press(ButtonAction.REASSIGN, "bookings"), store, chat)
     assert found.owner is not None
     assert found.owner.asked == ()
     assert found.hops[0].turned_away == ""
@@ -174,8 +174,8 @@ async def test_where_nobody_was_named_nothing_is_judged_and_the_others_are_asked
 async def test_an_incident_that_is_not_stored_cannot_be_handed_over(chat: RecordingMessenger) -> None:
     store = InMemoryStore()
     poster = Poster(store, {Platform.SLACK: chat})
-    await reassign_incident(press(Verdict.NOT_OURS), teams=TEAMS, store=store, clock=FakeClock(), poster=poster)
-    await ask_whose_it_is(press(Verdict.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    await reassign_incident(press(ButtonAction.NOT_OURS), teams=TEAMS, store=store, clock=FakeClock(), poster=poster)
+    await ask_whose_it_is(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
     assert chat.posted == []
 
 
@@ -199,14 +199,14 @@ async def test_of_two_who_hand_it_over_at_once_neither_hop_is_lost(
     store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     somebody_else_presses(store, monkeypatch)
-    found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
+    found = await reassigned(press(ButtonAction.REASSIGN, "bookings"), store, chat)
     assert [hop.person for hop in found.hops] == ["Mira", "Ada"]
 
 
 async def test_who_was_asked_about_one_team_says_nothing_of_the_one_that_stands_there_by_now(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    asked_of = replace(press(Verdict.NOT_OURS), subject="owner-1")
+    asked_of = replace(press(ButtonAction.NOT_OURS), subject="owner-1")
     await reassigned(asked_of, store, chat)
     next_one = owner(owner=TeamScore("bookings", "Bookings", 0.7), prediction_id="owner-2")
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=next_one)
@@ -223,14 +223,14 @@ async def test_the_team_that_somebody_picks_gets_it_whoever_stands_there_by_now(
 ) -> None:
     next_one = owner(owner=TeamScore("fleet", "Fleet", 0.7), prediction_id="owner-2")
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=next_one)
-    found = await reassigned(replace(press(Verdict.REASSIGN, "bookings"), subject="owner-1"), store, chat)
+    found = await reassigned(replace(press(ButtonAction.REASSIGN, "bookings"), subject="owner-1"), store, chat)
     assert (found.hops[-1].turned_away, found.hops[-1].given_to) == ("fleet", "bookings")
 
 
 async def test_a_step_that_runs_again_after_the_next_team_was_found_makes_its_task_all_the_same(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    asked_of = replace(press(Verdict.NOT_OURS), subject="owner-1")
+    asked_of = replace(press(ButtonAction.NOT_OURS), subject="owner-1")
     await reassigned(asked_of, store, chat)
     store.tasks.added.clear()
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=owner(owner=None))
@@ -242,7 +242,7 @@ def said_by(name: str, feedback: Feedback) -> Feedback:
     return replace(feedback, id=f"{feedback.id} {name} later", person=Person(Platform.SLACK, name, name), at=LATER)
 
 
-@pytest.mark.parametrize("pressed", [press(Verdict.NOT_OURS), press(Verdict.REASSIGN, "bookings")])
+@pytest.mark.parametrize("pressed", [press(ButtonAction.NOT_OURS), press(ButtonAction.REASSIGN, "bookings")])
 @pytest.mark.parametrize("name", ["Ada", "Bo"])
 async def test_what_was_said_before_moves_nothing_and_takes_it_from_nobody(
     store: InMemoryStore, chat: RecordingMessenger, pressed: Feedback, name: str
@@ -260,7 +260,7 @@ async def test_of_two_who_say_at_once_that_it_is_not_theirs_one_moves_it(
     store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meanwhile = somebody_else_presses(store, monkeypatch)
-    found = await reassigned(press(Verdict.NOT_OURS), store, chat)
+    found = await reassigned(press(ButtonAction.NOT_OURS), store, chat)
     assert found.hops == (meanwhile,)
     assert not store.tasks.added
 
@@ -271,7 +271,7 @@ async def test_given_to_the_proposed_team_under_its_new_name_the_proposal_was_ri
     proposed = owner(owner=TeamScore("berths", "Berths", 0.7))
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=proposed)
     assert "bookings" not in dict(handover_request(store.incidents.by_id["i1"], TEAMS).teams)
-    found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
+    found = await reassigned(press(ButtonAction.REASSIGN, "bookings"), store, chat)
     assert (judged(store), found.turned_away) == ([True], frozenset())
 
 
@@ -282,7 +282,7 @@ async def test_of_those_that_are_asked_the_team_whose_person_says_no_is_turned_a
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
     poster = Poster(store, {Platform.SLACK: chat})
     teams = (replace(PAYMENTS, members=frozenset({"Lee"})), BOOKINGS)
-    said = said_by(name, press(Verdict.NOT_OURS))
+    said = said_by(name, press(ButtonAction.NOT_OURS))
     await reassign_incident(said, teams=teams, store=store, clock=FakeClock(), poster=poster)
     assert store.incidents.by_id["i1"].turned_away == {"payments"}
     assert [task.workflow for task in store.tasks.added.values()] == ["triage_again"]
@@ -293,7 +293,7 @@ async def test_who_speaks_for_none_of_those_that_are_asked_moves_nothing_and_is_
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
-    found = await reassigned(press(Verdict.NOT_OURS), store, chat)
+    found = await reassigned(press(ButtonAction.NOT_OURS), store, chat)
     assert found.hops == ()
     assert [message for _, message in chat.posted] == [Notice(WHOM_DO_YOU_SPEAK_FOR)]
     assert not store.tasks.added
@@ -305,6 +305,6 @@ async def test_whoever_asks_in_another_place_of_the_incident_is_asked_there(
     poster = Poster(store, {Platform.SLACK: chat})
     copy = Place(Platform.SLACK, "C0COPY", "18.25")
     for place in (THREAD, copy, copy):
-        pressed = replace(press(Verdict.HAND_OVER), place=place)
+        pressed = replace(press(ButtonAction.HAND_OVER), place=place)
         await ask_whose_it_is(pressed, teams=TEAMS, store=store, poster=poster)
     assert [place for place, _ in chat.posted] == [THREAD, copy]

@@ -7,7 +7,7 @@ import pytest
 
 from core.model.conversation import Person, Place, Platform
 from core.model.feedback import Feedback
-from core.model.messages import CORRECT, TAKING, WHY_VERDICTS, Notice, Verdict
+from core.model.messages import CORRECT, TAKING, WHY_ACTIONS, ButtonAction, Notice
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.samples import explained_incident
 from handlers.feedback.record_feedback import record_feedback
@@ -28,7 +28,7 @@ def store() -> InMemoryStore:
     return store
 
 
-def press(verdict: Verdict, subject: str = "p1", name: str = "Ada") -> Feedback:
+def press(verdict: ButtonAction, subject: str = "p1", name: str = "Ada") -> Feedback:
     return Feedback(f"{verdict} {subject} {name}", verdict, subject, Person(Platform.SLACK, "U1", name), THREAD, NOW)
 
 
@@ -37,21 +37,30 @@ async def pressed(feedback: Feedback, store: InMemoryStore, chat: RecordingMesse
 
 
 @pytest.mark.parametrize("verdict", CORRECT)
-async def test_a_judgement_becomes_a_label(store: InMemoryStore, chat: RecordingMessenger, verdict: Verdict) -> None:
+async def test_a_judgement_becomes_a_label(
+    store: InMemoryStore, chat: RecordingMessenger, verdict: ButtonAction
+) -> None:
     await pressed(press(verdict), store, chat)
     assert list(store.predictions.outcomes.values()) == [Outcome("p1", CORRECT[verdict], "slack:U1", NOW)]
     assert chat.posted == []
 
 
 def test_the_other_buttons_ask_for_something() -> None:
-    asking = {*TAKING, Verdict.ASK_A_PERSON, Verdict.CORRECTION, Verdict.CONFIRM} | WHY_VERDICTS
-    asking |= {Verdict.HAND_OVER, Verdict.REASSIGN, Verdict.NOT_OURS, Verdict.SEPARATE, Verdict.BELONGS, Verdict.JOIN}
-    asking |= {Verdict.JOIN_SUGGESTED, Verdict.DETAILS}
-    assert set(Verdict) - CORRECT.keys() == asking
+    asking = {*TAKING, ButtonAction.ASK_A_PERSON, ButtonAction.CORRECTION, ButtonAction.CONFIRM} | WHY_ACTIONS
+    asking |= {
+        ButtonAction.HAND_OVER,
+        ButtonAction.REASSIGN,
+        ButtonAction.NOT_OURS,
+        ButtonAction.SEPARATE,
+        ButtonAction.BELONGS,
+        ButtonAction.JOIN,
+    }
+    asking |= {ButtonAction.JOIN_SUGGESTED, ButtonAction.DETAILS}
+    assert set(ButtonAction) - CORRECT.keys() == asking
 
 
 async def test_a_judgement_of_what_nobody_claimed_is_ignored(store: InMemoryStore, chat: RecordingMessenger) -> None:
-    await pressed(press(Verdict.HELPFUL, "p2"), store, chat)
+    await pressed(press(ButtonAction.HELPFUL, "p2"), store, chat)
     assert store.predictions.outcomes == {}
 
 
@@ -59,7 +68,7 @@ async def test_a_person_is_called_into_the_thread_once_however_many_ask(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     for name in ("Ada", "Bo"):
-        await pressed(press(Verdict.ASK_A_PERSON, name=name), store, chat)
+        await pressed(press(ButtonAction.ASK_A_PERSON, name=name), store, chat)
     text = "Ada would like a person to answer this. Whoever knows: please reply here in the thread."
     assert chat.posted == [(THREAD, Notice(text))]
 
@@ -69,12 +78,12 @@ async def test_a_person_is_called_once_also_if_some_ask_before_there_is_an_answe
 ) -> None:
     store.predictions.by_id["p2"] = replace(PREDICTION, id="p2", kind=PredictionKind.ANSWER, subject="q1")
     for subject in ("q1", "p2"):
-        await pressed(press(Verdict.ASK_A_PERSON, subject), store, chat)
+        await pressed(press(ButtonAction.ASK_A_PERSON, subject), store, chat)
     assert len(chat.posted) == 1
 
 
 async def test_somebody_without_a_name_can_ask_for_a_person(store: InMemoryStore, chat: RecordingMessenger) -> None:
-    await pressed(press(Verdict.ASK_A_PERSON, name=""), store, chat)
+    await pressed(press(ButtonAction.ASK_A_PERSON, name=""), store, chat)
     ((_, message),) = chat.posted
     assert isinstance(message, Notice)
     assert message.text.startswith("Somebody would like a person")

@@ -15,13 +15,13 @@ from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import (
     AnswerMessage,
+    ButtonAction,
     CorrectionRequest,
     IncidentDetails,
     IncidentMessage,
     Message,
     Notice,
     OwnerPing,
-    Verdict,
 )
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.rca.failure_history import RecordedFailure
@@ -169,7 +169,7 @@ async def test_a_reaction_that_comes_late_changes_nothing_of_what_a_button_said_
     store: InMemoryStore, poster: Poster
 ) -> None:
     reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
-    pressed = Feedback("f1", Verdict.HELPFUL, "answer-1", ADA, THREAD, NOW + timedelta(seconds=9))
+    pressed = Feedback("f1", ButtonAction.HELPFUL, "answer-1", ADA, THREAD, NOW + timedelta(seconds=9))
     await record_feedback(pressed, store=store, poster=poster)
     await reacted(reference, store, poster, approves=False, seconds=1)
     await reacted(reference, store, poster, approves=True, taken_back=True, seconds=2)

@@ -14,7 +14,7 @@ from core.model.errors import ModelUnavailable
 from core.model.feedback import Feedback
 from core.model.incident import Incident, IncidentState, PastIncident, Resolution, Severity
 from core.model.language_model import ModelRequest
-from core.model.messages import Verdict
+from core.model.messages import ButtonAction
 from core.model.prediction import Estimator, PredictionKind
 from core.ports import Task
 from core.triage.history import IncidentHistory
@@ -84,7 +84,7 @@ def keep(store: InMemoryStore, *incidents: Incident) -> None:
     store.incidents.by_id |= {each.id: each for each in incidents}
 
 
-async def press(store: InMemoryStore, verdict: Verdict, subject: str) -> None:
+async def press(store: InMemoryStore, verdict: ButtonAction, subject: str) -> None:
     feedback = Feedback(
         "f", verdict, subject, Person(Platform.CONSOLE, "ada", "Ada"), Place(Platform.CONSOLE, "x"), START
     )
@@ -134,7 +134,7 @@ async def test_whoever_confirms_a_severity_sets_it_and_no_alert_changes_it_after
     suggested = await severity(store)(LEAKING)
     keep(store, suggested)
     assert suggested.suggested_severity is not None
-    await press(store, Verdict.SEVERITY_RIGHT, suggested.suggested_severity.prediction_id)
+    await press(store, ButtonAction.SEVERITY_RIGHT, suggested.suggested_severity.prediction_id)
     kept = store.incidents.by_id["I-1"]
     assert (kept.severity, kept.severity_by) == (Severity.CRITICAL, "Ada")
     assert await severity(store)(kept) == kept
@@ -145,7 +145,7 @@ async def test_a_severity_that_was_called_wrong_is_not_suggested_again(store: In
     suggested = await severity(store)(LEAKING)
     keep(store, suggested)
     assert suggested.suggested_severity is not None
-    await press(store, Verdict.SEVERITY_WRONG, suggested.suggested_severity.prediction_id)
+    await press(store, ButtonAction.SEVERITY_WRONG, suggested.suggested_severity.prediction_id)
     kept = store.incidents.by_id["I-1"]
     assert kept.suggested_severity is None
     assert (await severity(store)(kept)).suggested_severity is None
@@ -173,7 +173,7 @@ async def test_what_a_person_said_is_not_labelled_over_and_an_open_incident_is_n
     assert suggested.suggested_severity is not None
     claim = suggested.suggested_severity.prediction_id
     assert await store.predictions.labels_of(claim) == []
-    await press(store, Verdict.SEVERITY_WRONG, claim)
+    await press(store, ButtonAction.SEVERITY_WRONG, claim)
     keep(store, replace(suggested, severity=Severity.CRITICAL, state=IncidentState.RESOLVED, resolved_at=minutes(9)))
     await label_suggestions(store=store)
     assert [label.correct for label in await store.predictions.labels_of(claim)] == [False]
@@ -253,9 +253,9 @@ async def test_whoever_confirms_a_duplicate_says_what_it_is_one_of(store: InMemo
     keep(store, suggested)
     assert suggested.suggested_duplicate is not None
     claim = suggested.suggested_duplicate.prediction_id
-    await press(store, Verdict.DUPLICATE_RIGHT, claim)
+    await press(store, ButtonAction.DUPLICATE_RIGHT, claim)
     assert store.incidents.by_id["I-1"].duplicate_of == "known"
-    await press(store, Verdict.DUPLICATE_WRONG, claim)
+    await press(store, ButtonAction.DUPLICATE_WRONG, claim)
     kept = store.incidents.by_id["I-1"]
     assert (kept.duplicate_of, kept.suggested_duplicate) == ("", None)
     assert (await duplicate(store)(kept)).suggested_duplicate is None
@@ -302,12 +302,12 @@ async def test_what_was_confirmed_is_shown_although_the_process_was_killed_meanw
     with monkeypatch.context() as patched:
         patched.setattr(type(store.tasks), "add", lambda _, task: killed(task))
         with pytest.raises(Crash):
-            await press(store, Verdict.SEVERITY_RIGHT, prediction_id)
-    await press(store, Verdict.SEVERITY_RIGHT, prediction_id)
+            await press(store, ButtonAction.SEVERITY_RIGHT, prediction_id)
+    await press(store, ButtonAction.SEVERITY_RIGHT, prediction_id)
     assert store.incidents.by_id["I-1"].severity_by == "Ada"
     assert [task.workflow for task in store.tasks.added.values()] == ["present_incident"]
 
 
 async def test_a_button_of_something_that_is_gone_does_nothing(store: InMemoryStore) -> None:
-    await press(store, Verdict.DUPLICATE_RIGHT, "no such claim")
+    await press(store, ButtonAction.DUPLICATE_RIGHT, "no such claim")
     assert not store.incidents.by_id

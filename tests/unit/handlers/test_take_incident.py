@@ -6,7 +6,7 @@ import pytest
 
 from core.model.conversation import Person, Place, Platform
 from core.model.feedback import Feedback
-from core.model.messages import Notice, Verdict
+from core.model.messages import ButtonAction, Notice
 from core.samples import explained_incident
 from handlers.incidents.take_incident import TAKEN, TAKEN_OVER, take_incident
 from handlers.questions.post_message import Poster
@@ -24,7 +24,7 @@ def store() -> InMemoryStore:
     return store
 
 
-def press(name: str, verdict: Verdict = Verdict.TAKE_IT, subject: str = "i1") -> Feedback:
+def press(name: str, verdict: ButtonAction = ButtonAction.TAKE_IT, subject: str = "i1") -> Feedback:
     return Feedback(f"{verdict} {name}", verdict, subject, Person(Platform.SLACK, "U1", name), THREAD, NOW)
 
 
@@ -44,7 +44,7 @@ async def test_whoever_takes_an_incident_is_named_on_it_and_it_is_shown(
 
 
 async def test_taking_an_incident_twice_is_taking_it_once(store: InMemoryStore, chat: RecordingMessenger) -> None:
-    for verdict in (Verdict.TAKE_IT, Verdict.TAKE_IT, Verdict.TAKE_OVER):
+    for verdict in (ButtonAction.TAKE_IT, ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER):
         await pressed(press("Ada", verdict), store, chat)
     assert list(store.tasks.added) == ["present_incident:i1:2"]
     assert chat.posted == []
@@ -61,7 +61,7 @@ async def test_who_takes_it_over_on_purpose_has_it_and_it_is_said(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     await pressed(press("Ada"), store, chat)
-    await pressed(press("Bo", Verdict.TAKE_OVER), store, chat)
+    await pressed(press("Bo", ButtonAction.TAKE_OVER), store, chat)
     assert store.incidents.by_id["i1"].taken_by == "Bo"
     assert chat.posted == [(THREAD, Notice(TAKEN_OVER.format(person="Bo", before="Ada")))]
 
