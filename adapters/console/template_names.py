@@ -13,7 +13,7 @@ from core.answering.answer_view import ALSO, ASK, CONFLICTING, answer_view
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.incidents.incident_details import incident_details
 from core.incidents.incident_layout import MORE, RIGHT_OR_WRONG
-from core.incidents.incident_view import incident_view, is_claimed, on_call_told, owner_told
+from core.incidents.incident_view import format_on_call, format_owner, incident_view, is_claimed
 from core.model.curated import MAX_TEXT as MAX_CORRECTION
 from core.model.curated import display_name
 from core.model.incident import Stage
@@ -119,9 +119,9 @@ GLOBALS: dict[str, object] = {
     "incident_view": incident_view,
     "incident_details": incident_details,
     "view_of": lambda incident: incident_view(IncidentMessage(incident)),
-    "owner_told": owner_told,
+    "format_owner": format_owner,
     "is_claimed": is_claimed,
-    "on_call_told": on_call_told,
+    "format_on_call": format_on_call,
     "RESOLVE": RESOLVE,
     "RIGHT_OR_WRONG": RIGHT_OR_WRONG,
     "MORE": MORE,

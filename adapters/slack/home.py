@@ -23,7 +23,7 @@ from adapters.slack.parts import LINE, NAME, badge, context, dotted, minute
 from adapters.slack.payloads import HomeOpened, parse
 from adapters.slack.readers import Readers
 from core.incidents.incident_layout import Mood
-from core.incidents.incident_view import is_claimed, owner_told
+from core.incidents.incident_view import format_owner, is_claimed
 from core.model.conversation import Audience, MessageReference, Person, Platform
 from core.model.errors import PlumblineError
 from core.model.home import Home, KnownSource
@@ -123,7 +123,7 @@ def _chapter(title: str, lines: Sequence[str], missing: int, noun: str) -> list[
 
 def _incident(incident: Incident, url: str) -> str:
     taken = f"taken by {escape(incident.taken_by, NAME)}" if incident.taken_by else ""
-    named = f"owner {bold(owner_told(incident), NAME)}" if incident.owner is not None else ""
+    named = f"owner {bold(format_owner(incident), NAME)}" if incident.owner is not None else ""
     shown = badge(incident.owner.badge) if incident.owner is not None and is_claimed(incident) else ""
     icon = ICONS[Mood(incident.severity)]
     title = f"{icon} {incident.severity.capitalize()}: {link(url, incident.title, LINE * 2)}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from adapters.slack import blocks
 from adapters.slack.mrkdwn import bold, escape
 from adapters.slack.parts import LINE, NAME, Rendered, badge, dotted
-from core.incidents.incident_view import on_call_told
+from core.incidents.incident_view import format_on_call
 from core.model.incident import AskedTeam
 from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
 
@@ -31,7 +31,7 @@ def _ping(ping: OwnerPing) -> str:
 
 
 def _asked(team: AskedTeam, mention: str) -> str:
-    on_call = escape(on_call_told(team), LINE)
+    on_call = escape(format_on_call(team), LINE)
     return _called(team.team_name, mention) + (f" ({on_call})" if on_call else "")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.teams.elements import MAX_SUMMARY, SPACE, Card, Run, card, dotted, line, plain, run
-from core.incidents.incident_view import on_call_told
+from core.incidents.incident_view import format_on_call
 from core.model.incident import AskedTeam
 from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
 from core.model.team import TAG
@@ -27,7 +27,7 @@ def is_it_theirs(teams: Sequence[AskedTeam]) -> list[Run]:
     for index, team in enumerate(teams):
         runs += [_words(OR)] if index else []
         runs.append(run(team.team_name, MAX_NAME, weight="Bolder"))
-        on_call = plain(on_call_told(team), MAX_ON_CALL)
+        on_call = plain(format_on_call(team), MAX_ON_CALL)
         runs += [SPACE, _words(f"({on_call})")] if on_call else []
     return [*runs, _words(after)]
 

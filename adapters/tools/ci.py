@@ -128,7 +128,7 @@ class Builds:
         explained = [run for run in runs if run.failed][:EXPLAINED]
         named = await asyncio.gather(*(self._server.failed_steps(project, run) for run in explained))
         steps = {run.id: failed for run, failed in zip(explained, named, strict=True)}
-        return "\n".join(_told(run, steps.get(run.id, ())) for run in runs) or f"No runs of {project}."
+        return "\n".join(_format_run(run, steps.get(run.id, ())) for run in runs) or f"No runs of {project}."
 
     async def _failure(self, project: str, before: datetime) -> str:
         run = next((run for run in await self._server.runs(project, before) if run.failed), None)
@@ -136,7 +136,7 @@ class Builds:
             return f"No run of {project} failed."
         steps = await self._server.failed_steps(project, run)
         log = await self._server.log(project, run, steps[0], MAX_LOG) if steps else ""
-        return f"{_told(run, steps)}\n{plain(log)}".rstrip()
+        return f"{_format_run(run, steps)}\n{plain(log)}".rstrip()
 
     async def _failed(self, service: str, run: Run, job: str = "") -> FailedBuild | None:
         """Return a run with the log of `job`, or of its first failed step; None if it did not fail."""
@@ -171,7 +171,7 @@ def _same(project: str, link: BuildLink) -> bool:
     return project.strip("/").casefold() == link.project.casefold()
 
 
-def _told(run: Run, failed: Sequence[Step]) -> str:
+def _format_run(run: Run, failed: Sequence[Step]) -> str:
     steps = f"; failed: {', '.join(step.name for step in failed)}" if failed else ""
     return (
         f"{run.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC {run.id} {run.result}: {run.title}"

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter
 
 from adapters.http import Http
-from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, List, Pod, described, told
+from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, List, Pod, described, format_event
 from adapters.tools.loki import level_of
 from core.ports import LogLine, TimeWindow, Tool
 from core.rca.observation_tools import ServiceTool
@@ -78,7 +78,7 @@ class Kubernetes:
         async def events(service: str) -> str:
             workload = self._workloads[service]
             found = await self._events_of(workload, await self._pods(workload), window)
-            rows = [told(at, event) for at, event in found[-MAX_EVENTS:]]
+            rows = [format_event(at, event) for at, event in found[-MAX_EVENTS:]]
             return "\n".join([EVENTS_HEAD, *rows]) if rows else f"No event about {service}."
 
         async def describe(service: str) -> str:

@@ -97,7 +97,7 @@ class List(BaseModel, Generic[T]):
     items: list[T]
 
 
-def told(at: datetime, event: Event) -> str:
+def format_event(at: datetime, event: Event) -> str:
     """Return a row like `kubectl get events`, with the time instead of the age."""
     involved = event.involvedObject
     named = f"{involved.kind.lower()}/{involved.name}"
@@ -146,10 +146,10 @@ def _container(status: ContainerStatus, specified: Container | None) -> list[str
 
 
 def _state(state: State) -> list[str]:
-    told = (
+    format_event = (
         ("Reason", state.reason),
         ("Message", " ".join(state.message.split())),
         ("Exit Code", "" if state.exitCode is None else str(state.exitCode)),
         ("Finished", f"{state.finishedAt.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if state.finishedAt else ""),
     )
-    return [f"      {name}:  {text}" for name, text in told if text]
+    return [f"      {name}:  {text}" for name, text in format_event if text]

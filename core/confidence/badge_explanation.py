@@ -94,7 +94,7 @@ class BadgeExplanation:
     @property
     def _often(self) -> str:
         if self.record is not None:
-            return _told(self.record, self.kind)
+            return _format_record(self.record, self.kind)
         if not self.judged:
             return f"Nobody has judged such a claim yet. A percentage needs {MIN_OUTCOMES} judgements."
         one = self.judged == 1
@@ -131,7 +131,7 @@ def _strength(measure: float) -> Strength:
     )
 
 
-def _told(record: TrackRecord, kind: PredictionKind) -> str:
+def _format_record(record: TrackRecord, kind: PredictionKind) -> str:
     noun = f"{kind} that was" if record.judged == 1 else f"{kind.plural} that were"
     shown = f"{100 * record.above:.0f}–{100 * record.up_to:.0f} %"
     return f"Of {record.judged} {noun} shown at {shown} and judged since, {record.right} turned out right."

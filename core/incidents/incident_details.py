@@ -48,8 +48,8 @@ def _sections(incident: Incident) -> Iterator[Section]:
     yield Section("Also", tuple(map(Entry, standing(incident))), "lines")
     yield Section("Why this owner", tuple(map(Entry, owner_story(incident))), "reasons")
     yield Section("Less likely", tuple(map(Entry, _less_likely(incident))), "teams")
-    yield Section("How the teams voted", tuple(map(Entry, votes_told(incident))), "votes")
-    yield Section("Severity and duplicates", tuple(map(Entry, suggestions_told(incident))), "reasons")
+    yield Section("How the teams voted", tuple(map(Entry, format_votes(incident))), "votes")
+    yield Section("Severity and duplicates", tuple(map(Entry, format_suggestions(incident))), "reasons")
     if explanation is not None:
         yield from _causes(explanation)
         yield Section("Ruled out", tuple(map(Entry, explanation.ruled_out)))
@@ -58,7 +58,7 @@ def _sections(incident: Incident) -> Iterator[Section]:
         timeline = tuple(Entry(entry.text, at=entry.at) for entry in explanation.timeline)
         yield Section("Timeline (UTC)", timeline, "entries")
         steps = explanation.trajectory.steps if explanation.trajectory is not None else ()
-        yield Section("Steps of the language model", tuple(Entry(step.told) for step in steps), "steps")
+        yield Section("Steps of the language model", tuple(Entry(step.summary) for step in steps), "steps")
         yield Section("Not read", tuple(Entry(gap.text) for gap in explanation.gaps))
 
 
@@ -116,7 +116,7 @@ def owner_story(incident: Incident) -> tuple[str, ...]:
     return (*(owner.reasons if owner is not None else ()), *(_hop(hop, names) for hop in incident.hops))
 
 
-def votes_told(incident: Incident) -> tuple[str, ...]:
+def format_votes(incident: Incident) -> tuple[str, ...]:
     """Return every vote of the negotiations, the last round first, each reason once: not where the owner's stand already."""
     votes = incident.owner.votes if incident.owner is not None else ()
     names = _names(incident)
@@ -128,7 +128,7 @@ def votes_told(incident: Incident) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def suggestions_told(incident: Incident) -> tuple[str, ...]:
+def format_suggestions(incident: Incident) -> tuple[str, ...]:
     """Return what speaks for the suggested severity and duplicate, line by line. Untrusted."""
     told: list[str] = []
     if severity := shown_severity(incident):

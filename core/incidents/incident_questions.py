@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from core.incidents.incident_view import on_call_told
+from core.incidents.incident_view import format_on_call
 from core.incidents.postmortem import draft_postmortem
 from core.knowledge.terms import terms
 from core.model.incident import EvidenceKind, Incident, IncidentState
@@ -83,7 +83,7 @@ def needs_reading(subject: Subject) -> bool:
     return subject in (Subject.CHANGES, Subject.LOGS)
 
 
-def told(subject: Subject, incident: Incident, observations: Observations | None = None, page: str = "") -> str:
+def answer_text(subject: Subject, incident: Incident, observations: Observations | None = None, page: str = "") -> str:
     """Return the answer, line by line. Untrusted. `observations` are needed where `needs_reading`.
 
     `page` is the address of the incident's postmortem on the local page, empty where there is none.
@@ -166,7 +166,7 @@ def _on_call(incident: Incident) -> Sequence[str]:
         return taken or ["Still looking for the owner."]
     if proposal.owner is None:
         asked = [
-            f"{team.team_name}, {on_call_told(team)}" if on_call_told(team) else team.team_name
+            f"{team.team_name}, {format_on_call(team)}" if format_on_call(team) else team.team_name
             for team in proposal.asked
         ]
         return [*taken, f"The owner is not clear. Asked: {'; '.join(asked)}." if asked else "Nobody can be named."]
@@ -211,7 +211,7 @@ def _postmortem(incident: Incident, page: str) -> Sequence[str]:
     state = (
         "" if incident.state is IncidentState.RESOLVED else "The incident is not over yet. This is the draft so far."
     )
-    told = [
+    answer_text = [
         f"{section.title}: {line.text}"
         for section in draft.sections
         if section.title in IN_SHORT
@@ -222,7 +222,7 @@ def _postmortem(incident: Incident, page: str) -> Sequence[str]:
         if page
         else f"`plumbline postmortem {incident.id}` prints all of it."
     )
-    return [line for line in (draft.title, state, *told, whole) if line]
+    return [line for line in (draft.title, state, *answer_text, whole) if line]
 
 
 def _precedents(incident: Incident) -> Sequence[str]:

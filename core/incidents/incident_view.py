@@ -82,7 +82,7 @@ def _state(incident: Incident) -> str:
     said = f"{severity}, says {cut(incident.severity_by, MAX_NAME)}," if incident.severity_by else severity
     began = _minute(incident.started_at, incident.opened_at)
     if incident.resolved_at is not None:
-        lasted = duration_told(incident.resolved_at - incident.started_at)
+        lasted = format_duration(incident.resolved_at - incident.started_at)
         state = f"Resolved {_minute(incident.resolved_at, incident.opened_at)} after {lasted}"
     else:
         state = f"{said} again, first {began}" if incident.reopened_count else f"{said} since {began}"
@@ -186,14 +186,14 @@ def _on_call(people: Sequence[str], unknown: str) -> str:
     return f"{ON_CALL.lower()}: {told}" if told else ""
 
 
-def on_call_told(team: AskedTeam) -> str:
+def format_on_call(team: AskedTeam) -> str:
     """Return “on call: Asha Brandt”, also that it is unknown; empty where nobody is. Untrusted."""
     return _on_call(team.on_call, team.on_call_unknown)
 
 
 def is_it_theirs(teams: Sequence[AskedTeam]) -> str:
     """Return the question to the teams of which one may own an incident. Untrusted."""
-    named = [(cut(team.team_name, MAX_NAME), on_call_told(team)) for team in teams]
+    named = [(cut(team.team_name, MAX_NAME), format_on_call(team)) for team in teams]
     return IS_IT_YOURS.format(team=OR.join(f"{name} ({on_call})" if on_call else name for name, on_call in named))
 
 
@@ -206,7 +206,7 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
     if explanation.cause is None:
         yield from _line(CAUSE, f"none found{_not_read(explanation)}")
     else:
-        said = explanation.told.rstrip(".")
+        said = explanation.summary.rstrip(".")
         badge = explanation.badge.text if explanation.badge is not None else ""
         yield from _line(CAUSE, COULD_IT_BE.format(cause=said) if asks else said, badge=badge)
     if explanation.rechecked_after is not None:
@@ -333,7 +333,7 @@ def _more(incident: Incident) -> Iterator[Control]:
         yield Control("Open alert", url=alert)
 
 
-def owner_told(incident: Incident) -> str:
+def format_owner(incident: Incident) -> str:
     """Return whose an incident is in a few words, for a list: the team, “checking: Boarding?”, or that nobody is named."""
     proposal = incident.owner
     if proposal is None:
@@ -387,7 +387,7 @@ def _minute(at: datetime, day: datetime) -> str:
     return f"{at.day} {at:%b}{year} {at:%H:%M} UTC"
 
 
-def duration_told(length: timedelta) -> str:
+def format_duration(length: timedelta) -> str:
     """Return a length of time in its largest two units."""
     minutes = max(0, int(length.total_seconds())) // 60
     if minutes < 60:

@@ -446,7 +446,7 @@ class Explanation:
         return len(self.hypotheses) > 1 and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return the first cause in words, and the second if it is about as likely; empty without a cause."""
         if not self.hypotheses:
             return ""

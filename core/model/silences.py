@@ -77,7 +77,7 @@ class Silence:
         return in_time and bool(self.matchers) and all(matcher.matches(facts) for matcher in self.matchers)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return the matchers in one line."""
         return ", ".join(f"{each.name} {' or '.join(sorted(each.values))}" for each in self.matchers)
 
@@ -155,4 +155,4 @@ def silenced_now(
         covering.append(silence)
     first = min(covering, key=lambda silence: silence.ends_at)
     reason = first.reason if PUBLIC in first.readers else ""  # a private reason is not repeated elsewhere
-    return Silenced(first.by, reason or first.told, first.ends_at)
+    return Silenced(first.by, reason or first.description, first.ends_at)

@@ -52,7 +52,7 @@ class Step:
     fault: str = ""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return the step in one line: the call, or the fault."""
         if self.action is None or self.fault:
             return f"refused: {self.fault}"

@@ -110,9 +110,9 @@ class LogAnalysis:
                 self.model, replace(self.request, messages=messages, max_tokens=SUMMARY_TOKENS), LogSummary
             )
         except (InvalidReply, PromptTooLong):
-            return _told(kept)
+            return _format_interpretations(kept)
         chosen = [kept[number - 1] for number in dict.fromkeys(said.interpretations) if 0 < number <= len(kept)]
-        return f"{said.summary.strip()}\n{_told(chosen or kept[: prompts.MAX_TOLD])}".strip()
+        return f"{said.summary.strip()}\n{_format_interpretations(chosen or kept[: prompts.MAX_TOLD])}".strip()
 
 
 def copied(evidence: str, chunk: str) -> str:
@@ -150,5 +150,5 @@ def _example(past: PastIncident) -> str:
     return prompts.example(past.title, past.description[:MAX_DESCRIPTION], past.root_cause)
 
 
-def _told(interpretations: Sequence[Interpretation]) -> str:
+def _format_interpretations(interpretations: Sequence[Interpretation]) -> str:
     return "\n".join(f"- {' '.join(each.meaning.split())}\n{each.evidence}" for each in interpretations)

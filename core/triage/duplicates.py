@@ -95,8 +95,8 @@ def _compared(
     evidence = (
         *(("says the same, but for numbers",) if similarity >= SAME_TEMPLATE else ()),
         *((f"{similarity:.0%} of the words agree",) if ALIKE <= similarity < SAME_TEMPLATE else ()),
-        *((_place_told(incident.service, other.service, apart, nearer),) if apart is not None else ()),
-        _time_told(incident, other),
+        *((_format_place(incident.service, other.service, apart, nearer),) if apart is not None else ()),
+        _format_time(incident, other),
     )
     return DuplicateCandidate(other, similarity, place, exp(-gap / TOGETHER), evidence)
 
@@ -117,14 +117,14 @@ def _gap(began: datetime, other: Incident) -> timedelta:
     return abs(began - other.started_at)
 
 
-def _place_told(service: str, other: str, apart: int, caller: str) -> str:
+def _format_place(service: str, other: str, apart: int, caller: str) -> str:
     if not apart:
         return f"the same service, {service}"
     callee = other if caller == service else service
     return f"{caller} depends on {callee}" + (f" over {apart} calls" if apart > 1 else "")
 
 
-def _time_told(incident: Incident, other: Incident) -> str:
+def _format_time(incident: Incident, other: Incident) -> str:
     minutes = round((incident.started_at - other.started_at).total_seconds() / 60)
     began = (
         "began at the same time"

@@ -86,13 +86,13 @@ async def open_windows(audience: Audience, maintenance: Maintenance, store: Stor
     async with store.transaction() as transaction:
         declared = await transaction.silences.not_over(now)
     known = [each for each in (*maintenance.at(now), *declared) if each.starts_at <= now < each.ends_at]
-    return [_told(window) for window in known if audience.may_read(window.readers)]
+    return [_format_window(window) for window in known if audience.may_read(window.readers)]
 
 
-def _told(window: Silence) -> str:
+def _format_window(window: Silence) -> str:
     by = f", declared by {window.author}" if window.author else ""
     reason = f": {window.reason}" if window.reason else ""
-    return f"{window.told}, until {_until(window)}{by}{reason}"
+    return f"{window.description}, until {_until(window)}{by}{reason}"
 
 
 def _until(window: Silence) -> str:

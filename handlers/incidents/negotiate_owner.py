@@ -52,7 +52,7 @@ async def negotiate_owner(
             evidence,
             verdict,
             negotiator.documents,
-            monitoring.told,
+            monitoring.describe,
             removed,
         )
     except (ModelUnavailable, InvalidReply, PromptTooLong) as error:

@@ -33,7 +33,7 @@ class TeamMonitoring:
         self._observe = observe
         self._observed: dict[str, asyncio.Future[tuple[Observations, Scene]]] = {}
 
-    async def told(self, team: Team) -> str:
+    async def describe(self, team: Team) -> str:
         """Return the monitoring data of a team as text for a language model; empty if there is none."""
         found, scene = await self._seen_by(team)
         own = [service for service in found.services if service in team.services][:MAX_SERVICES]

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
-from core.incidents.incident_questions import needs_reading, subject_of, told
+from core.incidents.incident_questions import answer_text, needs_reading, subject_of
 from core.incidents.postmortem import worth_a_postmortem
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
 from core.model.conversation import Question, Speaker, Turn, turn_key
@@ -60,7 +60,7 @@ async def answer_in_incident(
         return
     observations = await observe(incident) if needs_reading(subject) else None
     page = f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}/postmortem"
-    text = told(subject, incident, observations, page if worth_a_postmortem(incident) else "")
+    text = answer_text(subject, incident, observations, page if worth_a_postmortem(incident) else "")
     text = text if observations is None else redacted(text, redact)  # stored facts are redacted already
     await show_answer(Notice(text), question, ANSWERED, poster)
     async with store.transaction() as transaction:

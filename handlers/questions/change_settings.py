@@ -23,7 +23,7 @@ async def show_settings(question: Question, *, store: Store, poster: Poster) -> 
     """Show the channel's settings, and how to change them."""
     async with store.transaction() as transaction:
         settings = await transaction.channel_settings.get(question.place)
-    text = "\n".join(["Settings of this channel:", *settings_told(settings), HOW])
+    text = "\n".join(["Settings of this channel:", *format_settings(settings), HOW])
     await poster.post_once(f"settings:{question.id}", question.place, Notice(text))
 
 
@@ -44,11 +44,11 @@ async def set_quiet_hours(question: Question, *, store: Store, poster: Poster) -
         settings = replace(await transaction.channel_settings.get(question.place), quiet=quiet)
         await transaction.channel_settings.save(question.place, settings)
     who = question.asker.name or "Somebody"
-    text = "\n".join([f"{who} changed the settings of this channel:", *settings_told(settings)])
+    text = "\n".join([f"{who} changed the settings of this channel:", *format_settings(settings)])
     await poster.post_once(f"settings:{question.id}", question.place, Notice(text))
 
 
-def settings_told(settings: ChannelSettings) -> list[str]:
+def format_settings(settings: ChannelSettings) -> list[str]:
     """Return the channel's settings as lines of text."""
     if settings.quiet is None:
         return [f"• {NOT_QUIET}"]

@@ -22,10 +22,10 @@ HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
 async def tell_home(question: Question, *, home_of: HomeOf, poster: Poster) -> None:
     """Post the home page as a message. In a channel, it contains only what everybody there may read."""
     home = await home_of([question.asker.name], question.audience)
-    await poster.post_once(f"home:{question.id}", question.place, Notice(home_told(home)))
+    await poster.post_once(f"home:{question.id}", question.place, Notice(format_home(home)))
 
 
-def home_told(home: Home) -> str:
+def format_home(home: Home) -> str:
     """Return the page as lines of Markdown."""
     sources = [f"{home.passages} passages of:", *_some([_source(each) for each in home.sources])]
     sections = (

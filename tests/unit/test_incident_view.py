@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from core import samples
-from core.incidents.incident_details import incident_details, votes_told
+from core.incidents.incident_details import format_votes, incident_details
 from core.incidents.incident_layout import CAUSE, HELPED, MAX_CONTROLS, NEXT, OWNER, PHONE_LINES, IncidentView, Mood
-from core.incidents.incident_view import incident_view, owner_told
+from core.incidents.incident_view import format_owner, incident_view
 from core.model.incident import (
     Gap,
     GapReason,
@@ -92,8 +92,8 @@ def test_an_owner_is_only_being_checked_until_the_evidence_is_in() -> None:
     assert line(view, OWNER) == "Owner checking: Payments?"
     assert not view.judging
     assert ButtonAction.WHY_OWNER not in view.subjects
-    assert owner_told(early) == "checking: Payments?"
-    assert owner_told(explained_incident()) == "Payments"
+    assert format_owner(early) == "checking: Payments?"
+    assert format_owner(explained_incident()) == "Payments"
 
 
 def test_where_nobody_can_be_named_two_teams_are_asked_or_the_nearest_are_named() -> None:
@@ -229,7 +229,7 @@ def test_the_teams_votes_tell_each_reason_once() -> None:
     reason = "Payments: It runs payment-gateway; it was named in the log. For Bookings: owns booking-api"
     votes = tuple(Vote(number, "bookings", "payments", reason) for number in (1, 2))
     votes += (Vote(1, "payments", "payments", "Payments: it was named in the log"),)
-    told = votes_told(explained_incident(owner=owner(votes=votes)))
+    told = format_votes(explained_incident(owner=owner(votes=votes)))
     assert told == (
         "Round 2: Bookings votes for Payments (it was named in the log; for Bookings: owns booking-api)",
         "Round 1: Bookings votes for Payments",

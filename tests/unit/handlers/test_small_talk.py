@@ -17,7 +17,7 @@ from core.samples import explained_incident, proposed
 from handlers.questions.post_message import Poster
 from handlers.questions.say_hello import HELLO, say_hello
 from handlers.questions.show_again import ShownAgain
-from handlers.questions.tell_home import SHOWN, home_told, tell_home
+from handlers.questions.tell_home import SHOWN, format_home, tell_home
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 
@@ -76,12 +76,12 @@ async def test_home_is_asked_for_by_the_name_of_the_person_and_for_the_audience_
 
 
 def test_a_page_with_nothing_in_it_says_so() -> None:
-    assert home_told(Home((), (), 0, (), (), ())) == "**Your open incidents**\nNone."
+    assert format_home(Home((), (), 0, (), (), ())) == "**Your open incidents**\nNone."
 
 
 def test_a_long_list_is_counted() -> None:
     many = tuple(explained_incident(id=str(number)) for number in range(SHOWN + 3))
-    assert "• and 3 more" in home_told(replace(HOME, mine=many))
+    assert "• and 3 more" in format_home(replace(HOME, mine=many))
 
 
 async def test_a_message_that_changes_is_shown_as_it_stands_now(store: InMemoryStore, poster: Poster) -> None:

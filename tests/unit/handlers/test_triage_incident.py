@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from core.confidence.owner_evidence import VERSION, version_with
-from core.incidents.incident_details import votes_told
+from core.incidents.incident_details import format_votes
 from core.model.incident import (
     AskedTeam,
     Explanation,
@@ -268,7 +268,7 @@ async def test_what_the_teams_said_before_it_was_sent_on_is_kept_and_told_after_
     assert {vote.hop for vote in before} == {0}
     assert {vote.hop for vote in now} == {1}
     assert "sales" not in {vote.voter for vote in now}
-    told = votes_told(again)
+    told = format_votes(again)
     assert [each.startswith("Hop 1, round 1: ") for each in told] == [True] * len(now) + [False] * len(before)
     assert any(": Sales votes for " in each for each in told), "the team is no candidate any more, and keeps its name"
 
