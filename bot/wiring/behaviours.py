@@ -41,7 +41,7 @@ from handlers.questions.answer_question import answer_question, no_queue
 from handlers.questions.change_settings import set_quiet_hours, show_settings
 from handlers.questions.correct_answer import confirm_correction, correct_in_words, propose_correction
 from handlers.questions.post_message import Poster
-from handlers.questions.press_in_sight import is_in_sight
+from handlers.questions.press_in_sight import is_visible_here
 from handlers.questions.read_thread import in_context
 from handlers.questions.redeliver import redeliver
 from handlers.questions.retract_question import AnswersUnderWay, forget_conversation, retract_question
@@ -99,8 +99,8 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         react=partial(record_reaction, store=store, judge=feedback),
         present=investigations.present,
         triage=partial(investigations.step, investigate=investigations.triage_at_once),
-        explain=partial(investigations.step, investigate=investigations.explain_in_sight),
-        triage_again=partial(investigations.step, investigate=investigations.triage_in_sight, wanted=True),
+        explain=partial(investigations.step, investigate=investigations.explain_with_progress),
+        triage_again=partial(investigations.step, investigate=investigations.triage_with_progress, requested=True),
         recheck=investigations.recheck,
         conclude=partial(conclude_investigation, store=store),
         details=partial(present_details, store=store, poster=poster),
@@ -234,7 +234,7 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
     }
 
     async def take_feedback(feedback: Feedback) -> None:
-        if await is_in_sight(feedback, channels=core.workspace.channels, store=store):
+        if await is_visible_here(feedback, channels=core.workspace.channels, store=store):
             await asked.get(feedback.verdict, label)(feedback)
 
     return take_feedback

@@ -81,7 +81,7 @@ class Investigations:
             await show(await self.triage_at_once(incident, audience))
         return await self._triaged(incident, audience)
 
-    async def triage_in_sight(self, incident: Incident, audience: Audience) -> Incident:
+    async def triage_with_progress(self, incident: Incident, audience: Audience) -> Incident:
         """Triage a posted incident, and show the evidence-only result while the model works."""
         return await self.triage(incident, audience, partial(self._show, read=incident))
 
@@ -126,7 +126,7 @@ class Investigations:
             await show_owned(explained)
         return await self._triaged(replace(explained, cut_short=cut_short), audience, asks=not over)
 
-    async def explain_in_sight(self, incident: Incident, audience: Audience) -> Incident:
+    async def explain_with_progress(self, incident: Incident, audience: Audience) -> Incident:
         """Explain a posted incident, and show the current activity in its message.
 
         The evidence-only result is shown first, and replaced by the model's result if there is one.
@@ -139,17 +139,17 @@ class Investigations:
         over = await over_already(incident, self._around.monitors)
         return await self.explain(incident, audience, progress, show=partial(self._show, read=incident), over=over)
 
-    async def step(self, incident_id: str, investigate: Investigate, *, wanted: bool = False) -> None:
+    async def step(self, incident_id: str, investigate: Investigate, *, requested: bool = False) -> None:
         """Run one step of an incident's own investigation and save its findings.
 
-        Skip silenced and merged incidents unless a person requested the step (`wanted=True`). The skipped work is done
+        Skip silenced and merged incidents unless a person requested the step (`requested=True`). The skipped work is done
         when the incident is shown on its own.
         """
         channels = self._core.workspace.channels
 
         async def looked_into(incident: Incident) -> Incident:
             is_alone = incident.silenced is None and incident.absorbed is None
-            may_go_on = is_alone or wanted
+            may_go_on = is_alone or requested
             return await investigate(incident, incident_audience(incident, channels)) if may_go_on else incident
 
         await investigate_incident(incident_id, looked_into, store=self._core.store)
@@ -157,7 +157,7 @@ class Investigations:
     async def recheck(self, incident_id: str, note: ThreadNote) -> None:
         """Investigate an incident again with a remark from its thread."""
         await update_incident(incident_id, lambda latest: with_note(latest, note), self._core.store)
-        await self.step(incident_id, self.explain_in_sight, wanted=True)
+        await self.step(incident_id, self.explain_with_progress, requested=True)
 
     async def observe(self, incident: Incident) -> Observations:
         """Read the tools around an incident, with the history that its audience may read."""

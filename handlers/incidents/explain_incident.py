@@ -60,16 +60,16 @@ async def explain_incident(
     prediction of its own. `progress` receives the current activity during slow steps. `redact` removes names, addresses
     and secrets from everything stored and shown.
     """
-    tell = progress or _untold
+    report = progress or _no_progress
     reading = observe_incident(incident, readers, history=history, clock=clock)
-    observations = await _in_sight(reading, READING, tell)
+    observations = await _with_progress(reading, READING, report)
     observations = replace(
         observations, builds=await run_in_analysis_thread(_clean_builds, observations.builds, redact)
     )
     observations, ruled_out = await run_in_analysis_thread(without_denied, observations)
     failures = await failure_histories(observations.builds, store)
     comparing = run_in_analysis_thread(explain, observations, failures)
-    explanation, evaluation = await _in_sight(comparing, COMPARING.format(count=_count(observations)), tell)
+    explanation, evaluation = await _with_progress(comparing, COMPARING.format(count=_count(observations)), report)
     if incident.notes:
         explanation = named_first(explanation, incident.notes, ruled_out)
         evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
@@ -114,19 +114,19 @@ async def explain_incident(
     return await claimed(explanation, evaluation)
 
 
-async def _in_sight(work: Coroutine[Any, Any, T], doing: str, tell: Progress) -> T:
-    """Return the result of `work`. If it takes longer than PATIENCE, report `doing` to `tell`."""
+async def _with_progress(work: Coroutine[Any, Any, T], doing: str, report: Progress) -> T:
+    """Return the result of `work`. If it takes longer than PATIENCE, report `doing` to `report`."""
     task = asyncio.create_task(work)
     try:
         await asyncio.wait({task}, timeout=PATIENCE)
         if not task.done():
-            await tell(doing)
+            await report(doing)
         return await task
     finally:
         task.cancel()
 
 
-async def _untold(_: str) -> None:
+async def _no_progress(_: str) -> None:
     """Ignore progress."""
 
 

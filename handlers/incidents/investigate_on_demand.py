@@ -63,7 +63,7 @@ async def investigate_on_demand(
 
     known, looks = replace(incident, explanation=None), 0
 
-    async def tell(doing: str) -> None:
+    async def report(doing: str) -> None:
         version = f"under way: {looks} {doing}"
         message = IncidentMessage(replace(known, stage=stage, progress=doing))
         with suppress(Unavailable):  # a failed progress update is not retried
@@ -72,14 +72,14 @@ async def investigate_on_demand(
     async def show(found: Incident) -> None:
         nonlocal known, looks
         known, looks = found, looks + 1
-        await tell(LOOKS_CLOSER)
+        await report(LOOKS_CLOSER)
 
-    await tell("")
+    await report("")
     if question.text:
-        found = await investigate(incident, question.audience, tell, show)
+        found = await investigate(incident, question.audience, report, show)
     else:
         readers = _readers_of(incident, question.audience, channels)
-        await investigate_incident(incident.id, lambda latest: investigate(latest, readers, tell, show), store=store)
+        await investigate_incident(incident.id, lambda latest: investigate(latest, readers, report, show), store=store)
         async with store.transaction() as transaction:
             found = await transaction.incidents.get(incident.id) or incident
             if found.revision != incident.revision:

@@ -50,7 +50,7 @@ async def investigate_with_model(
     kept, with the trajectory so far.
     """
 
-    async def tell(step: Step) -> None:
+    async def report(step: Step) -> None:
         if progress and step.action and not step.fault:
             asked = ", ".join(step.action.arguments.values())
             await progress(f"{step.action.tool}({asked})")
@@ -58,7 +58,7 @@ async def investigate_with_model(
     incident = observations.incident
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
     tools, gaps = await action_set(model, request, observations, scene, history=history, readers=readers)
-    investigation = Investigation(model, tools, observations.services, request, listener=tell)
+    investigation = Investigation(model, tools, observations.services, request, listener=report)
     try:
         async with asyncio.timeout(WHOLE_DEADLINE):
             trajectory = await investigate(

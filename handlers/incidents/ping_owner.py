@@ -48,7 +48,7 @@ async def ping_owner(
         return
     thread = replace(message.place, thread=message.message_id)
     call = _owner_call(incident, thread, policy, teams) or _question(incident, thread, policy, teams)
-    if call is None or await poster.stands(call[0], thread):
+    if call is None or await poster.is_posted(call[0], thread):
         return
     intent, said = call
     duty = partial(_on_duty, teams=teams, schedules=schedules, at=clock.now())

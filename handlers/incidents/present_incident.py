@@ -141,7 +141,7 @@ async def _may_stand(
     async with store.transaction() as transaction:
         was_held = place in await transaction.held_incidents.places(incident.id)
     may_be_posted = not (is_held or (was_held and incident.state is IncidentState.RESOLVED))
-    return may_be_posted or await poster.stands(intent, place)
+    return may_be_posted or await poster.is_posted(intent, place)
 
 
 async def present_details(incident_id: str, *, store: Store, poster: Poster) -> None:

@@ -109,7 +109,7 @@ class Poster:
             await transaction.posts.edited(intent, version, claim(message))
         return reference
 
-    async def stands(self, intent: str, place: Place) -> bool:
+    async def is_posted(self, intent: str, place: Place) -> bool:
         """Return whether the message was posted."""
         async with self._store.transaction() as transaction:
             return (await transaction.posts.intend(intent, place)).reference is not None

@@ -29,7 +29,7 @@ ABOUT_INCIDENTS = frozenset(
 )
 
 
-async def is_in_sight(feedback: Feedback, *, channels: Sequence[Channel], store: Store) -> bool:
+async def is_visible_here(feedback: Feedback, *, channels: Sequence[Channel], store: Store) -> bool:
     """Return whether the button is about no incident, or about a stored one that everybody present may see.
 
     Pasted text is not stored, so it cannot be taken, reassigned or merged.
@@ -41,7 +41,7 @@ async def is_in_sight(feedback: Feedback, *, channels: Sequence[Channel], store:
         incident = await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
     if incident is None:
         return False
-    return _stands_there(incident, feedback) or may_see_incident(feedback.audience, incident, channels)
+    return _is_posted_there(incident, feedback) or may_see_incident(feedback.audience, incident, channels)
 
 
 async def claim_meant(subject: str, transaction: Transaction) -> Prediction | None:
@@ -50,7 +50,7 @@ async def claim_meant(subject: str, transaction: Transaction) -> Prediction | No
     return prediction if prediction is not None and prediction.kind is PredictionKind.OWNER else None
 
 
-def _stands_there(incident: Incident, feedback: Feedback) -> bool:
+def _is_posted_there(incident: Incident, feedback: Feedback) -> bool:
     """Return whether the incident is posted in the channel, which may be a direct message."""
     posted = [incident.message.place] if incident.message is not None else []
     places = {(place.platform, place.channel) for place in (incident.place, *incident.also_in, *posted)}

@@ -81,7 +81,7 @@ async def test_owner_and_cause_stand_there_while_a_model_never_answers(core: Cor
         await transaction.incidents.save(raised())
     chat, model = RecordingMessenger(), HangingModel()
     investigations = Investigations(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
-    step = asyncio.ensure_future(investigations.step("i1", investigations.explain_in_sight))
+    step = asyncio.ensure_future(investigations.step("i1", investigations.explain_with_progress))
     await model.asked.wait()
     (shown,) = [message for _, message in chat.posted]
     assert isinstance(shown, IncidentMessage)
@@ -110,7 +110,7 @@ async def test_who_should_own_it_instead_stands_there_while_a_model_never_answer
         await transaction.incidents.save(replace(raised(), stage=Stage.DONE))
     chat, model = RecordingMessenger(), HangingModel()
     investigations = Investigations(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
-    step = asyncio.ensure_future(investigations.step("i1", investigations.triage_in_sight))
+    step = asyncio.ensure_future(investigations.step("i1", investigations.triage_with_progress))
     await model.asked.wait()
     owner = (await stored(core)).owner
     assert owner is not None
