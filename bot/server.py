@@ -31,7 +31,7 @@ from bot.commands.audit_log import record_start
 from bot.config.settings import LOOPBACK
 from bot.observability.figures import Figures, shown
 from bot.web.doors import HEADERS_TIMEOUT
-from bot.web.routes import Webhooks, build_app, is_our_fault
+from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
 from bot.wiring.application import Core, is_shared, new_incident_id, places_for, redactor, secret
@@ -274,7 +274,7 @@ async def _read_sources(core: Core) -> None:
 
 
 async def _listen(app: web.Application, core: Core, stack: AsyncExitStack) -> str:
-    server_logger.addFilter(is_our_fault)
+    server_logger.addFilter(is_server_fault)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0, keepalive_timeout=HEADERS_TIMEOUT)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

@@ -185,7 +185,7 @@ def build_app(
     return app
 
 
-def is_our_fault(record: logging.LogRecord) -> bool:
+def is_server_fault(record: logging.LogRecord) -> bool:
     """Filter aiohttp's log: invalid HTTP was answered with status 400 and is not logged."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, (HttpProcessingError, web.RequestPayloadError))

@@ -26,13 +26,13 @@ from handlers.feedback.record_resolution import record_resolution
 from handlers.feedback.watch_calibration import watch_calibration
 from handlers.incidents.declare_maintenance import declare_maintenance
 from handlers.incidents.end_quiet_hours import end_quiet_hours
-from handlers.incidents.group_incidents import ask_where_it_belongs, join_incident, separate_incident
+from handlers.incidents.group_incidents import ask_for_parent, join_incident, separate_incident
 from handlers.incidents.investigate_incident import conclude_investigation
 from handlers.incidents.investigate_on_demand import investigate_on_demand
 from handlers.incidents.label_incident import label_noted_incidents
 from handlers.incidents.label_suggestions import label_suggestions
 from handlers.incidents.present_incident import present_details, show_details
-from handlers.incidents.reassign_incident import ask_whose_it_is, reassign_incident
+from handlers.incidents.reassign_incident import ask_for_owner, reassign_incident
 from handlers.incidents.take_incident import take_incident
 from handlers.knowledge.learn_failing_lines import correct_failing_lines, judge_failing_lines
 from handlers.questions.accept_thanks import accept_thanks
@@ -50,7 +50,7 @@ from handlers.questions.say_hello import say_hello
 from handlers.questions.show_help import show_help
 from handlers.questions.show_status import show_status
 from handlers.questions.show_waiting import answer_intent
-from handlers.questions.tell_home import tell_home
+from handlers.questions.tell_home import post_home
 
 
 def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadReader]) -> Behaviours:
@@ -176,7 +176,7 @@ def _commands(
         CommandName.SETTINGS: partial(show_settings, store=store, poster=poster),
         CommandName.QUIET: partial(set_quiet_hours, store=store, poster=poster),
         CommandName.THANKS: partial(accept_thanks, poster=poster),
-        CommandName.HOME: partial(tell_home, home_of=home_pages(core), poster=poster),
+        CommandName.HOME: partial(post_home, home_of=home_pages(core), poster=poster),
         CommandName.HELLO: partial(say_hello, poster=poster),
         CommandName.HELP: partial(show_help, store=store, poster=poster),
     }
@@ -222,15 +222,13 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
         **dict.fromkeys(TAKING, partial(take_incident, store=store, poster=poster)),
         **dict.fromkeys(SUGGESTIONS, partial(accept_suggestion, label=label, store=store)),
         ButtonAction.SEPARATE: partial(separate_incident, store=store),
-        ButtonAction.BELONGS: partial(
-            ask_where_it_belongs, channels=core.workspace.channels, store=store, poster=poster
-        ),
+        ButtonAction.BELONGS: partial(ask_for_parent, channels=core.workspace.channels, store=store, poster=poster),
         **dict.fromkeys(
             (ButtonAction.JOIN, ButtonAction.JOIN_SUGGESTED),
             partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
         ),
         ButtonAction.DETAILS: partial(show_details, store=store, poster=poster),
-        ButtonAction.HAND_OVER: partial(ask_whose_it_is, teams=core.workspace.teams, store=store, poster=poster),
+        ButtonAction.HAND_OVER: partial(ask_for_owner, teams=core.workspace.teams, store=store, poster=poster),
     }
 
     async def take_feedback(feedback: Feedback) -> None:

@@ -19,7 +19,7 @@ from core.ports import LanguageModel
 from core.rca.observations import Observations
 from core.triage.model_managers import TeamDocuments
 from handlers.incidents.arrange_incident import Surroundings, arrange_incident, watch_incidents
-from handlers.incidents.check_firing import over_already
+from handlers.incidents.check_firing import reason_to_stop
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.incidents.find_runbook import find_runbook
 from handlers.incidents.investigate_incident import investigate_incident, is_under_way, report_progress, save_findings
@@ -136,7 +136,7 @@ class Investigations:
             await report_progress(incident.id, doing, store=self._core.store)
             await self._present_meanwhile(incident.id)
 
-        over = await over_already(incident, self._around.monitors)
+        over = await reason_to_stop(incident, self._around.monitors)
         return await self.explain(incident, audience, progress, show=partial(self._show, read=incident), over=over)
 
     async def step(self, incident_id: str, investigate: Investigate, *, requested: bool = False) -> None:

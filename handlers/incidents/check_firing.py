@@ -17,7 +17,7 @@ GONE = (
 )
 
 
-async def over_already(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:
+async def reason_to_stop(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:
     """Return why the incident needs no long analysis; empty if it still needs one.
 
     If any monitoring system reports that the alert fires, it fires. If none can tell, the state from the last delivery

@@ -35,9 +35,7 @@ async def separate_incident(feedback: Feedback, *, store: Store) -> None:
     await change_incident(feedback.subject, separated, store)
 
 
-async def ask_where_it_belongs(
-    feedback: Feedback, *, channels: Sequence[Channel], store: Store, poster: Poster
-) -> None:
+async def ask_for_parent(feedback: Feedback, *, channels: Sequence[Channel], store: Store, poster: Poster) -> None:
     """Offer, in the incident's thread, the open incidents that it may be merged into."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(feedback.subject)

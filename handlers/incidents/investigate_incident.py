@@ -56,7 +56,7 @@ async def save_findings(found: Incident, read: Incident, *, progress: str = "", 
     severity = None if severity is not None and await is_rejected(severity.prediction_id, store) else severity
     duplicate = None if duplicate is not None and await is_rejected(duplicate.prediction_id, store) else duplicate
 
-    def is_outdone(latest: Incident) -> bool:
+    def is_superseded(latest: Incident) -> bool:
         """Return whether the stored owner was chosen with newer information: an explanation or a reassignment."""
         is_explained = found.explanation == read.explanation != latest.explanation
         return is_explained or latest.hops != read.hops
@@ -65,7 +65,7 @@ async def save_findings(found: Incident, read: Incident, *, progress: str = "", 
         read.id,
         lambda latest: replace(
             latest,
-            owner=latest.owner if is_outdone(latest) else found.owner,
+            owner=latest.owner if is_superseded(latest) else found.owner,
             explanation=found.explanation if found.explanation != read.explanation else latest.explanation,
             runbook=found.runbook or latest.runbook,
             cut_short=found.cut_short if found.cut_short != read.cut_short else latest.cut_short,

@@ -39,7 +39,7 @@ WHOM_DO_YOU_SPEAK_FOR = (
 TOO_MANY_HOPS = f"Nothing was changed, because it has already been reassigned {MAX_HOPS} times. Please agree on an owner in the thread."
 
 
-async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:
+async def ask_for_owner(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:
     """Post the reassignment menu, once for each hop and claim in a place, unless the platform opens a form.
 
     Does nothing for an incident that is not stored.

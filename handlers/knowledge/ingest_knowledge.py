@@ -274,7 +274,7 @@ class _Writer:
         before = await self.encoders.load_newest()
         after = before and await asyncio.to_thread(before.updated, fresh, removed)
         if before is None or after is None or not self._fits(after, expected) or (final and after.outdated):
-            await self._learn_anew(before, outdated_ids, fresh)
+            await self._refit(before, outdated_ids, fresh)
         elif fresh or outdated_ids:
             await self.index.delete_documents(outdated_ids)
             await self._write(after, fresh)
@@ -284,7 +284,7 @@ class _Writer:
         """Return whether the encoder describes the index. A killed run or another embedding model breaks this."""
         return encoder.settled and encoder.statistics.passages == passages and encoder.embedder == self._embedder_name
 
-    async def _learn_anew(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:
+    async def _refit(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:
         outdated = set(outdated_ids)
         kept = [passage async for passage in self.index.scan() if passage.document_id not in outdated]
         passages = [*kept, *fresh]

@@ -27,7 +27,7 @@ async def redeliver(intent: str, *, store: Store, poster: Poster) -> None:
             return
         message = letter.message
         if isinstance(message, IncidentMessage | IncidentDetails) and letter.intent.startswith(OF_INCIDENTS):
-            await _show_anew(letter, message.incident.id, transaction)
+            await _show_current(letter, message.incident.id, transaction)
             return
     try:
         # the refused request may have been an edit
@@ -39,7 +39,7 @@ async def redeliver(intent: str, *, store: Store, poster: Poster) -> None:
     await _remove(intent, store)  # only after posting, so that a killed process leaves one or the other
 
 
-async def _show_anew(letter: DeadLetter, incident_id: str, transaction: Transaction) -> None:
+async def _show_current(letter: DeadLetter, incident_id: str, transaction: Transaction) -> None:
     """Replace the dead letter with a task that shows the incident. Nothing is posted for a deleted incident."""
     await transaction.dead_letters.remove(letter.intent)
     if await transaction.incidents.get(incident_id) is not None:

@@ -19,7 +19,7 @@ NONE_MINE = "None."
 HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
 
 
-async def tell_home(question: Question, *, home_of: HomeOf, poster: Poster) -> None:
+async def post_home(question: Question, *, home_of: HomeOf, poster: Poster) -> None:
     """Post the home page as a message. In a channel, it contains only what everybody there may read."""
     home = await home_of([question.asker.name], question.audience)
     await poster.post_once(f"home:{question.id}", question.place, Notice(format_home(home)))

@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from bot.config.webhook_sections import GenericWebhookSection, WebhooksSection
 from bot.web import doors
-from bot.web.routes import Webhooks, build_app, is_our_fault
+from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from core.model.errors import Unauthorized
 from core.model.incident import AlertDelivery
@@ -137,7 +137,7 @@ async def test_a_body_that_does_not_arrive_is_given_up(door: Door, monkeypatch: 
 def test_a_body_that_was_given_up_is_no_news_in_the_log() -> None:
     error = doors.BodyTooSlow("The body did not arrive.")
     record = logging.LogRecord("aiohttp.server", logging.ERROR, "", 0, "", (), (type(error), error, None))
-    assert not is_our_fault(record)
+    assert not is_server_fault(record)
 
 
 async def test_a_connection_without_a_whole_request_is_closed(door: Door) -> None:

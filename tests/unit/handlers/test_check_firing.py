@@ -11,7 +11,7 @@ from core.model.incident import Incident, Stage
 from core.model.silences import Matcher, Silence
 from core.samples import START
 from handlers.incidents.arrange_incident import Surroundings
-from handlers.incidents.check_firing import over_already
+from handlers.incidents.check_firing import reason_to_stop
 from tests.unit.handlers.arrangement import CALLS, CHANNELS, HOUR, World, world
 
 __all__ = ["world"]  # the fixture
@@ -59,11 +59,11 @@ async def test_a_long_analysis_is_spared_where_a_system_says_that_nothing_fires(
     world: World, monitors: list[Monitor], *, expected: bool
 ) -> None:
     incident = await world.shows(await world.opens("db"))
-    assert bool(await over_already(incident, monitors)) is expected
+    assert bool(await reason_to_stop(incident, monitors)) is expected
 
 
 async def test_a_resolved_incident_needs_no_long_analysis(world: World) -> None:
     await world.opens("db")
     await world.resolves("db")
-    assert "resolved" in await over_already(world.store.incidents.by_id["db"], [Monitor(fires=True)])
+    assert "resolved" in await reason_to_stop(world.store.incidents.by_id["db"], [Monitor(fires=True)])
     assert world.store.incidents.by_id["db"].stage is Stage.TRIAGING

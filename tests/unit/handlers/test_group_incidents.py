@@ -16,7 +16,7 @@ from handlers.incidents import group_incidents as group_module
 from handlers.incidents.group_incidents import (
     NONE_OPEN,
     PICK_ONE,
-    ask_where_it_belongs,
+    ask_for_parent,
     join_incident,
     separate_incident,
 )
@@ -64,7 +64,7 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
     await world.shows(await world.opens("shelf"))
     await world.shows(await world.opens("till"))
     await world.shows(await world.opens("vault", "C0SECRET"))
-    await ask_where_it_belongs(
+    await ask_for_parent(
         pressed(ButtonAction.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
     )
     assert list(world.chat.standing.values())[-1] == JoinRequest("till", (("shelf", "shelf is slow"),))
@@ -108,7 +108,7 @@ async def test_the_newest_of_many_open_incidents_can_be_picked(world: World, mon
     for service in ("shelf", "till", "vault"):
         await world.opens(service)
         world.clock.advance(60)
-    await ask_where_it_belongs(
+    await ask_for_parent(
         pressed(ButtonAction.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
     )
     assert list(world.chat.standing.values())[-1] == JoinRequest("till", (("vault", "vault is slow"),))
@@ -129,7 +129,7 @@ async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) 
 
 async def test_alone_there_is_nothing_to_pick(world: World) -> None:
     await world.shows(await world.opens("till"))
-    await ask_where_it_belongs(
+    await ask_for_parent(
         pressed(ButtonAction.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
     )
     assert list(world.chat.standing.values())[-1] == Notice(NONE_OPEN)

@@ -19,7 +19,7 @@ from handlers.incidents.reassign_incident import (
     PICK_ONE,
     TOO_MANY_HOPS,
     WHOM_DO_YOU_SPEAK_FOR,
-    ask_whose_it_is,
+    ask_for_owner,
     reassign_incident,
 )
 from handlers.questions.ask_in_form import handover_request
@@ -66,7 +66,7 @@ async def test_whoever_would_hand_it_over_is_offered_the_other_teams(
 ) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
     for _ in range(2):
-        await ask_whose_it_is(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+        await ask_for_owner(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
     assert [message for _, message in chat.posted] == [
         HandoverRequest("i1", "Payments", (("bookings", "Bookings"),), "owner-1")
     ]
@@ -76,10 +76,10 @@ async def test_whoever_would_hand_over_what_was_claimed_meanwhile_is_asked_about
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
-    await ask_whose_it_is(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    await ask_for_owner(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
     revised = owner(owner=TeamScore("bookings", "Bookings", 0.7), prediction_id="owner-2")
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=revised)
-    await ask_whose_it_is(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    await ask_for_owner(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
     asked = [message for _, message in chat.posted]
     assert asked[1:] == [HandoverRequest("i1", "Bookings", (("payments", "Payments"),), "owner-2")]
 
@@ -100,7 +100,7 @@ async def test_whoever_has_the_form_before_them_is_not_asked_in_the_thread_as_we
 ) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
     in_form = replace(press(ButtonAction.HAND_OVER), in_form=True)
-    await ask_whose_it_is(in_form, teams=TEAMS, store=store, poster=poster)
+    await ask_for_owner(in_form, teams=TEAMS, store=store, poster=poster)
     assert chat.posted == []
 
 
@@ -175,7 +175,7 @@ async def test_an_incident_that_is_not_stored_cannot_be_handed_over(chat: Record
     store = InMemoryStore()
     poster = Poster(store, {Platform.SLACK: chat})
     await reassign_incident(press(ButtonAction.NOT_OURS), teams=TEAMS, store=store, clock=FakeClock(), poster=poster)
-    await ask_whose_it_is(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    await ask_for_owner(press(ButtonAction.HAND_OVER), teams=TEAMS, store=store, poster=poster)
     assert chat.posted == []
 
 
@@ -306,5 +306,5 @@ async def test_whoever_asks_in_another_place_of_the_incident_is_asked_there(
     copy = Place(Platform.SLACK, "C0COPY", "18.25")
     for place in (THREAD, copy, copy):
         pressed = replace(press(ButtonAction.HAND_OVER), place=place)
-        await ask_whose_it_is(pressed, teams=TEAMS, store=store, poster=poster)
+        await ask_for_owner(pressed, teams=TEAMS, store=store, poster=poster)
     assert [place for place, _ in chat.posted] == [THREAD, copy]

@@ -17,7 +17,7 @@ from core.samples import explained_incident, proposed
 from handlers.questions.post_message import Poster
 from handlers.questions.say_hello import HELLO, say_hello
 from handlers.questions.show_again import ShownAgain
-from handlers.questions.tell_home import SHOWN, format_home, tell_home
+from handlers.questions.tell_home import SHOWN, format_home, post_home
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 
@@ -60,7 +60,7 @@ async def test_home_is_asked_for_by_the_name_of_the_person_and_for_the_audience_
         asked.append((names, audience))
         return HOME
 
-    await tell_home(QUESTION, home_of=home_of, poster=poster)
+    await post_home(QUESTION, home_of=home_of, poster=poster)
     assert asked == [(["Ines Okafor"], QUESTION.audience)]
     message = only(chat)
     assert isinstance(message, Notice)
