@@ -46,8 +46,8 @@ async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
         async for finding in _findings(settings, session, only):
             mark, style = ("✓", "green") if finding.well else ("✗", "red") if finding.fatal else ("!", "yellow")
             out.print(Text(f"{mark} {finding.what}: {finding.result}", style))
-            if finding.mend:
-                out.print(Text(f"    {finding.mend}"))
+            if finding.remedy:
+                out.print(Text(f"    {finding.remedy}"))
             failed = failed or (finding.fatal and not finding.well)
     return 1 if failed else 0
 
@@ -129,17 +129,17 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
             return [Finding("database and index", "open in the running bot, whose local page shows the sources")]
         return [Finding("database and index", "cannot be opened", str(error))]
     except OSError as error:
-        mend = f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL."
-        return [Finding("database and index", "cannot be reached", mend)]
+        remedy = f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL."
+        return [Finding("database and index", "cannot be reached", remedy)]
     found = [finding for ingestion in ingestions for finding in _last_ingestion(ingestion)]
     if count:
         return [Finding("index", f"{count} passages"), *found]
-    mend = (
+    remedy = (
         "Run `plumbline ingest`; `plumbline serve` does so as well."
         if workspace.sources
         else "Name your `sources` in plumbline.yaml; `plumbline init` writes one to begin with."
     )
-    return [Finding("index", "nothing is indexed", mend), *found]
+    return [Finding("index", "nothing is indexed", remedy), *found]
 
 
 def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
@@ -175,8 +175,8 @@ async def _language_models(settings: Settings) -> Finding:
                 if not ability.needed:
                     break
                 if not ability.works:
-                    mend = f"{ability.found} `plumbline llm check` says what else the server can do."
-                    return Finding("language model", f"fails at {ability.name}", mend)
+                    remedy = f"{ability.found} `plumbline llm check` says what else the server can do."
+                    return Finding("language model", f"fails at {ability.name}", remedy)
             found.append(f"{model.name} with a context of {await model.context_tokens()} tokens")
     return Finding("language model", ", ".join(found))
 
@@ -218,8 +218,8 @@ async def _asked(tool: sections.ToolSection, session: aiohttp.ClientSession) -> 
     except PlumblineError as error:
         return Finding(tool.name, "cannot be read", str(error))
     except TimeoutError:
-        mend = f"No answer within {TOOL_TIMEOUT:.0f} s: check the network and its address."
-        return Finding(tool.name, "does not answer", mend)
+        remedy = f"No answer within {TOOL_TIMEOUT:.0f} s: check the network and its address."
+        return Finding(tool.name, "does not answer", remedy)
     return Finding(tool.name, f"{tool.kind.replace('_', ' ')} accepts our credentials")
 
 

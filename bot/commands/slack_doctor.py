@@ -58,8 +58,8 @@ async def check_slack(
 
 def _token(answer: Mapping[str, Any]) -> Finding:
     if not answer.get("ok"):
-        mend = "Install the app anew and copy its bot token to SLACK_BOT_TOKEN."
-        return Finding("Slack token", f"is refused: {answer.get('error')}", mend)
+        remedy = "Install the app anew and copy its bot token to SLACK_BOT_TOKEN."
+        return Finding("Slack token", f"is refused: {answer.get('error')}", remedy)
     return Finding("Slack token", f"is {answer.get('user')} in {answer.get('team')}")
 
 
@@ -73,8 +73,8 @@ def _scopes(headers: Mapping[str, str]) -> list[Finding]:
         lost = "; ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
         findings.append(Finding("Slack scopes", "are missing", f"Add and reinstall the app: {lost}."))
     if more:
-        mend = f"They are not needed, and can be taken from the app: {', '.join(more)}."
-        findings.append(Finding("Slack scopes", "are more than the manifest asks for", mend, fatal=False))
+        remedy = f"They are not needed, and can be taken from the app: {', '.join(more)}."
+        findings.append(Finding("Slack scopes", "are more than the manifest asks for", remedy, fatal=False))
     return findings or [Finding("Slack scopes", "are those of the manifest")]
 
 
@@ -86,14 +86,14 @@ async def _way_in(
         answer, _ = await ask(client(settings.slack_app_token), "apps.connections.open")
         if answer.get("ok"):
             return Finding("Slack events", "come through Socket Mode")
-        mend = "Make an app-level token with connections:write, and turn Socket Mode on in the app."
-        return Finding("Slack events", f"Socket Mode is refused: {answer.get('error')}", mend)
+        remedy = "Make an app-level token with connections:write, and turn Socket Mode on in the app."
+        return Finding("Slack events", f"Socket Mode is refused: {answer.get('error')}", remedy)
     if settings.slack_signing_secret is None:
-        mend = "Set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN (Socket Mode)."
-        return Finding("Slack events", "cannot be received", mend)
+        remedy = "Set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN (Socket Mode)."
+        return Finding("Slack events", "cannot be received", remedy)
     if not settings.public_url:
-        mend = "Set PLUMBLINE_PUBLIC_URL to the address that Slack sends to, and this checks it."
-        return Finding("Slack events", "come over HTTP; the way is not checked", mend, fatal=False)
+        remedy = "Set PLUMBLINE_PUBLIC_URL to the address that Slack sends to, and this checks it."
+        return Finding("Slack events", "come over HTTP; the way is not checked", remedy, fatal=False)
     address = f"{settings.public_url.rstrip('/')}/slack/events"
     return await _address(address, settings.slack_signing_secret.get_secret_value(), session)
 
@@ -109,16 +109,16 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
     try:
         answer = await knock(session, address, data=body, headers=headers)
     except ChatUnavailable as error:
-        mend = f"{error} Is `plumbline serve` running there, and the address the public one?"
-        return Finding("Slack events", f"{address} does not answer", mend)
+        remedy = f"{error} Is `plumbline serve` running there, and the address the public one?"
+        return Finding("Slack events", f"{address} does not answer", remedy)
     status = answer.status
     if status == 200 and CHALLENGE.encode() in answer.body:
         return Finding("Slack events", f"reach {address}")
     if status == 401:
-        mend = "SLACK_SIGNING_SECRET is another one there, or its clock is more than five minutes off."
-        return Finding("Slack events", f"{address} refuses the signature", mend)
-    mend = "Something else answers there: check the address and the proxy in front of it."
-    return Finding("Slack events", f"{address} answers {status}", mend)
+        remedy = "SLACK_SIGNING_SECRET is another one there, or its clock is more than five minutes off."
+        return Finding("Slack events", f"{address} refuses the signature", remedy)
+    remedy = "Something else answers there: check the address and the proxy in front of it."
+    return Finding("Slack events", f"{address} answers {status}", remedy)
 
 
 async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterator[Finding]:
@@ -129,11 +129,11 @@ async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterato
         answer, _ = await ask(slack, "conversations.info", channel=id_)
         known: dict[str, Any] = answer.get("channel") or {}
         if not answer.get("ok") or known.get("is_member") is False:
-            mend = f"Invite it there with /invite, or correct the id {id_} in plumbline.yaml."
-            yield Finding(f"channel {channel.name}", "does not have the bot in it", mend, fatal=False)
+            remedy = f"Invite it there with /invite, or correct the id {id_} in plumbline.yaml."
+            yield Finding(f"channel {channel.name}", "does not have the bot in it", remedy, fatal=False)
         elif known.get("is_private") and not channel.private:
-            mend = "Set `private: true` for it in plumbline.yaml, or its incidents are named in other channels."
-            yield Finding(f"channel {channel.name}", "is private in Slack", mend)
+            remedy = "Set `private: true` for it in plumbline.yaml, or its incidents are named in other channels."
+            yield Finding(f"channel {channel.name}", "is private in Slack", remedy)
 
 
 async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: AsyncWebClient) -> Finding:
@@ -143,13 +143,13 @@ async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: A
     app_id = str(known.get("app_id", ""))
     answer, _ = await ask(owner, "apps.manifest.export", app_id=app_id)
     if not answer.get("ok"):
-        mend = "Make a new configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN; they live 12 hours."
-        return Finding("Slack manifest", f"cannot be read: {answer.get('error')}", mend, fatal=False)
+        remedy = "Make a new configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN; they live 12 hours."
+        return Finding("Slack manifest", f"cannot be read: {answer.get('error')}", remedy, fatal=False)
     manifest = AppManifest.model_validate(answer.get("manifest") or {})
     missing = sorted(missing_in(manifest))
     if missing:
-        mend = f"Bring it in line with deploy/slack/manifest.yaml: {', '.join(missing)}."
-        return Finding("Slack manifest", "lacks what the bot listens to", mend)
+        remedy = f"Bring it in line with deploy/slack/manifest.yaml: {', '.join(missing)}."
+        return Finding("Slack manifest", "lacks what the bot listens to", remedy)
     if manifest.is_assistant:
         return Finding("Slack manifest", "has the assistant experience, which Slack will end", TO_AGENT, fatal=False)
     return Finding("Slack manifest", "has all that the bot listens to")

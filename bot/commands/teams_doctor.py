@@ -78,11 +78,11 @@ def _ids(settings: Settings) -> Finding:
         if not all(map(_is_uuid, ids))
     ]
     if wrong:
-        mend = f"Copy {' and '.join(wrong)} from the app registration: 00000000-0000-0000-0000-000000000000."
-        return Finding("Teams ids", "are none of Microsoft's", mend)
+        remedy = f"Copy {' and '.join(wrong)} from the app registration: 00000000-0000-0000-0000-000000000000."
+        return Finding("Teams ids", "are none of Microsoft's", remedy)
     if not settings.teams_tenant_ids:
-        mend = "People of every organisation that installs the app are heard: set TEAMS_TENANT_ID to yours."
-        return Finding("Teams tenants", "all are heard", mend, fatal=False)
+        remedy = "People of every organisation that installs the app are heard: set TEAMS_TENANT_ID to yours."
+        return Finding("Teams tenants", "all are heard", remedy, fatal=False)
     return Finding("Teams tenants", f"{len(settings.teams_tenant_ids)} heard, through {settings.teams_sdk}")
 
 
@@ -102,13 +102,13 @@ async def _service(service_url: str, connector: Connector, workspace: Workspace)
         for channel in channels:
             status = (await connector.members(service_url, channel.ids[Platform.TEAMS], {"pageSize": "50"})).status
             if status in NOT_OURS:
-                mend = "Add the app to the team of this channel, or correct its id in plumbline.yaml."
-                yield Finding(f"Teams channel {channel.name}", f"is closed (HTTP {status})", mend)
+                remedy = "Add the app to the team of this channel, or correct its id in plumbline.yaml."
+                yield Finding(f"Teams channel {channel.name}", f"is closed (HTTP {status})", remedy)
             else:
                 yield Finding(f"Teams channel {channel.name}", "is open to the app")
     except ChatUnavailable as error:
-        mend = f"{error} Is the way there open? In a proxy, allow this host."
-        yield Finding("Teams service", f"{service_url} does not answer", mend)
+        remedy = f"{error} Is the way there open? In a proxy, allow this host."
+        yield Finding("Teams service", f"{service_url} does not answer", remedy)
 
 
 async def _histories(
@@ -134,8 +134,8 @@ async def _histories(
             for channel in channels:
                 yield await _history(history, channel)
     except (PlumblineError, OSError) as error:
-        mend = f"What was heard from Teams cannot be looked up: {error}"
-        yield Finding("Teams history", "is not tried", mend, fatal=False)
+        remedy = f"What was heard from Teams cannot be looked up: {error}"
+        yield Finding("Teams history", "is not tried", remedy, fatal=False)
 
 
 @asynccontextmanager
@@ -153,11 +153,11 @@ async def _history(history: TeamsHistory, channel: Channel) -> Finding:
     try:
         await anext(history.newest(Place(Platform.TEAMS, channel.ids[Platform.TEAMS])))
     except Unreadable as error:
-        mend = f"{error} {WITHOUT_HISTORY}"
-        return Finding(what, "cannot be read", mend, fatal=False)
+        remedy = f"{error} {WITHOUT_HISTORY}"
+        return Finding(what, "cannot be read", remedy, fatal=False)
     except MessageNotFound:
-        mend = "Correct the id of this channel in plumbline.yaml, or mention the bot there once."
-        return Finding(what, "is not there", mend, fatal=False)
+        remedy = "Correct the id of this channel in plumbline.yaml, or mention the bot there once."
+        return Finding(what, "is not there", remedy, fatal=False)
     except ChatUnavailable as error:
         return Finding(what, "is not shown now", f"{error} Is the way to graph.microsoft.com open?", fatal=False)
     return Finding(what, "can be read through Microsoft Graph")
@@ -169,26 +169,26 @@ async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding
     try:
         count = await SigningKeys(cloud.metadata_url, SystemClock(), session).count()
     except ChatUnavailable as error:
-        mend = f"{error} Without them nothing that Teams sends can be believed."
-        return Finding("Teams signing keys", "cannot be fetched", mend)
+        remedy = f"{error} Without them nothing that Teams sends can be believed."
+        return Finding("Teams signing keys", "cannot be fetched", remedy)
     return Finding("Teams signing keys", f"{count} are published")
 
 
 async def _way_in(settings: Settings, session: aiohttp.ClientSession) -> Finding:
     """Check that our public address refuses a request without a token."""
     if not settings.public_url:
-        mend = "Set PLUMBLINE_PUBLIC_URL to the address that Teams sends to, and this checks it."
-        return Finding("Teams messages", "the way in is not checked", mend, fatal=False)
+        remedy = "Set PLUMBLINE_PUBLIC_URL to the address that Teams sends to, and this checks it."
+        return Finding("Teams messages", "the way in is not checked", remedy, fatal=False)
     address = f"{settings.public_url.rstrip('/')}/api/messages"
     try:
         status = (await knock(session, address, json={})).status
     except ChatUnavailable as error:
-        mend = f"{error} Is `plumbline serve` running there, and the address the public one?"
-        return Finding("Teams messages", f"{address} does not answer", mend)
+        remedy = f"{error} Is `plumbline serve` running there, and the address the public one?"
+        return Finding("Teams messages", f"{address} does not answer", remedy)
     if status == 401:
         return Finding("Teams messages", f"reach {address}, which asks for a token")
-    mend = "There must be `plumbline serve` with TEAMS_APP_ID set, and a proxy that passes /api/messages on."
-    return Finding("Teams messages", f"{address} answers HTTP {status}", mend)
+    remedy = "There must be `plumbline serve` with TEAMS_APP_ID set, and a proxy that passes /api/messages on."
+    return Finding("Teams messages", f"{address} answers HTTP {status}", remedy)
 
 
 def _package(package: Path, app_id: str) -> list[Finding]:

@@ -42,10 +42,10 @@ def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Fi
     own = {name: source.secret for name, source in sources.items() if source.secret is not None}
     for name, secret in {"all sources": shared, **own}.items():
         if secret is not None and len(secret) < SHORT:
-            mend = (
+            remedy = (
                 f"Use a secret of at least {SHORT} characters. It is all that keeps strangers from opening incidents."
             )
-            yield Finding("webhooks", f"the secret of {name} has {len(secret)} characters", mend, fatal=False)
+            yield Finding("webhooks", f"the secret of {name} has {len(secret)} characters", remedy, fatal=False)
     if settings.local and shared is None and len(own) < len(sources):
         yield Finding("webhooks", "open to this machine", OPEN, fatal=False)
         return

@@ -82,14 +82,14 @@ async def test_a_consent_that_is_missing_is_named_and_stops_nobody(
     await is_heard(connector, data_folder)
     found = (await findings(connector))["Teams history of incidents"]
     assert (found.well, found.fatal) == (False, False)
-    assert "ChannelMessage.Read.Group" in found.mend
-    assert "may appear twice" in found.mend
+    assert "ChannelMessage.Read.Group" in found.remedy
+    assert "may appear twice" in found.remedy
 
 
 async def test_a_channel_whose_team_was_never_heard_is_to_be_spoken_in(connector: TeamsConnector) -> None:
     found = (await findings(connector))["Teams history of incidents"]
     assert not found.fatal
-    assert "mention the bot there once" in found.mend
+    assert "mention the bot there once" in found.remedy
 
 
 @pytest.mark.parametrize("status", [404, 503])
@@ -111,7 +111,7 @@ async def test_without_a_database_the_history_is_not_tried(connector: TeamsConne
 
 async def test_an_address_that_is_no_database_is_not_told_as_trouble_with_the_token(connector: TeamsConnector) -> None:
     found = await findings(connector, PLUMBLINE_DATABASE_URL="mysql://127.0.0.1/plumbline")
-    assert "PLUMBLINE_DATABASE_URL" in found["Teams history"].mend
+    assert "PLUMBLINE_DATABASE_URL" in found["Teams history"].remedy
     assert found["Teams token"].well
 
 
@@ -121,7 +121,7 @@ async def test_without_an_app_there_is_the_playground(connector: TeamsConnector)
 
 
 async def test_a_missing_password_is_asked_for(connector: TeamsConnector) -> None:
-    assert "TEAMS_APP_PASSWORD" in (await findings(connector, TEAMS_APP_PASSWORD=""))["Teams"].mend
+    assert "TEAMS_APP_PASSWORD" in (await findings(connector, TEAMS_APP_PASSWORD=""))["Teams"].remedy
 
 
 async def test_a_wrong_password_is_refused_and_not_shown(connector: TeamsConnector) -> None:
@@ -132,7 +132,7 @@ async def test_a_wrong_password_is_refused_and_not_shown(connector: TeamsConnect
 
 @pytest.mark.parametrize("variables", [{"TEAMS_APP_ID": "my-bot"}, {"TEAMS_TENANT_ID": f"{TENANT},contoso"}])
 async def test_ids_that_are_none_are_named(connector: TeamsConnector, variables: dict[str, Any]) -> None:
-    assert next(iter(variables)) in (await findings(connector, **variables))["Teams ids"].mend
+    assert next(iter(variables)) in (await findings(connector, **variables))["Teams ids"].remedy
 
 
 async def test_hearing_everybody_is_said(connector: TeamsConnector) -> None:

@@ -22,15 +22,15 @@ from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PRIVATE_CHANNEL, SIGNING_S
 SECTION: TypeAdapter[SourceSection] = TypeAdapter(SourceSection)
 
 
-async def mend(**section: object) -> str:
+async def remedy(**section: object) -> str:
     async with aiohttp.ClientSession() as session:
         finding = await check_source(SECTION.validate_python(section), Settings.model_validate({}), session)
-    return finding.mend
+    return finding.remedy
 
 
 async def test_a_folder_that_is_there_is_well_and_one_that_is_not_is_named(tmp_path: Path) -> None:
-    assert await mend(kind="folder", name="docs", path=tmp_path) == ""
-    assert str(tmp_path / "gone") in await mend(kind="folder", name="docs", path=tmp_path / "gone")
+    assert await remedy(kind="folder", name="docs", path=tmp_path) == ""
+    assert str(tmp_path / "gone") in await remedy(kind="folder", name="docs", path=tmp_path / "gone")
 
 
 async def test_what_the_last_ingestion_could_not_read_is_a_finding(tmp_path: Path) -> None:
@@ -51,22 +51,22 @@ async def test_a_token_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
         server.pages["1"] = Page("1", "A page", "<p>Text</p>")
         wiki = {"kind": "confluence", "name": "wiki", "url": server.url, "spaces": ("OPS",), "readers": ("public",)}
         monkeypatch.setenv("WIKI_TOKEN", TOKEN)
-        assert await mend(**wiki, token_env="WIKI_TOKEN") == ""
+        assert await remedy(**wiki, token_env="WIKI_TOKEN") == ""
         monkeypatch.setenv("WIKI_TOKEN", "expired")
-        assert "token" in await mend(**wiki, token_env="WIKI_TOKEN")
+        assert "token" in await remedy(**wiki, token_env="WIKI_TOKEN")
 
 
 async def test_a_token_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WIKI_TOKEN", raising=False)
     wiki = {"url": "https://wiki.example", "spaces": ("OPS",), "readers": ("public",), "token_env": "WIKI_TOKEN"}
-    assert "WIKI_TOKEN" in await mend(kind="confluence", name="wiki", **wiki)
+    assert "WIKI_TOKEN" in await remedy(kind="confluence", name="wiki", **wiki)
 
 
 async def test_a_space_that_shows_nothing_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WIKI_TOKEN", TOKEN)
     async with FakeConfluence(cloud=False) as server:
         wiki = {"url": server.url, "spaces": ("OPS",), "readers": ("public",), "token_env": "WIKI_TOKEN"}
-        assert "OPS" in await mend(kind="confluence", name="wiki", **wiki)
+        assert "OPS" in await remedy(kind="confluence", name="wiki", **wiki)
 
 
 async def test_a_channel_that_is_private_in_slack_alone_is_a_finding(tmp_path: Path) -> None:

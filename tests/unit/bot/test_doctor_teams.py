@@ -26,8 +26,8 @@ async def test_a_schedule_that_lets_us_in_is_well_and_one_that_does_not_is_no_fa
         monkeypatch.setattr(os, "environ", {})
         unset = await check_schedule(section, session)
     assert (refused.well, refused.fatal) == (False, False)
-    assert "refuses the token" in refused.mend
-    assert "PD_TOKEN" in unset.mend
+    assert "refuses the token" in refused.remedy
+    assert "PD_TOKEN" in unset.remedy
 
 
 async def test_a_catalogue_is_counted_and_one_that_is_missing_is_no_fatal_finding(tmp_path: Path) -> None:

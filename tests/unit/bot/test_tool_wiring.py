@@ -96,16 +96,16 @@ async def test_the_doctor_asks_a_tool_and_says_what_is_wrong(monkeypatch: pytest
         section = kubernetes(http.url)
         assert (await check_tool(section, http.session)).well
         fake.refuse(403)
-        assert "refuses the token" in (await check_tool(section, http.session)).mend
+        assert "refuses the token" in (await check_tool(section, http.session)).remedy
         monkeypatch.delenv("CLUSTER_TOKEN")
-        assert "CLUSTER_TOKEN" in (await check_tool(section, http.session)).mend
+        assert "CLUSTER_TOKEN" in (await check_tool(section, http.session)).remedy
 
 
 async def test_the_doctor_misses_a_checkout(tmp_path: Path) -> None:
     section = TypeAdapter(ToolSection).validate_python({"kind": "code", "services": {"till": tmp_path / "gone"}})
     async with aiohttp.ClientSession() as session:
         assert len(open_tool(section, session).checked) == 1
-        assert "gone of till does not exist" in (await check_tool(section, session)).mend
+        assert "gone of till does not exist" in (await check_tool(section, session)).remedy
 
 
 async def test_the_doctor_asks_an_mcp_server_for_its_tools() -> None:
@@ -113,7 +113,7 @@ async def test_the_doctor_asks_an_mcp_server_for_its_tools() -> None:
     async with aiohttp.ClientSession() as session:
         finding = await check_tool(TypeAdapter(ToolSection).validate_python(section), session)
     assert (finding.result, finding.fatal) == ("cannot be read", True)
-    assert "orders cannot be used" in finding.mend
+    assert "orders cannot be used" in finding.remedy
 
 
 @pytest.mark.parametrize("kind", ["loki", "prometheus"])

@@ -19,13 +19,13 @@ def test_a_secret_that_the_environment_does_not_hold_is_found(monkeypatch: pytes
     monkeypatch.delenv("PAGERDUTY_WEBHOOK_SECRET", raising=False)
     (finding,) = found(OWN, LONG)
     assert finding.fatal
-    assert "webhooks.pagerduty needs PAGERDUTY_WEBHOOK_SECRET" in finding.mend
+    assert "webhooks.pagerduty needs PAGERDUTY_WEBHOOK_SECRET" in finding.remedy
 
 
 def test_a_path_that_is_none_is_found() -> None:
     (finding,) = found(WebhooksSection.model_validate({"generic": {"title": "$.["}}), LONG)
     assert finding.fatal
-    assert "JSONPath" in finding.mend
+    assert "JSONPath" in finding.remedy
 
 
 def test_a_secret_that_can_be_guessed_is_found_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,14 +52,14 @@ def test_open_doors_of_a_bot_behind_a_proxy_are_fatal() -> None:
     finding = check_access(Settings.model_validate({"PLUMBLINE_PUBLIC_URL": "https://bot.example"}))
     assert finding.fatal
     assert not finding.well
-    assert "because of PLUMBLINE_PUBLIC_URL" in finding.mend
+    assert "because of PLUMBLINE_PUBLIC_URL" in finding.remedy
 
 
 def test_open_doors_of_a_local_bot_are_a_warning_about_proxies() -> None:
     finding = check_access(Settings.model_validate({"PLUMBLINE_WEBHOOK_SECRET": LONG}))
     assert (finding.well, finding.fatal) == (False, False)
     assert finding.result.startswith("the local page require")
-    assert "proxy" in finding.mend
+    assert "proxy" in finding.remedy
 
 
 def test_locked_doors_are_well() -> None:
