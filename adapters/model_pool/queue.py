@@ -10,7 +10,7 @@ from itertools import count
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Urgency
 
-PATIENCE = 8  # starts of more urgent requests after which a waiting class gets one
+MAX_PASSED_OVER = 8  # starts of more urgent requests after which a waiting class gets one
 
 
 @dataclass(eq=False, slots=True)
@@ -35,7 +35,7 @@ class Ticket:
 class RequestQueue:
     """A bounded queue: by urgency, and within an urgency the requesters in turn.
 
-    No class starves: one that `PATIENCE` starts have passed over gets the next one, so that each has at least a ninth
+    No class starves: one that `MAX_PASSED_OVER` starts have passed over gets the next one, so that each has at least a ninth
     of the starts. Within a class, no requester is served twice while another one waits.
     """
 
@@ -80,7 +80,7 @@ class RequestQueue:
 
     def order(self) -> list[Ticket]:
         """Return all waiting tickets, the next one first."""
-        overdue = {urgency for urgency, passed in self._passed_over.items() if passed >= PATIENCE}
+        overdue = {urgency for urgency, passed in self._passed_over.items() if passed >= MAX_PASSED_OVER}
         return sorted(
             self._waiting,
             key=lambda ticket: (ticket.urgency not in overdue, ticket.urgency, ticket.round, ticket.number),

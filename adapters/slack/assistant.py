@@ -26,7 +26,7 @@ from core.model.errors import PlumblineError
 MAX_PROMPTS = 4
 MAX_TITLE = 75  # characters of a prompt's or a thread's title
 MAX_UNTITLED = 1_000  # threads without a title that wait for their first question
-PATIENCE = 1.5  # seconds; Slack waits for the acknowledgement of its event
+CALL_TIMEOUT = 1.5  # seconds; Slack waits for the acknowledgement of its event
 
 PROMPTS_TITLE = "For example"
 WHAT_IS_OPEN = {"title": "What is open, and what do you know?", "message": "status"}
@@ -101,7 +101,7 @@ class AssistantThreads:
 
     async def _try(self, method: str, response: Any) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CALL_TIMEOUT):
                 await call(method, response)
         except (PlumblineError, TimeoutError) as error:
             logger.warning("a conversation with the app goes on without: %s", error or f"{method} was too slow")

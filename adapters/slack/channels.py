@@ -19,7 +19,7 @@ from core.model.errors import PlumblineError
 from core.ports import Clock
 
 KEPT = timedelta(minutes=1)  # for so long, the kind of a channel is cached
-PATIENCE = 1.5  # seconds; Slack waits for the acknowledgement of its event
+LOOKUP_TIMEOUT = 1.5  # seconds; Slack waits for the acknowledgement of its event
 
 logger = logging.getLogger(__name__)
 
@@ -48,12 +48,12 @@ class ChannelDirectory:
         self._known: dict[str, _Remembered] = {}
 
     async def kind(self, channel_id: str) -> ChannelKind:
-        """Return the kind of a channel; UNKNOWN if Slack does not answer within PATIENCE. Does not raise."""
+        """Return the kind of a channel; UNKNOWN if Slack does not answer within LOOKUP_TIMEOUT. Does not raise."""
         now = self._clock.now()
         if (known := self._known.get(channel_id)) is not None and now < known.until:
             return known.kind
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(LOOKUP_TIMEOUT):
                 answer = await call("conversations.info", self._client.conversations_info(channel=channel_id))
         except (PlumblineError, TimeoutError) as error:
             if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":

@@ -23,7 +23,7 @@ from core.ports import Clock
 RENEWED_AFTER = timedelta(minutes=10)  # age at which the list of guests is refreshed
 BELIEVED_FOR = timedelta(hours=1)  # maximum age of the list while Slack does not answer
 CHANNEL_KEPT = timedelta(minutes=1)  # for so long, it is cached whether a channel has guests
-PATIENCE = 0.75  # seconds for each of two requests; Slack waits 3 s for the acknowledgement of its event
+LOOKUP_TIMEOUT = 0.75  # seconds for each of two requests; Slack waits 3 s for the acknowledgement of its event
 PAGE = 1_000  # people per request
 MAX_CHANNELS = 1_000  # channels cached
 
@@ -64,7 +64,7 @@ class GuestDirectory:
         if (known := self._channels.get(channel_id)) is not None and now < known[1]:
             return known[0]
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(LOOKUP_TIMEOUT):
                 found = not people.guests.isdisjoint(await self._members("conversations.members", channel=channel_id))
         except (PlumblineError, TimeoutError) as error:
             logger.warning("Slack does not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
@@ -87,7 +87,7 @@ class GuestDirectory:
         if age >= RENEWED_AFTER:
             if self._reading is None or self._reading.done():
                 self._reading = asyncio.create_task(self._read())
-            await asyncio.wait([self._reading], timeout=PATIENCE if age >= BELIEVED_FOR else 0)
+            await asyncio.wait([self._reading], timeout=LOOKUP_TIMEOUT if age >= BELIEVED_FOR else 0)
         known = self._people
         return known if known and self._clock.now() - known.read_at < BELIEVED_FOR else None
 

@@ -33,7 +33,7 @@ MAX_SHOWN = 10  # incidents per list
 MAX_SOURCES = 40
 MAX_SETTINGS = 20
 SECTION = 2_900  # characters
-PATIENCE = 2.0  # seconds in total; Slack waits for the acknowledgement of its event
+HOME_TIMEOUT = 2.0  # seconds in total; Slack waits for the acknowledgement of its event
 
 MINE = "Your open incidents"
 NONE_OF_MINE = "You and your team have no open incidents."
@@ -74,7 +74,7 @@ class HomeTab:
         if opened.tab != "home":
             return
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(HOME_TIMEOUT):
                 await self._publish(Person(Platform.SLACK, opened.user))
         except (PlumblineError, TimeoutError) as error:
             logger.warning("somebody's page in Slack is not up to date: %s", error or "Slack is too slow")

@@ -20,7 +20,7 @@ from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock, Inbox
 
-PATIENCE = 1.0  # seconds for a name; Slack waits for the acknowledgement of its event
+NAME_TIMEOUT = 1.0  # seconds for a name; Slack waits for the acknowledgement of its event
 COMMAND = "/plumbline"
 SPOKEN_SUBTYPES = frozenset({None, "file_share", "thread_broadcast"})  # of messages written by a person
 
@@ -102,7 +102,7 @@ class Questions:
     async def _name(self, person: Person) -> str:
         """Return a person's displayed name; empty if Slack does not answer in time."""
         with suppress(ChatUnavailable, MessageNotFound, TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(NAME_TIMEOUT):
                 return next(iter(await names_of(self._client, person.id)), "")
         return ""
 

@@ -37,7 +37,7 @@ DAMAGE = (
     "The database {file} in PLUMBLINE_DATA_DIR is damaged: {reason}. Stop the bot and put back the last backup: "
     "plumbline restore FILE --force."
 )
-PATIENCE = 15.0  # seconds to wait for a database server at start
+SERVER_START_TIMEOUT = 15.0  # seconds to wait for a database server at start
 PAUSE = 0.5  # seconds between attempts
 
 
@@ -89,7 +89,7 @@ def truncate_log(url: str) -> None:
     if parsed.get_backend_name() != "sqlite" or not path.is_file():
         return
     try:
-        with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
+        with closing(sqlite3.connect(path, timeout=SERVER_START_TIMEOUT)) as connection:
             is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.OperationalError:
         is_busy = True
@@ -149,9 +149,9 @@ def _state(error: Exception) -> str:
 async def when_there(engine: AsyncEngine, step: Callable[[], Awaitable[None]]) -> None:
     """Run a repeatable step at start, and wait for a database server that is starting or drops the connection.
 
-    Raises StoreUnavailable after PATIENCE; at once for a database file.
+    Raises StoreUnavailable after SERVER_START_TIMEOUT; at once for a database file.
     """
-    deadline = time.monotonic() + (PATIENCE if engine.dialect.name == "postgresql" else 0)
+    deadline = time.monotonic() + (SERVER_START_TIMEOUT if engine.dialect.name == "postgresql" else 0)
     while True:
         try:
             return await step()

@@ -24,7 +24,9 @@ from core.model.errors import StoreUnavailable
 
 FIRST_PAUSE = 0.01  # seconds before the first retry of a lock held by another process
 LONGEST_PAUSE = 0.25  # seconds; the limit of the doubling pause
-PATIENCE = 3.0  # seconds for a process to open a new session; longer than the pause between two calls of `keep`
+NEW_SESSION_TIMEOUT = (
+    3.0  # seconds for a process to open a new session; longer than the pause between two calls of `keep`
+)
 LONGEST_LOOK = 1.0  # seconds that one check counts for: nobody can open a session during a database outage
 
 
@@ -99,7 +101,7 @@ class PostgresLocks:
             raise StoreUnavailable(f"Another process calls itself {name}.")
 
     async def is_lost(self, name: str) -> bool:
-        """Return whether no process held this lock for PATIENCE, which leaves a process time to open a new session.
+        """Return whether no process held this lock for NEW_SESSION_TIMEOUT, which leaves a process time to open a new session.
 
         Call it repeatedly. The time for which the lock was seen free is remembered, so that a broken session of our own
         delays the result little, and a database outage does not count.
@@ -111,7 +113,7 @@ class PostgresLocks:
         seconds, seen_at = self._free_for.get(name, (0.0, now))
         seconds += min(now - seen_at, LONGEST_LOOK)
         self._free_for[name] = seconds, now
-        return seconds >= PATIENCE
+        return seconds >= NEW_SESSION_TIMEOUT
 
     async def close(self) -> None:
         """Release all locks."""

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 # PostgreSQL's now() is the start of the transaction, before it waited for the row lock.
 SERVER_CLOCK: sa.ColumnElement[float] = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Double[float]())
-PATIENCE = 5.0  # seconds for the database, before this process limits its own rate
+DATABASE_TIMEOUT = 5.0  # seconds for the database, before this process limits its own rate
 
 _BODY = TypeAdapter(LimiterState)
 
@@ -70,7 +70,7 @@ class SqlRateLimiter:
         """Change a lane under a row lock."""
         row = _digest(name)
         with outages_as(StoreUnavailable):
-            async with asyncio.timeout(PATIENCE), self._deciding, self._engine.begin() as connection:
+            async with asyncio.timeout(DATABASE_TIMEOUT), self._deciding, self._engine.begin() as connection:
                 saved, now = await self._locked(connection, row)
                 lane, decided = decide(_BODY.validate_python(saved) if saved else new_limiter_state(rate, now), now)
                 values = {"body": _BODY.dump_python(lane, mode="json"), "used_at": datetime.fromtimestamp(now, UTC)}

@@ -15,7 +15,9 @@ from core.ports import Clock
 
 DEADLINE = 10.0  # seconds per search, because the post waits for it
 LOOKED_BACK = timedelta(days=7)  # a process that was down for longer posts again
-PATIENCE = timedelta(minutes=1)  # while Graph does not answer; after that, a duplicate is preferred to no post
+GRAPH_OUTAGE_LIMIT = timedelta(
+    minutes=1
+)  # while Graph does not answer; after that, a duplicate is preferred to no post
 MAX_DOUBTS = 10_000  # unsuccessful searches remembered; further ones do not wait
 
 log = structlog.get_logger()
@@ -36,7 +38,7 @@ class PostedMessages:
     async def find(self, place: Place, intent: str) -> str | None:
         """Return the id of the message posted for this intent; None if there is none, or Graph cannot tell.
 
-        Raises ChatUnavailable while Graph does not answer, for at most PATIENCE.
+        Raises ChatUnavailable while Graph does not answer, for at most GRAPH_OUTAGE_LIMIT.
         """
         try:
             async with asyncio.timeout(DEADLINE):
@@ -65,7 +67,7 @@ class PostedMessages:
 
     def _in_doubt(self, place: Place, intent: str, error: ChatUnavailable) -> None:
         now = self._clock.now()
-        left = (self._doubts.setdefault(intent, now) + PATIENCE - now).total_seconds()
+        left = (self._doubts.setdefault(intent, now) + GRAPH_OUTAGE_LIMIT - now).total_seconds()
         if left > 0 and len(self._doubts) <= MAX_DOUBTS:
             asked = error.retry_after  # may be an hour, which a message must not wait
             raise ChatUnavailable(str(error), None if asked is None else min(asked, left))

@@ -19,7 +19,7 @@ LEAST_CONTEXT = 4_096  # tokens: instructions, a handful of passages and a reply
 SCHEMA_ROUNDS = 3  # structured replies with different seeds
 SPEED_TOKENS = 64  # tokens generated to measure the speed
 DEADLINE = 600.0  # seconds for one request: a slow server is not an unable one
-PATIENCE = 900.0  # seconds for one ability
+ABILITY_TIMEOUT = 900.0  # seconds for one ability
 EVIDENCE = "The refunds worker of the payment gateway retries a failed transfer three times, a minute apart. " * 24
 
 
@@ -59,12 +59,12 @@ async def check_model(model: LanguageModel) -> AsyncIterator[Ability]:
     ]
     for name, needed, check in checks:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(ABILITY_TIMEOUT):
                 works, found = await check(model)
         except PlumblineError as error:
             works, found = False, str(error)
         except TimeoutError:
-            works, found = False, f"not within {PATIENCE:.0f} s"
+            works, found = False, f"not within {ABILITY_TIMEOUT:.0f} s"
         yield Ability(name, works, found, needed)
 
 

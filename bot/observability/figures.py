@@ -18,7 +18,7 @@ from core.model.prediction import Drift, Estimator
 from core.ports import Backlog, Clock, Ingestion, Store
 
 CALIBRATION_EVERY = timedelta(minutes=15)  # expensive to compute, and slow to change
-PATIENCE = 5.0  # seconds for the database to answer
+DATABASE_TIMEOUT = 5.0  # seconds for the database to answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Figures(Collector):
     async def look(self) -> None:
         """Read the figures. Figures that the database does not return in time are not shown."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(DATABASE_TIMEOUT):
                 self._looked = await self._look()
                 await self._look_at_calibration()
         except (StoreUnavailable, TimeoutError):

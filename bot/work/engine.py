@@ -20,7 +20,7 @@ import structlog
 from dbos import DBOS, DBOSClient, DBOSConfig, WorkflowHandleAsync, WorkflowStatus
 from sqlalchemy.exc import DBAPIError
 
-from adapters.store.database import DAMAGE, PATIENCE, PAUSE, is_damaged
+from adapters.store.database import DAMAGE, PAUSE, SERVER_START_TIMEOUT, is_damaged
 from bot.work.workflow_state import UNFINISHED, JsonSerializer, refuse_pickled
 from core.model.errors import PlumblineError
 
@@ -86,12 +86,12 @@ def client(database_url: str) -> Generator[DBOSClient]:
 
 
 async def launch(database_url: str, replica: str, *, begin_anew: bool = False) -> None:
-    """Start the configured engine, retrying for PATIENCE at most if the database server drops the connection.
+    """Start the configured engine, retrying for SERVER_START_TIMEOUT at most if the database server drops the connection.
 
     Raises ConfigurationError if an earlier version left unfinished workflows that cannot be read safely, unless they
     may be restarted (`begin_anew`).
     """
-    deadline = time.monotonic() + (0 if database_url.startswith("sqlite") else PATIENCE)
+    deadline = time.monotonic() + (0 if database_url.startswith("sqlite") else SERVER_START_TIMEOUT)
     while True:
         try:
             if not begin_anew:

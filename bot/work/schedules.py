@@ -20,7 +20,7 @@ WATCH = "watch_incidents"
 
 MORNINGS = "*/5"  # minutes at which the end of quiet hours is checked
 LOOKS = "*/5"  # minutes at which due or missed nightly jobs are checked
-PATIENCE = timedelta(minutes=2)  # delay after start before missed jobs are caught up
+START_DELAY = timedelta(minutes=2)  # delay after start before missed jobs are caught up
 MINUTE = "%Y-%m-%dT%H:%M"
 GLANCE = 10.0  # seconds between checks whether the clock was set back
 
@@ -95,7 +95,7 @@ def build_schedules(
         trigger = CronTrigger(minute=minutes, timezone="UTC")
         scheduler.add_job(job, trigger, id=name, **options)  # pyright: ignore[reportUnknownMemberType]
 
-    plan("nightly", look_for_nightly, LOOKS, next_run_time=clock.now() + PATIENCE)
+    plan("nightly", look_for_nightly, LOOKS, next_run_time=clock.now() + START_DELAY)
     plan(WATCH, look_after_incidents, "*")
     plan(END_QUIET_HOURS, look_for_mornings, MORNINGS)
     return scheduler

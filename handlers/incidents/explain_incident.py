@@ -30,7 +30,7 @@ from handlers.knowledge.redaction import Redact, as_it_is, redacted
 
 EVIDENCE = "evidence"  # the engine that uses no language model
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding
-PATIENCE = 1.0  # seconds before a step's progress is shown
+PROGRESS_DELAY = 1.0  # seconds before a step's progress is shown
 READING = "reading logs, metrics, changes and tools"
 COMPARING = "comparing {count} with the time before"
 
@@ -115,10 +115,10 @@ async def explain_incident(
 
 
 async def _with_progress(work: Coroutine[Any, Any, T], doing: str, report: Progress) -> T:
-    """Return the result of `work`. If it takes longer than PATIENCE, report `doing` to `report`."""
+    """Return the result of `work`. If it takes longer than PROGRESS_DELAY, report `doing` to `report`."""
     task = asyncio.create_task(work)
     try:
-        await asyncio.wait({task}, timeout=PATIENCE)
+        await asyncio.wait({task}, timeout=PROGRESS_DELAY)
         if not task.done():
             await report(doing)
         return await task

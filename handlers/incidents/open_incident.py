@@ -20,7 +20,7 @@ PRESENT = "present_incident"
 
 MAX_ATTEMPTS = 10  # at optimistic locking; every failed attempt means that another writer succeeded
 MAX_NAMES = 300  # characters of group names in an error
-PATIENCE = timedelta(minutes=5)  # after which an update that did not finish is taken to have failed
+UPDATE_TIMEOUT = timedelta(minutes=5)  # after which an update that did not finish is taken to have failed
 
 PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
 
@@ -146,7 +146,7 @@ class _Group:
         await self._transaction.incidents.save(incident)
         await self._transaction.tasks.add(Task(f"{INVESTIGATE}:{incident.id}", INVESTIGATE, incident.id, {}))
         intent = incident_intent(incident.id)
-        await self._transaction.posts.mark_stale(intent, incident.place, delivery.received_at, PATIENCE)
+        await self._transaction.posts.mark_stale(intent, incident.place, delivery.received_at, UPDATE_TIMEOUT)
         self._incident = self._saved = incident
         return incident
 
@@ -164,7 +164,7 @@ class _Group:
 async def ask_to_present(incident: Incident, transaction: Transaction, at: datetime) -> None:
     """Queue an update of the incident's message, unless one is already pending."""
     intent = incident_intent(incident.id)
-    pending_updates = await transaction.posts.mark_stale(intent, incident.place, at, PATIENCE)
+    pending_updates = await transaction.posts.mark_stale(intent, incident.place, at, UPDATE_TIMEOUT)
     if pending_updates is not None:
         # Related incidents may change the message without a new revision, so one revision may be shown several times.
         task = present_task(incident)

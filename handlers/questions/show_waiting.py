@@ -18,10 +18,10 @@ from core.model.errors import PlumblineError, Unavailable
 from core.model.messages import Message, Notice, NoticeKind
 from handlers.questions.post_message import Poster
 
-PATIENCE = 2.0  # seconds before the first waiting sign
+SIGN_DELAY = 2.0  # seconds before the first waiting sign
 INTERVAL = 5.0  # seconds between waiting signs
 
-QUEUE_PATIENCE = 5.0  # seconds that a question waits in the queue before a notice is posted
+QUEUE_NOTICE_DELAY = 5.0  # seconds that a question waits in the queue before a notice is posted
 LOOK = 1.0  # seconds between checks of the queue
 MOST = 5  # notices per check: under load, answers need the time more
 IN_A_CHANNEL = 5.0  # seconds between notices in one channel: each uses the rate limit that an answer needs
@@ -95,7 +95,7 @@ async def shown_waiting(question: Question, position: Callable[[], int], *, post
 
 
 async def _tell(question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event) -> None:
-    pause = PATIENCE
+    pause = SIGN_DELAY
     while not await _happens(done, pause):
         pause = INTERVAL
         place = position()
@@ -153,7 +153,7 @@ class QueuedQuestions:
         due: list[Question] = []
         for question, since in self._waiting.values():
             channel = question.place.platform, question.place.channel
-            if len(due) == MOST or now - since < QUEUE_PATIENCE:
+            if len(due) == MOST or now - since < QUEUE_NOTICE_DELAY:
                 break
             if channel not in self._told_at:
                 self._told_at[channel] = now

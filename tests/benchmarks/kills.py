@@ -37,7 +37,7 @@ from core.model.messages import IncidentMessage
 from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
-PATIENCE = 120.0  # seconds until a replica must answer, and after the last kill until everything must stand in the chat
+TIMEOUT = 120.0  # seconds until a replica must answer, and after the last kill until everything must stand in the chat
 AGAIN = 0.1  # seconds until a sender that was not acknowledged tries again
 LONGEST_LIFE = 1.5  # seconds that a replica works at most, once it answers, before the next kill
 
@@ -85,7 +85,7 @@ class Life:
 
     async def answers(self, session: aiohttp.ClientSession) -> None:
         """Wait until it does. Raises PlumblineError if it died by itself, or is silent."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline and self._process.is_alive():
             try:
                 async with session.get(f"{self.address}healthz"):
@@ -207,7 +207,7 @@ async def _deliver(
     chance: random.Random,
 ) -> None:
     """As a chat and an alerting system do: again and again, until somebody has acknowledged it, or patience is over."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     if isinstance(event, FiringAlert):
         accepted.sent[event.group] = accepted.sent.get(event.group, 0) + 1
     while True:
@@ -233,7 +233,7 @@ async def _settle(database: str, memory: SlackMemory, accepted: Accepted) -> flo
     """Until all that was accepted stands in the chat, or nothing is said for too long; the seconds it took."""
     began = changed = time.monotonic()
     seen = -1
-    while time.monotonic() < changed + PATIENCE:
+    while time.monotonic() < changed + TIMEOUT:
         if memory.changes != seen:
             seen, changed = memory.changes, time.monotonic()
         else:

@@ -59,7 +59,7 @@ async def hold(other: PostgresLocks, order: list[str]) -> None:
 async def test_a_process_is_lost_once_its_lock_was_free_for_a_while_whatever_happens_to_who_looks(
     engine: AsyncEngine, processes: tuple[PostgresLocks, PostgresLocks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "PATIENCE", 0.2)
+    monkeypatch.setattr(locks, "NEW_SESSION_TIMEOUT", 0.2)
     ours, theirs = processes
     await ours.keep("us")
     await theirs.keep("them")
@@ -81,7 +81,7 @@ async def test_a_process_is_lost_once_its_lock_was_free_for_a_while_whatever_hap
 async def test_a_process_lives_as_long_as_its_session_and_a_lost_session_is_opened_anew(
     engine: AsyncEngine, processes: tuple[PostgresLocks, PostgresLocks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    monkeypatch.setattr(locks, "NEW_SESSION_TIMEOUT", 0.0)
     ours, theirs = processes
     await ours.keep("us")
     assert not await theirs.is_lost("us")
@@ -153,7 +153,7 @@ async def test_whoever_gives_up_waiting_for_the_session_leaves_it_to_the_others(
 
 
 async def test_while_the_database_is_gone_nobody_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "PATIENCE", 0.3)
+    monkeypatch.setattr(locks, "NEW_SESSION_TIMEOUT", 0.3)
     monkeypatch.setattr(locks, "LONGEST_LOOK", 0.1)
     session = SlowSession()
     session.answers.set()

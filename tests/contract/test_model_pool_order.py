@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from adapters.model_pool.queue import PATIENCE
+from adapters.model_pool.queue import MAX_PASSED_OVER
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Urgency
 from tests.contract.model_pools import asked, pool_of, served, waiting
@@ -47,7 +47,7 @@ async def test_nightly_work_gets_a_turn_while_people_keep_asking() -> None:
     )
     order = await served(model, 21)
     # The first started before the nightly request came.
-    assert order.index("night") == 1 + PATIENCE
+    assert order.index("night") == 1 + MAX_PASSED_OVER
     await asyncio.gather(*tasks)
 
 

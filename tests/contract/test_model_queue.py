@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.model_pool.queue import PATIENCE, RequestQueue, Ticket
+from adapters.model_pool.queue import MAX_PASSED_OVER, RequestQueue, Ticket
 from core.model.language_model import Urgency
 
 ARRIVALS = st.tuples(st.sampled_from(Urgency), st.sampled_from("abcd"))
@@ -59,7 +59,7 @@ async def test_no_class_is_passed_over_for_long_and_no_requester_twice_in_a_row(
             still_waits = any(one.urgency is urgency for one in before if one is not head)
             passed[urgency] = passed[urgency] + 1 if still_waits and urgency is not head.urgency else 0
         # The two other classes may each take a turn that was due while this one's came.
-        assert all(count <= PATIENCE + 2 for count in passed.values())
+        assert all(count <= MAX_PASSED_OVER + 2 for count in passed.values())
 
 
 @given(st.lists(ARRIVALS, min_size=1, max_size=40))

@@ -17,7 +17,7 @@ from core.model.errors import SourceUnavailable
 from core.ports import ChangingSource
 from tests.fakes.clock import FakeClock
 
-PATIENCE = 20  # requests
+MAX_REQUESTS = 20  # requests
 
 
 class Circle:
@@ -32,7 +32,7 @@ class Circle:
 
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         self.asked += 1
-        assert self.asked < PATIENCE, "nobody follows a circle for ever"
+        assert self.asked < MAX_REQUESTS, "nobody follows a circle for ever"
         return self.page
 
 

@@ -64,7 +64,7 @@ async def test_a_step_of_the_start_is_done_again_while_the_server_comes_up_and_n
     await when_there(nobody, there_at_the_third_look)
     assert looks == 3
 
-    monkeypatch.setattr(store_database, "PATIENCE", 0.0)
+    monkeypatch.setattr(store_database, "SERVER_START_TIMEOUT", 0.0)
     with pytest.raises(StoreUnavailable):
         await when_there(nobody, partial(migrate, nobody))
     await nobody.dispose()

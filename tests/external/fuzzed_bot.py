@@ -24,7 +24,7 @@ from core.model.incident import Incident
 from tests.scenario.application import TOKEN, running_bot
 
 JSON = "application/json"
-PATIENCE = 60.0  # seconds for the bot to start, or to answer a request
+TIMEOUT = 60.0  # seconds for the bot to start, or to answer a request
 MANY = 1_000_000
 
 
@@ -64,7 +64,7 @@ class FuzzedBot:
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.address)
-        self.connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE)
+        self.connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT)
 
     def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
         """A request, on a connection that is kept as long as the bot keeps it."""
@@ -161,7 +161,7 @@ def fuzzed_bot(folder: Path) -> Iterator[FuzzedBot]:
     ):
         thread = threading.Thread(target=run)
         thread.start()
-        assert started.wait(PATIENCE)
+        assert started.wait(TIMEOUT)
         try:
             if failures:
                 raise failures[0]
@@ -176,7 +176,7 @@ def fuzzed_bot(folder: Path) -> Iterator[FuzzedBot]:
         finally:
             logging.getLogger().removeHandler(libraries)
             stop.set()
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT)
 
 
 AUTHORISED = {"Authorization": f"Bearer {TOKEN}", "HX-Request": "true"}

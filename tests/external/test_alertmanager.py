@@ -23,7 +23,7 @@ from tests.external.monitoring import SERVICE, monitoring
 
 pytestmark = pytest.mark.external
 
-PATIENCE = 60.0  # seconds for an alert to come through
+TIMEOUT = 60.0  # seconds for an alert to come through
 
 
 async def test_a_real_silence_is_read_and_a_real_alert_is_told_from_one_that_is_over(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ async def test_a_real_silence_is_read_and_a_real_alert_is_told_from_one_that_is_
         TestServer(app) as server,
         aiohttp.ClientSession() as session,
         monitoring(tmp_path, str(server.make_url("/webhook"))) as running,
-        asyncio.timeout(2 * PATIENCE),
+        asyncio.timeout(2 * TIMEOUT),
     ):
         alertmanager = Alertmanager("Alertmanager", Http("Alertmanager", running.alertmanager_url, session), SOURCE)
         prometheus = PrometheusRules("Prometheus", Http("Prometheus", running.prometheus_url, session))

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 
 from bot.web.openapi import describe
 from tests.damaged_documents import damaged_documents_read
-from tests.external.fuzzed_bot import AUTHORISED, JSON, PATIENCE, Answer, FuzzedBot, fuzzed_bot
+from tests.external.fuzzed_bot import AUTHORISED, JSON, TIMEOUT, Answer, FuzzedBot, fuzzed_bot
 from tests.external.inbound_formats.changes import FORM
 from tests.external.inbound_formats.console import addresses, forms
 from tests.external.inbound_formats.headers import headers
@@ -135,7 +135,7 @@ session = requests.Session()
 @_fuzzed(DESCRIBED / OPERATIONS)
 def test_what_is_made_from_the_description(case: schemathesis.Case, bot: FuzzedBot) -> None:
     response = case.call(
-        base_url=bot.address.rstrip("/"), headers=AUTHORISED, session=session, timeout=PATIENCE, allow_redirects=False
+        base_url=bot.address.rstrip("/"), headers=AUTHORISED, session=session, timeout=TIMEOUT, allow_redirects=False
     )
     headers = {name.title(): values[0] for name, values in response.headers.items()}
     bot.checked(Answer(response.status_code, headers, response.content))

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.external
 
 __all__ = ["furnished"]  # the fixture
 
-PATIENCE = 60.0  # seconds until what is awaited must have happened
+TIMEOUT = 60.0  # seconds until what is awaited must have happened
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 PATIENT = {  # seconds instead of minutes, for which a model that hangs is waited for
     "handlers.questions.answer_of_either.MODEL_DEADLINE": 1.0,
@@ -178,7 +178,7 @@ async def becomes(address: str, status: int) -> None:
     async def look() -> bool | None:
         return (await said(f"{address}readyz"))[0] == status or None
 
-    await eventually(look, f"/readyz says {status}", PATIENCE)
+    await eventually(look, f"/readyz says {status}", TIMEOUT)
 
 
 async def figure(address: str, name: str, **labels: str) -> float:

@@ -26,7 +26,7 @@ from tests.scenario.company import write_company
 
 pytestmark = pytest.mark.external
 
-PATIENCE = 60.0  # seconds for an alert to come through
+TIMEOUT = 60.0  # seconds for an alert to come through
 TOKEN = "one-token-for-every-door"
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +42,7 @@ class Receiver:
         return web.Response()
 
     async def next_delivery(self) -> AlertDelivery:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             return await self.deliveries.get()
 
 
@@ -78,7 +78,7 @@ async def test_a_real_alert_is_understood_when_it_fires_and_when_it_resolves(
 async def test_a_real_prometheus_is_read_by_service_and_window(receiver: tuple[Receiver, str], tmp_path: Path) -> None:
     _, url = receiver
     async with monitoring(tmp_path, url) as running, aiohttp.ClientSession() as session:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await running.till.scraped_again(3)
         now = datetime.now(UTC)
         window = TimeWindow(now - timedelta(minutes=1), now + timedelta(seconds=1))

@@ -11,7 +11,7 @@ import aiohttp
 
 from tests.scenario import webhooks
 
-PATIENCE = 20.0  # seconds until what a scenario waits for must have happened
+TIMEOUT = 20.0  # seconds until what a scenario waits for must have happened
 
 Message = dict[str, Any]
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class BotClient:
 
     async def until(self, channel: str, found: Callable[[list[Message]], T | None]) -> T:
         """What `found` makes of the channel's messages, looked at again with every change until it is true."""
-        async with asyncio.timeout(PATIENCE), self._changes(channel) as changes:
+        async with asyncio.timeout(TIMEOUT), self._changes(channel) as changes:
             async for _ in changes:
                 if result := found(await self.messages(channel)):
                     return result

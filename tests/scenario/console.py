@@ -15,7 +15,7 @@ from tests.fakes.console_site import Site, console_site
 HELP = Place(Platform.CONSOLE, "help")
 INCIDENTS = Place(Platform.CONSOLE, "incidents")
 LIVE = {"HX-Request": "true"}
-PATIENCE = 10.0  # seconds until what is waited for must have come
+TIMEOUT = 10.0  # seconds until what is waited for must have come
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ async def site() -> AsyncIterator[Site]:
 
 @pytest.fixture
 async def http(site: Site) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(site.address, timeout=aiohttp.ClientTimeout(total=PATIENCE)) as session:
+    async with aiohttp.ClientSession(site.address, timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
         yield session
 
 

@@ -31,7 +31,7 @@ from bot.work.workflows import Workflows
 from core.ports import Task
 
 INCIDENT_STEPS = ("present", "triage", "present", "explain", "present", "conclude", "present", "details")
-PATIENCE = 60.0  # seconds until a bot must have said something
+TIMEOUT = 60.0  # seconds until a bot must have said something
 
 # Forked from a process that has imported everything already: a start takes a fraction of a second.
 _processes = multiprocessing.get_context("forkserver")
@@ -114,13 +114,13 @@ class MortalBot:
         """Wait for its violent end."""
         while (report := await self._report()) is not None:
             self.steps.append(report)
-        await asyncio.to_thread(self._process.join, PATIENCE)
+        await asyncio.to_thread(self._process.join, TIMEOUT)
         assert self._process.exitcode == -signal.SIGKILL, f"It did not die of this:\n{self._log.read_text()}"
 
     async def stop(self) -> None:
         """Let it finish what is under way, and end."""
         self._process.terminate()
-        await asyncio.to_thread(self._process.join, PATIENCE)
+        await asyncio.to_thread(self._process.join, TIMEOUT)
         assert self._process.exitcode == 0, f"It ended with {self._process.exitcode}:\n{self._log.read_text()}"
 
     def close(self) -> None:
@@ -133,7 +133,7 @@ class MortalBot:
         return await asyncio.to_thread(self._receive)
 
     def _receive(self) -> str | None:
-        assert self._reports.poll(PATIENCE), f"The bot is silent:\n{self._log.read_text()}"
+        assert self._reports.poll(TIMEOUT), f"The bot is silent:\n{self._log.read_text()}"
         try:
             return self._reports.recv()
         except EOFError:

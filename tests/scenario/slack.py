@@ -20,7 +20,7 @@ from handlers.questions.ask_in_form import AskInForm
 from tests.fakes import slack_payloads
 from tests.fakes.slack_api import BOT_TOKEN, BOT_USER, CHANNEL, SIGNING_SECRET, FakeSlack
 
-PATIENCE = 20.0  # seconds until what a scenario waits for must have happened
+TIMEOUT = 20.0  # seconds until what a scenario waits for must have happened
 
 _seconds = count(1_773_480_600)
 
@@ -69,7 +69,7 @@ class WatchedSlack(FakeSlack):
 
     async def until(self, reached: Callable[[], object]) -> None:
         """Wait until this is true; it is looked at again with every call of the bot."""
-        async with asyncio.timeout(PATIENCE), self._news:
+        async with asyncio.timeout(TIMEOUT), self._news:
             await self._news.wait_for(reached)
 
     async def _call(self, request: web.Request) -> web.Response:

@@ -17,7 +17,7 @@ from core.model.conversation import MessageReference
 from core.model.incident import Stage
 from core.model.messages import IncidentMessage, Notice
 from tests.fakes.console_site import Site, console_site
-from tests.scenario.console import HELP, INCIDENTS, PATIENCE, http, page, send, site
+from tests.scenario.console import HELP, INCIDENTS, TIMEOUT, http, page, send, site
 
 __all__ = ["http", "site"]  # the fixtures
 
@@ -142,6 +142,6 @@ async def test_open_incidents_are_listed_as_they_come_and_go(site: Site, http: a
 async def test_an_open_page_does_not_hold_up_the_end_of_the_process() -> None:
     async with console_site() as site, aiohttp.ClientSession(site.address) as http, opened(http) as opened_page:
         site.live.close()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             with pytest.raises(EOFError):
                 await opened_page.next("never")

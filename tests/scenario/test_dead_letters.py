@@ -24,7 +24,7 @@ from core.samples import explained_incident
 from tests.fakes.slack_api import CHANNEL
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import Message
-from tests.scenario.slack import PATIENCE
+from tests.scenario.slack import TIMEOUT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -36,7 +36,7 @@ async def refused(bot: RunningBot) -> tuple[str, str]:
     before = {letter.intent for letter in await letters(bot)}
     bot.slack.refuse(200, ARCHIVED, method="chat.postMessage", channel=CHANNEL)
     asked = await bot.slack.asks(bot.address, "help")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not (new := {letter.intent for letter in await letters(bot)} - before):  # noqa: ASYNC110 -- nothing tells it
             await asyncio.sleep(0.05)
     (intent,) = new
@@ -50,7 +50,7 @@ async def letters(bot: RunningBot) -> list[DeadLetter]:
 
 
 async def is_gone(bot: RunningBot, intent: str) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while intent in {letter.intent for letter in await letters(bot)}:  # noqa: ASYNC110 -- nothing tells it
             await asyncio.sleep(0.05)
 

@@ -26,7 +26,7 @@ from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import RecordingMessenger
 from tests.scenario.company import open_company
 from tests.scenario.incident_in_chats import CHATS
-from tests.scenario.slack import PATIENCE
+from tests.scenario.slack import TIMEOUT
 
 
 class HangingModel(ScriptedModel):
@@ -130,7 +130,7 @@ async def test_who_asks_sees_at_once_what_the_evidence_says(core: Core, command:
     pasted = f"{command} till p99 latency above 2 s"
     asker = Person(Platform.CONSOLE, "operator")
     asked = asyncio.ensure_future(answer(Question("q1", pasted, asker, place, Audience(), datetime.now(UTC))))
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         await model.asked.wait()
     (meanwhile,) = chat.standing.values()
     assert isinstance(meanwhile, IncidentMessage)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def test_a_question_does_not_wait_in_silence_and_its_answer_is_not_a_second_message(
     bot: RunningBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(show_waiting, "QUEUE_PATIENCE", 0.05)
+    monkeypatch.setattr(show_waiting, "QUEUE_NOTICE_DELAY", 0.05)
     monkeypatch.setattr(show_waiting, "LOOK", 0.05)
     with monkeypatch.context() as busy:
         busy.setattr("bot.work.dispatcher.BATCH", 0)  # no task is claimed

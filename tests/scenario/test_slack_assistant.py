@@ -18,7 +18,7 @@ from tests.fakes.slack_payloads import message
 
 ROOT = "1773480500.000100"
 THREAD = Place(Platform.SLACK, DIRECT, ROOT)
-PATIENCE = 5.0  # seconds for what is done beside the acknowledgement
+TIMEOUT = 5.0  # seconds for what is done beside the acknowledgement
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ async def test_a_thread_is_named_after_its_first_question(bot: SlackBot) -> None
     await bot.event(said("How do I drain a drydock runner?", "1773480600.000100"))
     await bot.event(said("And how long does it take?", "1773480600.000200"))
     assert bot.inbox.questions[0].text == "How do I drain a drydock runner?"
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         await bot.slack.was_called("assistant.threads.setTitle")
     assert [each["title"] for each in bot.slack.called("assistant.threads.setTitle")] == [
         "How do I drain a drydock runner?"

@@ -12,7 +12,7 @@ import pytest
 
 from adapters.http import ONCE
 from adapters.teams import history, posted, threads
-from adapters.teams.posted import PATIENCE
+from adapters.teams.posted import GRAPH_OUTAGE_LIMIT
 from core.model.errors import ChatUnavailable
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.scenario.teams_history import CHANNEL_PLACE, THREAD, asked_of_graph, lost_post, teams
@@ -94,7 +94,7 @@ async def test_a_post_does_not_wait_as_long_as_graph_wants_to_be_left_alone(team
     teams.connector.graph.refusals.refuse(429, {"Retry-After": "3600"})
     with pytest.raises(ChatUnavailable) as raised:
         await teams.messenger.find(reference.place, "intent")
-    assert raised.value.retry_after == PATIENCE.total_seconds()
+    assert raised.value.retry_after == GRAPH_OUTAGE_LIMIT.total_seconds()
 
 
 @pytest.mark.parametrize("status", [429, 502, 503])
@@ -107,7 +107,7 @@ async def test_while_graph_is_down_nothing_is_posted_twice_but_nothing_waits_for
     for _ in range(2):
         with pytest.raises(ChatUnavailable):
             await teams.messenger.find(CHANNEL_PLACE, "intent")
-    teams.clock.advance(PATIENCE.total_seconds())
+    teams.clock.advance(GRAPH_OUTAGE_LIMIT.total_seconds())
     assert await teams.messenger.find(CHANNEL_PLACE, "intent") is None
 
 
@@ -123,7 +123,7 @@ async def test_of_a_storm_of_posts_in_doubt_none_waits_for_ever(
             with suppress(ChatUnavailable):
                 assert await teams.messenger.find(CHANNEL_PLACE, intent) is None
                 waiting.remove(intent)
-        teams.clock.advance(PATIENCE.total_seconds())
+        teams.clock.advance(GRAPH_OUTAGE_LIMIT.total_seconds())
     assert waiting == []
 
 

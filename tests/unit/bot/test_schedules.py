@@ -13,9 +13,9 @@ from bot.work.schedules import (
     END_QUIET_HOURS,
     INGEST,
     NIGHTLY,
-    PATIENCE,
     RECALIBRATE,
     RETAIN,
+    START_DELAY,
     WATCH,
     Ticks,
     ask_for_nightly,
@@ -100,7 +100,7 @@ async def test_a_process_that_starts_is_left_alone_before_it_catches_up() -> Non
     schedules = build_schedules(accept, clock, is_anything_held=nothing, is_anything_open=nothing)
     job = schedules.get_job("nightly")
     assert job is not None
-    assert PATIENCE <= job.next_run_time - clock.now() <= PATIENCE + LOOK
+    assert START_DELAY <= job.next_run_time - clock.now() <= START_DELAY + LOOK
 
 
 class Minutes:

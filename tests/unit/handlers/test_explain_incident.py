@@ -265,7 +265,7 @@ async def test_what_the_tools_of_an_outside_system_say_is_read_without_a_languag
 async def test_what_is_being_done_is_told_at_every_step_that_takes_a_while(
     patience: float, store: FakePredictionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.incidents.explain_incident.PATIENCE", patience)
+    monkeypatch.setattr("handlers.incidents.explain_incident.PROGRESS_DELAY", patience)
     told: list[str] = []
 
     async def progress(doing: str) -> None:

@@ -14,7 +14,13 @@ from core.model.document import Document
 from core.model.errors import ConfigurationError, Conflict
 from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity, Stage
 from core.ports import Task
-from handlers.incidents.open_incident import MAX_ATTEMPTS, PATIENCE, incident_intent, open_incident, open_incidents
+from handlers.incidents.open_incident import (
+    MAX_ATTEMPTS,
+    UPDATE_TIMEOUT,
+    incident_intent,
+    open_incident,
+    open_incidents,
+)
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -212,7 +218,7 @@ async def test_a_presentation_that_never_comes_is_asked_for_again(store: InMemor
     first = await opened(store, delivery(FIRING))
     assert first is not None
     await store.tasks.claim("us", 100)
-    await opened(store, at(NOW + PATIENCE, delivery(FIRING)))
+    await opened(store, at(NOW + UPDATE_TIMEOUT, delivery(FIRING)))
     assert [task.workflow for task in await store.tasks.claim("us", 100)] == ["present_incident"]
 
 

@@ -13,7 +13,7 @@ from handlers.questions.post_message import Poster
 from handlers.questions.show_waiting import (
     IN_A_CHANNEL,
     MOST,
-    QUEUE_PATIENCE,
+    QUEUE_NOTICE_DELAY,
     QUEUED,
     THINKING,
     QueuedQuestions,
@@ -30,7 +30,7 @@ QUESTION = Question("q1", "How?", Person(Platform.SLACK, "U1"), THREAD, Audience
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(show_waiting, "PATIENCE", 0.001)
+    monkeypatch.setattr(show_waiting, "SIGN_DELAY", 0.001)
     monkeypatch.setattr(show_waiting, "INTERVAL", 0.001)
 
 
@@ -73,7 +73,7 @@ async def test_a_chat_that_is_down_does_not_hold_up_the_answer() -> None:
 
 
 async def test_an_answer_that_comes_at_once_shows_nothing_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(show_waiting, "PATIENCE", 60.0)
+    monkeypatch.setattr(show_waiting, "SIGN_DELAY", 60.0)
     messenger = RecordingMessenger()
     async with shown_waiting(QUESTION, lambda: 0, poster=Poster(InMemoryStore(), {Platform.SLACK: messenger})):
         pass
@@ -141,7 +141,7 @@ class Queue:
 async def test_a_question_that_waits_too_long_for_its_turn_is_told_so_once_and_answered_in_the_same_message() -> None:
     queue = Queue()
     question = queue.ask(1)
-    assert [await queue.look_at(at) for at in (QUEUE_PATIENCE - 0.1, QUEUE_PATIENCE, 60.0)] == [0, 1, 1]
+    assert [await queue.look_at(at) for at in (QUEUE_NOTICE_DELAY - 0.1, QUEUE_NOTICE_DELAY, 60.0)] == [0, 1, 1]
     assert list(queue.messenger.standing.values()) == [Notice(QUEUED, NoticeKind.PROGRESS)]
     await queue.poster.post_or_edit(answer_intent(question.id), question.place, Notice("The answer."), "answer")
     assert list(queue.messenger.standing.values()) == [Notice("The answer.")]
