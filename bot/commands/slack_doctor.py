@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.http import ONCE
 from adapters.slack.client import ask, slack_client
-from adapters.slack.needs import AGENT_EVENTS, ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
+from adapters.slack.required_scopes import AGENT_EVENTS, ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
 from bot.commands.finding import Finding, knock
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace

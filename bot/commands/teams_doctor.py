@@ -18,7 +18,7 @@ from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector
 from adapters.teams.history import TeamsHistory, Unreadable
-from adapters.teams.needs import manifest_differences
+from adapters.teams.required_scopes import manifest_differences
 from bot.commands.finding import Finding, knock
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace

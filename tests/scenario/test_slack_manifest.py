@@ -12,7 +12,7 @@ import yaml
 
 from adapters.slack import inbound
 from adapters.slack.inbound import SlackInbound
-from adapters.slack.needs import ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
+from adapters.slack.required_scopes import ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
 from bot.commands.slack_doctor import AppManifest, missing_in
 from handlers.questions.ask_in_form import AskInForm
 from tests.fakes.clock import FakeClock

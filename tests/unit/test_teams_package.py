@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adapters.teams.needs import COMMANDS, manifest_differences
+from adapters.teams.required_scopes import COMMANDS, manifest_differences
 from core.incidents.command import CommandName, parse_command
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "teams"
