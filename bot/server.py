@@ -24,7 +24,7 @@ from adapters.console.sources import SourceStatus
 from adapters.local_pacer import LocalRateLimiter
 from adapters.pacing import RateLimitedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
-from adapters.store.database import when_there
+from adapters.store.database import run_when_available
 from adapters.store.pacer import SqlRateLimiter
 from adapters.store.store import BackgroundStore
 from bot.commands.audit_log import record_start
@@ -89,7 +89,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         poster = Poster(behind.store, messengers)
         flows = _workflows(behind, poster, {Platform.SLACK: slack, Platform.TEAMS: teams}, queued)
         replica = Replica(name, core.store, core.clock, flows.running)
-        await when_there(core.engine, replica.join)
+        await run_when_available(core.engine, replica.join)
         await engine.launch(core.settings.workflow_database, name, begin_anew=core.settings.begin_anew)
         stack.push_async_callback(engine.stop)
 
@@ -103,13 +103,13 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             agents=await open_agents(core, stack),
             ready=partial(_missing, core, replica),
             add_console=pages.add_routes,
-            look=figures.look,
+            refresh_metrics=figures.refresh,
             has_console_token=core.settings.console_token is not None,
             has_teams_app=bool(core.settings.teams_app_id),
             is_scraped=core.settings.host not in LOOPBACK,
         )
         started = partial(record_start, core.settings, name, store=core.store, clock=core.clock)
-        await when_there(core.engine, started)
+        await run_when_available(core.engine, started)
         following = asyncio.create_task(queued.follow(poster))
         stack.callback(following.cancel)
         await _start_background(core, dispatcher, replica, (slack, teams), stack)
@@ -162,7 +162,7 @@ def _workflows(
     handlers = behaviours(core, poster, threads)
 
     async def answer(question: Question) -> None:
-        queued.begun(question.id)
+        queued.started(question.id)
         await handlers.answer(question)
 
     return workflows.Workflows(replace(handlers, answer=answer), asyncio.get_running_loop())
@@ -229,7 +229,7 @@ async def _start_background(
     )
     scheduler.start()
     stack.callback(scheduler.shutdown, wait=False)
-    await when_there(core.engine, partial(_read_sources, core))
+    await run_when_available(core.engine, partial(_read_sources, core))
     dispatcher.notify()
     serving = [
         asyncio.create_task(work)
@@ -252,7 +252,7 @@ async def _start_background(
 
 
 async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat | None]) -> None:
-    await replica.looked()  # readiness is reported before the slow part
+    await replica.checked()  # readiness is reported before the slow part
     try:
         await warm_up(core.knowledge.retriever, redactor(core), core.examined, *chats)
     except Exception:  # whoever asks next waits a little longer

@@ -65,7 +65,7 @@ class SqlHeldIncidents:
         )
         return [HeldIncident(row.incident_id, _PLACE.validate_python(row.place), row.held_at) for row in rows]
 
-    async def tell(self, incident_id: str, place: Place) -> None:
+    async def mark_reported(self, incident_id: str, place: Place) -> None:
         await self._connection.execute(sa.update(held_incidents).where(_row(incident_id, place)).values(told=True))
 
     async def release(self, incident_id: str, place: Place) -> None:

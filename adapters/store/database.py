@@ -146,7 +146,7 @@ def _state(error: Exception) -> str:
     return getattr(getattr(error, "orig", None), "sqlstate", None) or ""
 
 
-async def when_there(engine: AsyncEngine, step: Callable[[], Awaitable[None]]) -> None:
+async def run_when_available(engine: AsyncEngine, step: Callable[[], Awaitable[None]]) -> None:
     """Run a repeatable step at start, and wait for a database server that is starting or drops the connection.
 
     Raises StoreUnavailable after SERVER_START_TIMEOUT; at once for a database file.

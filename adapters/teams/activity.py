@@ -137,14 +137,14 @@ class Activity(_Wire):
         return self.is_personal or bool(self._own_mentions)
 
     @property
-    def brings_us(self) -> bool:
+    def adds_bot(self) -> bool:
         """Return whether the app was added to this conversation."""
         if self.type == "installationUpdate":
             return self.action in ("", "add")
         return self.type == "conversationUpdate" and self.recipient.id in {each.id for each in self.members_added}
 
     @property
-    def removes_us(self) -> bool:
+    def removes_bot(self) -> bool:
         """Return whether the app was removed from this conversation."""
         if self.type == "installationUpdate":
             return self.action.startswith("remove")

@@ -47,12 +47,12 @@ def reference_of(activity: Activity) -> ConversationReference:
     )
 
 
-def message_meant(activity: Activity) -> MessageReference:
+def target_message(activity: Activity) -> MessageReference:
     """Return the message that was reacted to, or whose button was pressed."""
     return MessageReference(place_of(activity), activity.reply_to_id)
 
 
-def said_at(activity: Activity, now: datetime) -> datetime:
+def written_at(activity: Activity, now: datetime) -> datetime:
     """Return when the message was written: its id contains milliseconds, as in Microsoft Graph."""
     if not MILLISECONDS.fullmatch(activity.id):
         return now

@@ -18,11 +18,11 @@ from adapters.teams.events import (
     approves,
     happened_at,
     key_of,
-    message_meant,
     person_of,
     place_of,
     reference_of,
-    said_at,
+    target_message,
+    written_at,
 )
 from adapters.teams.invokes import Invokes, pressed_button
 from adapters.teams.references import ConversationReferences, remember
@@ -111,7 +111,7 @@ class TeamsInbound:
             return web.Response()
         if activity.type == "invoke":
             return await self._invokes.answer(activity)
-        if activity.removes_us:
+        if activity.removes_bot:
             await self._references.remove(activity.channel, activity.channel_data.team.id)
             return web.Response()
         await remember(self._references, activity.channel, reference_of(activity))
@@ -124,7 +124,7 @@ class TeamsInbound:
                 await self._inbox.retract(key_of(activity), place_of(activity))
             case "messageReaction":
                 await self._take_reactions(activity)
-            case _ if activity.brings_us:
+            case _ if activity.adds_bot:
                 await self._inbox.ask(await self._greeting(activity))
             case _:
                 pass
@@ -169,7 +169,7 @@ class TeamsInbound:
                     continue  # a reaction replaced with an equivalent one
                 id_ = f"{key_of(activity)}:{reaction.type}:{'removed' if taken_back else 'added'}"
                 await self._inbox.react(
-                    Reaction(id_, message_meant(activity), says, person_of(activity), at, taken_back)
+                    Reaction(id_, target_message(activity), says, person_of(activity), at, taken_back)
                 )
 
     async def _greeting(self, activity: Activity) -> Question:
@@ -191,7 +191,7 @@ class TeamsInbound:
             asker=person_of(activity),
             place=place_of(activity),
             audience=await self._audiences.of(activity),
-            asked_at=said_at(activity, self._clock.now()),
+            asked_at=written_at(activity, self._clock.now()),
             # Reading the thread needs consent; quoted messages are always available.
             history=tuple(Turn(Speaker.PERSON, quote) for quote in activity.quoted),
         )

@@ -13,7 +13,7 @@ from adapters.teams.activity import Activity, Pressed, QuotedMessage
 from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.dialogs import EXTENSION, QUESTION_FIELD, ask_dialog, form_dialog, said_in_dialog
 from adapters.teams.elements import REFRESH
-from adapters.teams.events import key_of, message_meant, person_of, place_of, reference_of
+from adapters.teams.events import key_of, person_of, place_of, reference_of, target_message
 from adapters.teams.references import ConversationReferences, is_member, remember
 from adapters.teams.render import render
 from core.model.conversation import Audience, Question, Speaker, Turn, cut_message
@@ -92,7 +92,7 @@ class Invokes:
         await remember(self._references, activity.channel, reference_of(activity))
         action = _part(activity.value, "action")
         if _part(action, "verb") == REFRESH:
-            message = await self._refresher.message(message_meant(activity))
+            message = await self._refresher.message(target_message(activity))
             return _card(message) if message is not None else _card_action_refused()
         pressed = await self._press(activity, _part(action, "data"))
         if pressed is None:
@@ -100,7 +100,7 @@ class Invokes:
         if pressed.verdict in SENT:
             return _card(Notice(THANKS, NoticeKind.THANKS))
         if pressed.verdict in TAKING:
-            message = await self._refresher.message(message_meant(activity))
+            message = await self._refresher.message(target_message(activity))
             if isinstance(message, IncidentMessage):
                 # The change is stored soon, and updates everybody else's card then.
                 is_theirs = pressed.verdict is ButtonAction.TAKE_OVER or not message.incident.taken_by

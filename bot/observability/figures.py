@@ -22,7 +22,7 @@ DATABASE_TIMEOUT = 5.0  # seconds for the database to answer
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Snapshot:
     """Figures read at one time."""
 
     at: datetime
@@ -37,22 +37,22 @@ class Figures(Collector):
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._looked: Looked | None = None
+        self._snapshot: Snapshot | None = None
         self._drifts: dict[Estimator, Drift] = {}
         self._calibrated_at: datetime | None = None
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Read the figures. Figures that the database does not return in time are not shown."""
         try:
             async with asyncio.timeout(DATABASE_TIMEOUT):
-                self._looked = await self._look()
+                self._snapshot = await self._read_snapshot()
                 await self._look_at_calibration()
         except (StoreUnavailable, TimeoutError):
-            self._looked = None
+            self._snapshot = None
 
-    async def _look(self) -> Looked:
+    async def _read_snapshot(self) -> Snapshot:
         async with self._store.transaction() as transaction:
-            return Looked(
+            return Snapshot(
                 self._clock.now(),
                 await transaction.tasks.backlog(),
                 await transaction.dead_letters.count(),
@@ -80,10 +80,10 @@ class Figures(Collector):
                 self._drifts[estimator] = drift
 
     def collect(self) -> Iterable[Metric]:
-        yield _gauge("plumbline_database_up", "1 if the database answered when it was last asked", bool(self._looked))
-        if self._looked is not None:
-            yield from _queue(self._looked)
-            yield from _sources(self._looked)
+        yield _gauge("plumbline_database_up", "1 if the database answered when it was last asked", bool(self._snapshot))
+        if self._snapshot is not None:
+            yield from _queue(self._snapshot)
+            yield from _sources(self._snapshot)
         yield from self._calibration()
 
     def _calibration(self) -> Iterable[Metric]:
@@ -103,25 +103,25 @@ class Figures(Collector):
         return (error, limit, outcomes)
 
 
-def _queue(looked: Looked) -> Iterable[Metric]:
-    backlog = looked.backlog
-    age = (looked.at - backlog.oldest).total_seconds() if backlog.oldest else 0.0
+def _queue(snapshot: Snapshot) -> Iterable[Metric]:
+    backlog = snapshot.backlog
+    age = (snapshot.at - backlog.oldest).total_seconds() if backlog.oldest else 0.0
     yield _gauge("plumbline_tasks_waiting", "Accepted events whose work has not begun", backlog.waiting)
     yield _gauge("plumbline_tasks_oldest_seconds", "Age of the oldest of them", max(age, 0.0))
     yield _gauge("plumbline_tasks_under_way", "Accepted events whose work has begun and not ended", backlog.under_way)
     yield _gauge(
-        "plumbline_dead_letters", "Messages that the chat will not take, until a person looks", looked.dead_letters
+        "plumbline_dead_letters", "Messages that the chat will not take, until a person looks", snapshot.dead_letters
     )
 
 
-def _sources(looked: Looked) -> Iterable[Metric]:
+def _sources(snapshot: Snapshot) -> Iterable[Metric]:
     age = GaugeMetricFamily(
         "plumbline_source_age_seconds", "Time since a source was read to its end", labels=["source"]
     )
     failing = GaugeMetricFamily("plumbline_source_failing", "1 if a source could not be read last", labels=["source"])
     documents = GaugeMetricFamily("plumbline_source_documents", "Documents indexed from a source", labels=["source"])
-    for ingestion in looked.ingestions:
-        age.add_metric([ingestion.source], max((looked.at - ingestion.finished_at).total_seconds(), 0.0))
+    for ingestion in snapshot.ingestions:
+        age.add_metric([ingestion.source], max((snapshot.at - ingestion.finished_at).total_seconds(), 0.0))
         failing.add_metric([ingestion.source], float(bool(ingestion.failure)))
         documents.add_metric([ingestion.source], ingestion.documents)
     return (age, failing, documents)

@@ -126,7 +126,7 @@ def _given_secret(request: web.Request) -> str:
     return ""
 
 
-async def _look_at_nothing() -> None: ...
+async def _no_refresh() -> None: ...
 
 
 def build_app(
@@ -137,14 +137,14 @@ def build_app(
     agents: Handler | None = None,
     ready: Callable[[], Awaitable[str]],
     add_console: Callable[[web.Application], None],
-    look: Callable[[], Awaitable[None]] = _look_at_nothing,
+    refresh_metrics: Callable[[], Awaitable[None]] = _no_refresh,
     has_console_token: bool = False,
     has_teams_app: bool = False,
     is_scraped: bool = False,
 ) -> web.Application:
     """Return the application with all routes.
 
-    `ready` returns what is missing, or an empty string; `look` refreshes the metrics from the database.
+    `ready` returns what is missing, or an empty string; `refresh_metrics` refreshes the metrics from the database.
     `has_console_token` and `has_teams_app` tell whether the page and Teams require a credential; without one, they
     answer only to this machine. So do the metrics, unless they are scraped from other machines (`is_scraped`).
     """
@@ -180,7 +180,7 @@ def build_app(
     )
     app.router.add_get("/healthz", _healthy)
     app.router.add_get("/readyz", _readiness(ready))
-    app.router.add_get("/metrics", _metrics(look))
+    app.router.add_get("/metrics", _metrics(refresh_metrics))
     add_console(app)
     return app
 
@@ -215,10 +215,10 @@ def _readiness(ready: Callable[[], Awaitable[str]]) -> Handler:
     return handle
 
 
-def _metrics(look: Callable[[], Awaitable[None]]) -> Handler:
+def _metrics(refresh_metrics: Callable[[], Awaitable[None]]) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         check_direct(request, TO_PROMETHEUS)
-        await look()
+        await refresh_metrics()
         return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return handle

@@ -23,7 +23,7 @@ from adapters.owner_model_format import OWNER_MODEL
 from adapters.sources.curated import CuratedSource
 from adapters.sources.former import RemovedSource
 from adapters.sources.past_incidents import load_past_incidents
-from adapters.store.database import migrate, open_database, when_there
+from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from bot.config.settings import Settings
@@ -104,7 +104,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         stack.enter_context(threadpool_limits(1, user_api="blas"))
         engine = open_database(settings.database)
         stack.push_async_callback(engine.dispose)
-        await when_there(engine, partial(migrate, engine))
+        await run_when_available(engine, partial(migrate, engine))
         session = await stack.enter_async_context(aiohttp.ClientSession())
         workspace = await with_catalogues(workspace, settings)
         clock = SystemClock()
@@ -115,7 +115,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         model = await stack.enter_async_context(open_model(settings, session, clock))
         examined = await stack.enter_async_context(open_exam(model, settings))
         history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams, clock)
-        await when_there(engine, partial(history.grow, store))
+        await run_when_available(engine, partial(history.grow, store))
         yield Core(
             settings=settings,
             workspace=workspace,

@@ -22,7 +22,7 @@ from core.ports import Clock
 
 LONG_DEAD = timedelta(hours=2)
 INTERVAL = 1.0  # seconds between checks; less than NEW_SESSION_TIMEOUT in adapters/store/locks.py
-NOT_LOOKED = "has not looked at the database yet"
+NOT_CHECKED = "has not looked at the database yet"
 
 TAKEN_OVER = Counter("plumbline_workflows_taken_over_total", "Workflows that went on after their process died")
 RESUMED = Counter("plumbline_workflows_resumed_total", "Workflows that went on after the engine could not write")
@@ -40,18 +40,18 @@ class Replica:
 
     def __init__(self, name: str, store: SqlStore, clock: Clock, running: Callable[[], frozenset[str]]) -> None:
         """Create the replica. `running` returns the ids of the workflows in a step in this process."""
-        self.trouble = NOT_LOOKED  # the database problem; empty if there is none
+        self.trouble = NOT_CHECKED  # the database problem; empty if there is none
         self._name = name
         self._store = store
         self._clock = clock
         self._running = running
         self._settled: dict[str, datetime] = {}  # dead replicas without remaining work → when they were last seen
         self._stuck: frozenset[str] = frozenset()
-        self._looked = asyncio.Event()
+        self._checked = asyncio.Event()
 
-    async def looked(self) -> None:
+    async def checked(self) -> None:
         """Wait for the first check of the database, whatever its result."""
-        await self._looked.wait()
+        await self._checked.wait()
 
     async def join(self) -> None:
         """Announce this replica, before anything is claimed in its name. Raises StoreUnavailable."""
@@ -63,7 +63,7 @@ class Replica:
         """Watch the other replicas until cancelled."""
         while True:
             try:
-                await self.look()
+                await self.check()
                 self._say("")
             except Unavailable as error:
                 self._say(str(error))
@@ -72,7 +72,7 @@ class Replica:
                 self._say("The workflow engine's database cannot be read or written; the log says why.")
             await asyncio.sleep(INTERVAL)
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Announce this replica, take over from dead ones, and resume stuck workflows."""
         await self.join()
         async with self._store.transaction() as transaction:
@@ -128,7 +128,7 @@ class Replica:
     def _say(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:
             log.error("database is in trouble", reason=trouble)
-        elif self.trouble not in ("", NOT_LOOKED) and not trouble:
+        elif self.trouble not in ("", NOT_CHECKED) and not trouble:
             log.info("database is fine")
         self.trouble = trouble
-        self._looked.set()
+        self._checked.set()

@@ -314,7 +314,7 @@ class HeldIncidentStore(Protocol):
         """Return everything that is still to be reported, by channel and incident."""
         ...
 
-    async def tell(self, incident_id: str, place: Place) -> None:
+    async def mark_reported(self, incident_id: str, place: Place) -> None:
         """Record that the place's summary reported the incident. It is still not posted there."""
         ...
 

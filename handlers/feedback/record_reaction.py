@@ -37,9 +37,9 @@ async def record_reaction(reaction: Reaction, *, store: Store, judge: Callable[[
             return
         if reaction.taken_back:
             await _take_back(reaction, prediction, person, store)
-        standing = await _standing(prediction, person, store)
-        if standing is not None:
-            approves, at = standing
+        counted = await _counted_reaction(prediction, person, store)
+        if counted is not None:
+            approves, at = counted
             await judge(_feedback(reaction, prediction, post, approves=approves, at=at))
 
 
@@ -49,7 +49,7 @@ def _feedback(reaction: Reaction, prediction: Prediction, post: Post, *, approve
     return Feedback(reaction.id, verdict, prediction.id, reaction.person, post.place, at)
 
 
-async def _standing(prediction: Prediction, person: str, store: Store) -> tuple[bool, datetime] | None:
+async def _counted_reaction(prediction: Prediction, person: str, store: Store) -> tuple[bool, datetime] | None:
     """Return the person's latest remaining reaction; None if the person gave a later label, for example with a button."""
     async with store.transaction() as transaction:
         reactions = await transaction.predictions.reactions(prediction.id, person)

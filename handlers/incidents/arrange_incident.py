@@ -59,9 +59,9 @@ async def arrange_incident(incident_id: str, around: Surroundings, *, store: Sto
 
     async def looked_at(latest: Incident, transaction: Transaction) -> Incident:
         nonlocal is_bound
-        loud = await _resilenced(latest, silences, around, transaction, now)
+        loud = await _update_silence(latest, silences, around, transaction, now)
         near = await _near(loud, around, transaction)
-        is_bound = bool(await _bonds(loud, near, around, transaction))
+        is_bound = bool(await _find_merges(loud, near, around, transaction))
         suggestion = suggested_parent(loud, near, around.dependencies, around.channels)
         if is_bound or suggestion == loud.suggested_parent:
             return loud
@@ -69,8 +69,8 @@ async def arrange_incident(incident_id: str, around: Surroundings, *, store: Sto
 
     async def joined(latest: Incident, transaction: Transaction) -> Incident:
         near = await _near(latest, around, transaction)
-        for part, parent, reason in await _bonds(latest, near, around, transaction):
-            absorbed = await _absorb(part, parent, reason, transaction, now)
+        for part, parent, reason in await _find_merges(latest, near, around, transaction):
+            absorbed = await _merge(part, parent, reason, transaction, now)
             latest = absorbed if part is latest else latest
         return latest
 
@@ -90,7 +90,7 @@ async def watch_incidents(around: Surroundings, *, store: Store, clock: Clock) -
     silences = await silences_at(now, around, store)
 
     async def look_after(latest: Incident, transaction: Transaction) -> Incident:
-        return await _resilenced(await _freed(latest, transaction, now), silences, around, transaction, now)
+        return await _update_silence(await _freed(latest, transaction, now), silences, around, transaction, now)
 
     last: Incident | None = None
     while watched := await _open_after(last, store):
@@ -155,7 +155,7 @@ async def _near(incident: Incident, around: Surroundings, transaction: Transacti
     ]
 
 
-async def _bonds(
+async def _find_merges(
     incident: Incident, near: Sequence[Incident], around: Surroundings, transaction: Transaction
 ) -> list[tuple[Incident, Incident, str]]:
     """Return the merges to make, as (part, parent, reason): this incident into another one, or else others into this
@@ -187,7 +187,7 @@ async def _is_part(other: Incident, incident: Incident, transaction: Transaction
     return True
 
 
-async def _absorb(
+async def _merge(
     incident: Incident, parent: Incident, reason: str, transaction: Transaction, now: datetime
 ) -> Incident:
     absorbed = await save_next(
@@ -198,7 +198,7 @@ async def _absorb(
     return absorbed
 
 
-async def _resilenced(
+async def _update_silence(
     incident: Incident, silences: Sequence[Silence], around: Surroundings, transaction: Transaction, now: datetime
 ) -> Incident:
     """Save the incident's current silence. An incident that is no longer silenced is investigated."""

@@ -35,7 +35,7 @@ async def end_quiet_hours(*, store: Store, poster: Poster, clock: Clock) -> None
             found = [await transaction.incidents.get(each.incident_id) for each in held]
         if quiet is None or not quiet.cover(clock.now()):
             try:
-                await _tell(place, [each for each in found if each is not None], _summary_of(held), store, poster)
+                await _report(place, [each for each in found if each is not None], _summary_of(held), store, poster)
             except Unavailable as error:
                 failures.append(error)
     if failures:
@@ -48,9 +48,9 @@ def _summary_of(held: Sequence[HeldIncident]) -> str:
     return hashlib.blake2b(repr(since).encode(), digest_size=8).hexdigest()
 
 
-async def _tell(place: Place, held: Sequence[Incident], told: str, store: Store, poster: Poster) -> None:
+async def _report(place: Place, held: Sequence[Incident], summary: str, store: Store, poster: Poster) -> None:
     incidents = sorted(held, key=lambda incident: (incident.started_at, incident.id))
-    intent = f"quiet-summary:{place.platform}:{place.channel}:{told}"
+    intent = f"quiet-summary:{place.platform}:{place.channel}:{summary}"
     if incidents:
         with suppress(
             Undeliverable, ConfigurationError
@@ -59,16 +59,16 @@ async def _tell(place: Place, held: Sequence[Incident], told: str, store: Store,
     async with store.transaction() as transaction:
         for incident in incidents:
             if incident.state is IncidentState.RESOLVED and incident.message is None:
-                await transaction.held_incidents.tell(incident.id, place)
+                await transaction.held_incidents.mark_reported(incident.id, place)
                 continue
             await transaction.held_incidents.release(incident.id, place)
-            await transaction.tasks.add(Task(f"present-held:{incident.id}:{told}", PRESENT_HELD, incident.id, {}))
+            await transaction.tasks.add(Task(f"present-held:{incident.id}:{summary}", PRESENT_HELD, incident.id, {}))
 
 
 def _lines(incidents: Sequence[Incident]) -> list[str]:
-    told = [_line(each) for each in incidents[:MAX_TOLD]]
+    summary = [_line(each) for each in incidents[:MAX_TOLD]]
     missing = len(incidents) - MAX_TOLD
-    return told + ([f"• and {missing} more"] if missing > 0 else [])
+    return summary + ([f"• and {missing} more"] if missing > 0 else [])
 
 
 def _line(incident: Incident) -> str:

@@ -91,7 +91,7 @@ async def _show_in_its_place(
     incident, version = message.incident, _shown(message)
     intent = incident_intent(incident.id)
     is_held = await holds(incident, incident.place)
-    if await _may_stand(intent, incident, incident.place, store=store, poster=poster, is_held=is_held):
+    if await _may_be_posted(intent, incident, incident.place, store=store, poster=poster, is_held=is_held):
         reference = await poster.post_or_edit(intent, incident.place, message, version)
         if incident.message != reference:
             await update_incident(incident.id, lambda latest: replace(latest, message=reference), store)
@@ -104,7 +104,7 @@ async def _show_in_its_place(
 async def _copy_to(place: Place, message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster) -> None:
     incident, intent = message.incident, _copy(incident_intent(message.incident.id), place)
     is_held = await holds(incident, place)
-    if await _may_stand(intent, incident, place, store=store, poster=poster, is_held=is_held):
+    if await _may_be_posted(intent, incident, place, store=store, poster=poster, is_held=is_held):
         await poster.post_or_edit(intent, place, message, _shown(message))
 
 
@@ -134,7 +134,7 @@ async def parts_of(
     return sorted(visible, key=lambda each: (each.opened_at, each.id))[:limit]
 
 
-async def _may_stand(
+async def _may_be_posted(
     intent: str, incident: Incident, place: Place, *, store: Store, poster: Poster, is_held: bool
 ) -> bool:
     """Return whether the message is already posted in the place, or may be posted there."""

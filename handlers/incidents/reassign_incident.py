@@ -22,7 +22,7 @@ from handlers.incidents.open_incident import present_task
 from handlers.incidents.update_incident import update_incident
 from handlers.questions.ask_in_form import handover_request
 from handlers.questions.post_message import Poster
-from handlers.questions.press_in_sight import claim_meant
+from handlers.questions.press_in_sight import owner_claim_of
 
 ENGINE = "person"  # a reassignment is a claim too, and its accuracy is counted
 VERSION = "reassignment-1"
@@ -116,7 +116,7 @@ async def _is_overtaken(feedback: Feedback, incident: Incident, store: Store) ->
     if feedback.verdict is not ButtonAction.NOT_OURS or _is_known(feedback, incident):
         return False
     async with store.transaction() as transaction:
-        claim = await claim_meant(feedback.subject, transaction)
+        claim = await owner_claim_of(feedback.subject, transaction)
     owner = incident.owner.owner if incident.owner is not None else None
     return claim is not None and claim.value != (owner.team_id if owner else "")
 
@@ -217,5 +217,5 @@ async def _given(
 async def _incident(feedback: Feedback, store: Store) -> Incident | None:
     """Return the incident that the feedback is about; None for pasted text, which cannot be reassigned."""
     async with store.transaction() as transaction:
-        claim = await claim_meant(feedback.subject, transaction)
+        claim = await owner_claim_of(feedback.subject, transaction)
         return await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)

@@ -105,7 +105,7 @@ async def correct_failing_lines(
     The shown cause counts as right if it lies within the named lines, wherever they begin and end.
     """
     lines = named_lines(question.text)
-    failure = await _told_in(question.place, store) if lines is not None else None
+    failure = await _explained_in(question.place, store) if lines is not None else None
     if lines is None or failure is None:
         await otherwise(question)
         return
@@ -130,7 +130,7 @@ def _text(failure: RecordedFailure) -> list[str]:
     return failure.log.split("\n")[failure.lines.start : failure.lines.stop]
 
 
-async def _told_in(place: Place, store: Store) -> RecordedFailure | None:
+async def _explained_in(place: Place, store: Store) -> RecordedFailure | None:
     """Return the build that was explained in a thread, for an incident or for a question."""
     async with store.transaction() as transaction:
         incident = await incident_of_thread(place, transaction)

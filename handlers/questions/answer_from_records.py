@@ -60,7 +60,7 @@ class Records:
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-async def wanted_record(question: Question, records: Records, store: Store) -> Lookup | None:
+async def requested_record(question: Question, records: Records, store: Store) -> Lookup | None:
     """Return the record that a question asks for; None if the documents should answer it."""
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)

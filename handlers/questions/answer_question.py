@@ -22,11 +22,11 @@ from core.model.prediction import PredictionKind
 from core.ports import Clock, Store, Transaction
 from handlers.feedback.record_prediction import record_prediction
 from handlers.questions import answer_from_records as recorded
-from handlers.questions.answer_from_records import Records, answer_from_records, wanted_record
+from handlers.questions.answer_from_records import Records, answer_from_records, requested_record
 from handlers.questions.answer_of_either import Show, answer_of_either, requester, show_nothing
 from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
-from handlers.questions.read_thread import said_before
+from handlers.questions.read_thread import earlier_turns
 from handlers.questions.show_waiting import ANSWERED, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
@@ -101,7 +101,7 @@ async def prepare_answer(
     `answer_of_either` says; `show` is given what there is while a model still chooses.
     """
     asked = await _in_context(question, store)
-    wanted = await wanted_record(asked, records, store)
+    wanted = await requested_record(asked, records, store)
     known = await answer_from_records(asked, wanted, records, store=store, retriever=retriever) if wanted else None
     answer, evaluation = known or await answer_of_either(asked, retriever, examined, store, show)
     answer = help_desk.completed(answer, question)
@@ -167,7 +167,7 @@ async def _show_quotes(
 async def _in_context(question: Question, store: Store) -> Question:
     """Return the question with the earlier conversation as its history, unless it has a history."""
     async with store.transaction() as transaction:
-        history = await said_before(question, HISTORY_TURNS, transaction)
+        history = await earlier_turns(question, HISTORY_TURNS, transaction)
     return replace(question, history=question.history or history)
 
 

@@ -37,14 +37,14 @@ async def is_visible_here(feedback: Feedback, *, channels: Sequence[Channel], st
     if feedback.verdict not in ABOUT_INCIDENTS:
         return True
     async with store.transaction() as transaction:
-        claim = await claim_meant(feedback.subject, transaction)
+        claim = await owner_claim_of(feedback.subject, transaction)
         incident = await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
     if incident is None:
         return False
     return _is_posted_there(incident, feedback) or may_see_incident(feedback.audience, incident, channels)
 
 
-async def claim_meant(subject: str, transaction: Transaction) -> Prediction | None:
+async def owner_claim_of(subject: str, transaction: Transaction) -> Prediction | None:
     """Return the owner claim that a press refers to; None if it refers to the incident itself."""
     prediction = await transaction.predictions.get(subject)
     return prediction if prediction is not None and prediction.kind is PredictionKind.OWNER else None

@@ -24,7 +24,7 @@ MAX_CHARACTERS = 1_000  # per message
 log = structlog.get_logger()
 
 
-async def said_before(question: Question, limit: int, transaction: Transaction) -> tuple[Turn, ...]:
+async def earlier_turns(question: Question, limit: int, transaction: Transaction) -> tuple[Turn, ...]:
     """Return the bot's own conversation in the thread, without what an earlier run stored of this question."""
     own = [await transaction.conversations.get(turn_key(question.id, each), question.place) for each in Speaker]
     history = await transaction.conversations.history(question.place, limit)
@@ -48,7 +48,7 @@ async def in_context(
     if not said and not question.history:
         return question
     async with store.transaction() as transaction:
-        own = await said_before(question, MAX_TURNS, transaction)
+        own = await earlier_turns(question, MAX_TURNS, transaction)
     if own:
         began = next((turn for turn in said if not only_calls(turn.text)), own[0])
         said = [began] if began.text != own[0].text else []

@@ -42,7 +42,7 @@ async def show_status(
         if incident.state is IncidentState.OPEN and may_see_incident(question.audience, incident, channels)
     ]
     lines = [f"{len(opened)} open incident{'' if len(opened) == 1 else 's'}."]
-    lines += [f"• {incident.title} ({_standing(incident)})" for incident in opened[:SHOWN_INCIDENTS]]
+    lines += [f"• {incident.title} ({_format_state(incident)})" for incident in opened[:SHOWN_INCIDENTS]]
     windows = await open_windows(question.audience, maintenance, store, clock.now())
     lines += [f"Maintenance: {window}" for window in windows]
     if PUBLIC in question.audience.readers:
@@ -50,7 +50,7 @@ async def show_status(
     await poster.post_once(f"status:{question.id}", question.place, Notice("\n".join(lines)))
 
 
-def _standing(incident: Incident) -> str:
+def _format_state(incident: Incident) -> str:
     since = f"since {incident.started_at:%H:%M} UTC"
     silenced = f"silenced by {incident.silenced.silenced_by}" if incident.silenced is not None else ""
     part = "part of another incident" if incident.absorbed is not None else ""

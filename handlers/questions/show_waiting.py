@@ -22,7 +22,7 @@ SIGN_DELAY = 2.0  # seconds before the first waiting sign
 INTERVAL = 5.0  # seconds between waiting signs
 
 QUEUE_NOTICE_DELAY = 5.0  # seconds that a question waits in the queue before a notice is posted
-LOOK = 1.0  # seconds between checks of the queue
+CHECK_INTERVAL = 1.0  # seconds between checks of the queue
 MOST = 5  # notices per check: under load, answers need the time more
 IN_A_CHANNEL = 5.0  # seconds between notices in one channel: each uses the rate limit that an answer needs
 MOST_QUEUED = 1_000  # queued questions watched; further ones get no notice
@@ -70,7 +70,7 @@ class Waiting:
 
     def __init__(self, question: Question, position: Callable[[], int], poster: Poster) -> None:
         self._done = asyncio.Event()
-        self._telling = asyncio.create_task(_tell(question, position, poster, self._done))
+        self._telling = asyncio.create_task(_show_position(question, position, poster, self._done))
 
     async def end(self) -> None:
         """Stop showing signs.
@@ -94,7 +94,7 @@ async def shown_waiting(question: Question, position: Callable[[], int], *, post
         await waiting.end()
 
 
-async def _tell(question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event) -> None:
+async def _show_position(question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event) -> None:
     pause = SIGN_DELAY
     while not await _happens(done, pause):
         pause = INTERVAL
@@ -113,7 +113,7 @@ class QueuedQuestions:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._waiting: dict[str, tuple[Question, float]] = {}  # by id, with the arrival time, oldest first
-        self._told_at: dict[tuple[Platform, str], float] = {}  # last notice per channel
+        self._notified_at: dict[tuple[Platform, str], float] = {}  # last notice per channel
 
     def arrived(self, question: Question) -> None:
         """Watch a question until its work starts. Commands are ignored, because their reply is another message."""
@@ -122,41 +122,41 @@ class QueuedQuestions:
             _, since = self._waiting.get(question.id, (question, self._now()))
             self._waiting[question.id] = question, since
 
-    def begun(self, question_id: str) -> None:
+    def started(self, question_id: str) -> None:
         """Stop watching a question whose work has started."""
         self._waiting.pop(question_id, None)
 
     async def follow(self, poster: Poster) -> None:
         """Check the queue repeatedly, until cancelled."""
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(CHECK_INTERVAL)
             try:
-                await self.look(poster)
+                await self.check(poster)
             except Exception:  # a bug must not stop the notices for good
                 log.exception("questions in the queue cannot be spoken of")
 
-    async def look(self, poster: Poster) -> None:
+    async def check(self, poster: Poster) -> None:
         """Post a notice for the questions that have waited longest and too long, MOST at a time, once for each
         question.
         """
-        await asyncio.gather(*(self._tell(question, poster) for question in self._due()))
+        await asyncio.gather(*(self._post_notice(question, poster) for question in self._due()))
 
-    async def _tell(self, question: Question, poster: Poster) -> None:
-        self.begun(question.id)
+    async def _post_notice(self, question: Question, poster: Poster) -> None:
+        self.started(question.id)
         with suppress(PlumblineError):  # not worth a retry
             # A message, because a platform's waiting indicator disappears after minutes.
             await show_answer(Notice(QUEUED, NoticeKind.PROGRESS), question, SIGN, poster, QUEUED)
 
     def _due(self) -> list[Question]:
         now = self._now()
-        self._told_at = {channel: at for channel, at in self._told_at.items() if now - at < IN_A_CHANNEL}
+        self._notified_at = {channel: at for channel, at in self._notified_at.items() if now - at < IN_A_CHANNEL}
         due: list[Question] = []
         for question, since in self._waiting.values():
             channel = question.place.platform, question.place.channel
             if len(due) == MOST or now - since < QUEUE_NOTICE_DELAY:
                 break
-            if channel not in self._told_at:
-                self._told_at[channel] = now
+            if channel not in self._notified_at:
+                self._notified_at[channel] = now
                 due.append(question)
         return due
 

@@ -38,7 +38,7 @@ async def test_what_is_held_waits_until_it_is_told(store: Store) -> None:
         waiting = await transaction.held_incidents.waiting()
         expected = [("i1", OTHER), ("i1", CHANNEL), ("i2", CHANNEL)]
         assert waiting == [HeldIncident(incident, place, NIGHT) for incident, place in expected]
-        await transaction.held_incidents.tell("i1", CHANNEL)
+        await transaction.held_incidents.mark_reported("i1", CHANNEL)
         assert await transaction.held_incidents.waiting() == [waiting[0], waiting[2]]
         assert await transaction.held_incidents.places("i1") == {OTHER, CHANNEL}
 
@@ -48,7 +48,7 @@ async def test_what_was_told_can_be_held_again(store: Store) -> None:
         await transaction.held_incidents.hold("i1", CHANNEL, NIGHT)
         await transaction.held_incidents.hold("i1", CHANNEL, LATER)
         assert await transaction.held_incidents.waiting() == [HeldIncident("i1", CHANNEL, NIGHT)]
-        await transaction.held_incidents.tell("i1", CHANNEL)
+        await transaction.held_incidents.mark_reported("i1", CHANNEL)
         await transaction.held_incidents.hold("i1", CHANNEL, LATER)
         assert await transaction.held_incidents.waiting() == [HeldIncident("i1", CHANNEL, LATER)]
 
@@ -58,6 +58,6 @@ async def test_what_is_released_is_held_no_longer(store: Store) -> None:
         await transaction.held_incidents.hold("i1", CHANNEL, NIGHT)
         await transaction.held_incidents.release("i1", CHANNEL)
         await transaction.held_incidents.release("unknown", CHANNEL)
-        await transaction.held_incidents.tell("unknown", CHANNEL)
+        await transaction.held_incidents.mark_reported("unknown", CHANNEL)
         assert await transaction.held_incidents.waiting() == []
         assert await transaction.held_incidents.places("i1") == frozenset()

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store import database as store_database
 from adapters.store.console_messages import SqlConsoleMessages
-from adapters.store.database import migrate, open_database, when_there
+from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.store import SqlStore
 from core.model.errors import ChatUnavailable, StoreUnavailable
 from core.model.incident import Incident
@@ -61,12 +61,12 @@ async def test_a_step_of_the_start_is_done_again_while_the_server_comes_up_and_n
 
     nobody = open_database(NOBODY)
     monkeypatch.setattr(store_database, "PAUSE", 0.001)
-    await when_there(nobody, there_at_the_third_look)
+    await run_when_available(nobody, there_at_the_third_look)
     assert looks == 3
 
     monkeypatch.setattr(store_database, "SERVER_START_TIMEOUT", 0.0)
     with pytest.raises(StoreUnavailable):
-        await when_there(nobody, partial(migrate, nobody))
+        await run_when_available(nobody, partial(migrate, nobody))
     await nobody.dispose()
 
 
@@ -80,7 +80,7 @@ async def test_a_file_that_cannot_be_read_at_the_start_is_not_waited_for(tmp_pat
 
     file = open_database(sqlite_url(tmp_path))
     with pytest.raises(StoreUnavailable):
-        await when_there(file, never_there)
+        await run_when_available(file, never_there)
     assert looks == 1
     await file.dispose()
 

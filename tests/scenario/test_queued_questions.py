@@ -16,7 +16,7 @@ async def test_a_question_does_not_wait_in_silence_and_its_answer_is_not_a_secon
     bot: RunningBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(show_waiting, "QUEUE_NOTICE_DELAY", 0.05)
-    monkeypatch.setattr(show_waiting, "LOOK", 0.05)
+    monkeypatch.setattr(show_waiting, "CHECK_INTERVAL", 0.05)
     with monkeypatch.context() as busy:
         busy.setattr("bot.work.dispatcher.BATCH", 0)  # no task is claimed
         ts = await bot.slack.asks(bot.address, "how do I roll back a canary?")

@@ -26,7 +26,7 @@ class InMemoryHeldIncidents:
     async def waiting(self) -> list[HeldIncident]:
         return [each for _, (each, told) in sorted(self.held.items(), key=_first) if not told]
 
-    async def tell(self, incident_id: str, place: Place) -> None:
+    async def mark_reported(self, incident_id: str, place: Place) -> None:
         key = (place.platform, place.channel, incident_id)
         if key in self.held:
             self.held[key] = self.held[key][0], True

@@ -59,7 +59,7 @@ async def test_what_waits_and_for_how_long_is_shown(store: InMemoryStore) -> Non
     async with store.transaction() as transaction:
         await transaction.tasks.claim("me", 1)
     figures = Figures(store, clock)
-    await figures.look()
+    await figures.refresh()
     assert figure(figures, "plumbline_tasks_waiting") == 1
     assert figure(figures, "plumbline_tasks_oldest_seconds") == 30
     assert figure(figures, "plumbline_tasks_under_way") == 1
@@ -71,7 +71,7 @@ async def test_how_old_a_source_is_and_whether_it_fails_is_shown(store: InMemory
     async with store.transaction() as transaction:
         await transaction.ingestions.record(Ingestion("wiki", clock.now() - timedelta(hours=2), 40, "HTTP 502"))
     figures = Figures(store, clock)
-    await figures.look()
+    await figures.refresh()
     assert figure(figures, "plumbline_source_age_seconds", source="wiki") == 7200
     assert figure(figures, "plumbline_source_failing", source="wiki") == 1
     assert figure(figures, "plumbline_source_documents", source="wiki") == 40
@@ -83,17 +83,17 @@ async def test_how_far_the_badges_of_each_estimator_are_off_is_shown_and_not_mea
     clock = FakeClock()
     figures = Figures(store, clock)
     await judge(store, clock, ENOUGH)
-    await figures.look()
+    await figures.refresh()
     labels = {"kind": "owner", "engine": "evidence", "version": "1"}
     assert figure(figures, "plumbline_calibration_error", **labels) == pytest.approx(0.4)
     limit = figure(figures, "plumbline_calibration_error_limit", **labels)
     assert limit is not None
     assert limit < 0.4
     await judge(store, clock, 2 * ENOUGH)
-    await figures.look()
+    await figures.refresh()
     assert figure(figures, "plumbline_calibration_outcomes", **labels) == ENOUGH
     clock.advance(CALIBRATION_EVERY.total_seconds())
-    await figures.look()
+    await figures.refresh()
     assert figure(figures, "plumbline_calibration_outcomes", **labels) == 2 * ENOUGH
 
 
@@ -118,10 +118,10 @@ async def judge(store: InMemoryStore, clock: FakeClock, count: int) -> None:
 
 async def test_a_database_that_is_down_is_shown_and_nothing_old_beside_it(store: InMemoryStore) -> None:
     figures = Figures(store, FakeClock())
-    await figures.look()
+    await figures.refresh()
     assert figure(figures, "plumbline_database_up") == 1
     store.outages = 1
-    await figures.look()
+    await figures.refresh()
     assert figure(figures, "plumbline_database_up") == 0
     assert figure(figures, "plumbline_tasks_waiting") is None
 
@@ -198,7 +198,7 @@ async def test_the_dashboard_and_the_rules_ask_for_nothing_that_is_not_served() 
     figures = Figures(store := InMemoryStore(), clock := FakeClock())
     async with store.transaction() as transaction:
         await transaction.ingestions.record(Ingestion("wiki", clock.now(), 1))
-    await figures.look()
+    await figures.refresh()
     known = served() | {f"{metric.name}" for metric in figures.collect()}
     missing = {
         where: unknown

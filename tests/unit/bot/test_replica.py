@@ -96,7 +96,7 @@ async def test_the_work_of_a_dead_replica_goes_on_and_that_of_a_living_one_is_le
     await claimed(store, "dead", "a")
     await claimed(store, "them", "b")
     workflows.by_id = {"a": ("dead", "PENDING", engine.VERSION), "b": ("them", "PENDING", engine.VERSION)}
-    await us(store).look()
+    await us(store).check()
     assert workflows.resumed == ["a"]
     assert store.tasks.owners == {"b": "them"}
 
@@ -106,7 +106,7 @@ async def test_a_workflow_of_another_version_is_begun_anew_by_its_task(store: An
     async with store.transaction() as transaction:
         await transaction.tasks.end(["a"])
     workflows.by_id = {"a": ("dead", "PENDING", "another")}
-    await us(store).look()
+    await us(store).check()
     assert not workflows.by_id
     assert not store.tasks.ended
     assert not store.tasks.owners
@@ -115,7 +115,7 @@ async def test_a_workflow_of_another_version_is_begun_anew_by_its_task(store: An
 async def test_nobody_is_thought_dead_because_a_clock_jumped(store: Any, workflows: Workflows) -> None:
     await claimed(store, "them", "b")
     for hours in (1, -1):
-        await us(store, FakeClock(NOW + timedelta(hours=hours))).look()
+        await us(store, FakeClock(NOW + timedelta(hours=hours))).check()
     assert store.tasks.owners == {"b": "them"}
 
 
@@ -124,9 +124,9 @@ async def test_what_the_engine_could_not_write_is_resumed_when_it_is_seen_twice(
 ) -> None:
     workflows.by_id = dict.fromkeys(("stuck", "running"), ("us", "PENDING", engine.VERSION))
     replica = us(store, running=frozenset({"running"}))
-    await replica.look()
+    await replica.check()
     assert not workflows.resumed
-    await replica.look()
+    await replica.check()
     assert workflows.resumed == ["stuck"]
 
 

@@ -14,7 +14,7 @@ from core.model.errors import ToolUnavailable
 from core.model.team import Rota, Team
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.questions.answer_from_records import MAX_SHOWN, Records, answer_from_records, wanted_record
+from handlers.questions.answer_from_records import MAX_SHOWN, Records, answer_from_records, requested_record
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.store import InMemoryStore
 
@@ -85,7 +85,7 @@ async def asked(
     records = Records(TEAMS, changes=changes, channels=CHANNELS, origins={"seats": "CODEOWNERS"})
     question = Question("q", text, Person(Platform.SLACK, "U1"), Place(Platform.SLACK, "C1"), audience, NOW)
     store = InMemoryStore()
-    wanted = await wanted_record(question, records, store)
+    wanted = await requested_record(question, records, store)
     assert wanted is not None
     found = await answer_from_records(question, wanted, records, store=store, retriever=retriever)
     return found[0] if found else None

@@ -134,7 +134,7 @@ class Queue:
     async def look_at(self, now: float) -> int:
         """How many messages were posted by then."""
         self.now = now
-        await self.questions.look(self.poster)
+        await self.questions.check(self.poster)
         return len(self.messenger.posted)
 
 
@@ -149,7 +149,7 @@ async def test_a_question_that_waits_too_long_for_its_turn_is_told_so_once_and_a
 
 async def test_what_is_worked_on_in_time_and_what_is_a_command_is_not_spoken_of() -> None:
     queue = Queue()
-    queue.questions.begun(queue.ask(1).id)
+    queue.questions.started(queue.ask(1).id)
     queue.ask(2, text="status")
     assert await queue.look_at(60.0) == 0
 
