@@ -25,13 +25,13 @@ from core.model.errors import ConfigurationError
 Start = Callable[[list[str]], None]
 
 
-def become(command: list[str]) -> None:
+def exec_command(command: list[str]) -> None:
     """Replace this process with the server, which then owns the terminal and receives every signal."""
     os.execv(command[0], command)  # noqa: S606 -- no shell is wanted, and the program was found on the PATH
 
 
 async def run_up(
-    settings: Settings, model: str, host: str, port: int, out: Console, *, hub: str = HUB, start: Start = become
+    settings: Settings, model: str, host: str, port: int, out: Console, *, hub: str = HUB, start: Start = exec_command
 ) -> int:
     """Download the model if it is no file, and replace this process with a server for it."""
     path = Path(model) if await asyncio.to_thread(Path(model).is_file) else await _fetched(settings, model, hub, out)

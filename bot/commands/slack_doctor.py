@@ -45,7 +45,7 @@ async def check_slack(
         if answer.get("ok"):
             for finding in _scopes(headers):
                 yield finding
-            yield await _way_in(settings, client, session)
+            yield await _check_inbound(settings, client, session)
             async for finding in _channels(workspace, slack):
                 yield finding
             if settings.slack_config_token is not None:
@@ -78,7 +78,7 @@ def _scopes(headers: Mapping[str, str]) -> list[Finding]:
     return findings or [Finding("Slack scopes", "are those of the manifest")]
 
 
-async def _way_in(
+async def _check_inbound(
     settings: Settings, client: Callable[[SecretStr], AsyncWebClient], session: aiohttp.ClientSession
 ) -> Finding:
     """Socket Mode, or a signed request to our own address: what Slack itself sends to try one."""

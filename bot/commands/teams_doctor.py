@@ -66,7 +66,7 @@ async def check_teams(
     except PlumblineError as error:
         yield Finding("Teams token", "is refused", str(error))
     yield await _signing_keys(cloud, session)
-    yield await _way_in(settings, session)
+    yield await _check_inbound(settings, session)
     for finding in _package(package, settings.teams_app_id):
         yield finding
 
@@ -174,7 +174,7 @@ async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding
     return Finding("Teams signing keys", f"{count} are published")
 
 
-async def _way_in(settings: Settings, session: aiohttp.ClientSession) -> Finding:
+async def _check_inbound(settings: Settings, session: aiohttp.ClientSession) -> Finding:
     """Check that our public address refuses a request without a token."""
     if not settings.public_url:
         remedy = "Set PLUMBLINE_PUBLIC_URL to the address that Teams sends to, and this checks it."

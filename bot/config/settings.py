@@ -138,7 +138,7 @@ def load_settings(**overrides: object) -> Settings:
     settings = read_settings(**overrides)
     if missing := missing_secrets(settings):
         raise ConfigurationError(missing)
-    _refuse_half_a_chat(settings)
+    _require_whole_chat(settings)
     return settings
 
 
@@ -175,7 +175,7 @@ def named_secret(variable: str, source: str) -> str:
     return value
 
 
-def _refuse_half_a_chat(settings: Settings) -> None:
+def _require_whole_chat(settings: Settings) -> None:
     if settings.slack_enabled and settings.slack_signing_secret is None and settings.slack_app_token is None:
         raise ConfigurationError("SLACK_BOT_TOKEN is set: set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN as well.")
 

@@ -154,7 +154,7 @@ _UPPER = string.ascii_uppercase + string.digits
 _ALL = string.ascii_letters + string.digits
 
 
-def _some(generator: random.Random, characters: str, length: int) -> str:
+def _random_text(generator: random.Random, characters: str, length: int) -> str:
     return "".join(generator.choices(characters, k=length))
 
 
@@ -164,32 +164,36 @@ def _password(generator: random.Random) -> str:
         [
             f"{word.capitalize()}{generator.choice('-!#%+')}{generator.randint(10, 9999)}",
             f"{word}{generator.randint(10, 9999)}",
-            _some(generator, _ALL, 5) + generator.choice("!#%+") + _some(generator, _ALL, 5) + "7",
+            _random_text(generator, _ALL, 5) + generator.choice("!#%+") + _random_text(generator, _ALL, 5) + "7",
         ]
     )
 
 
 def _jwt(generator: random.Random) -> str:
-    return f"eyJhbGciOiJIUzI1NiJ9.eyJ{_some(generator, _ALL, 40)}.{_some(generator, _ALL, 43)}"
+    return f"eyJhbGciOiJIUzI1NiJ9.eyJ{_random_text(generator, _ALL, 40)}.{_random_text(generator, _ALL, 43)}"
 
 
 def _private_key(generator: random.Random) -> str:
-    body = "\n".join(_some(generator, _ALL + "+/", 64) for _ in range(4))
+    body = "\n".join(_random_text(generator, _ALL + "+/", 64) for _ in range(4))
     return f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----"
 
 
 def _random(prefix: str, characters: str, length: int) -> Callable[[random.Random], str]:
-    return lambda generator: prefix + _some(generator, characters, length)
+    return lambda generator: prefix + _random_text(generator, characters, length)
 
 
 _FORMATS: dict[str, Callable[[random.Random], str]] = {
     "aws_key": _random("AKIA", _UPPER, 16),
     "aws_secret": _random("", _ALL + "+/", 40),
-    "azure_secret": lambda generator: f"{_some(generator, _ALL, 8)}~{_some(generator, _ALL + '_.-', 30)}q",
-    "azure_storage": lambda generator: _some(generator, _ALL + "+/", 86) + "==",
+    "azure_secret": lambda generator: (
+        f"{_random_text(generator, _ALL, 8)}~{_random_text(generator, _ALL + '_.-', 30)}q"
+    ),
+    "azure_storage": lambda generator: _random_text(generator, _ALL + "+/", 86) + "==",
     "basic": lambda generator: base64.b64encode(f"ci:{_password(generator)}".encode()).decode(),
     "github": _random("ghp_", _ALL, 36),
-    "github_pat": lambda generator: f"github_pat_{_some(generator, _ALL, 22)}_{_some(generator, _ALL, 59)}",
+    "github_pat": lambda generator: (
+        f"github_pat_{_random_text(generator, _ALL, 22)}_{_random_text(generator, _ALL, 59)}"
+    ),
     "gitlab": _random("glpat-", _ALL, 20),
     "google": _random("AIza", _ALL, 35),
     "hex32": _random("", _HEX, 32),
@@ -205,13 +209,19 @@ _FORMATS: dict[str, Callable[[random.Random], str]] = {
     "password": _password,
     "private_key": _private_key,
     "pypi": _random("pypi-", _ALL, 100),
-    "sendgrid": lambda generator: f"SG.{_some(generator, _ALL, 22)}.{_some(generator, _ALL, 43)}",
-    "slack_bot": lambda generator: f"xoxb-{generator.randint(10**11, 10**12)}-{_some(generator, _ALL, 24)}",
+    "sendgrid": lambda generator: f"SG.{_random_text(generator, _ALL, 22)}.{_random_text(generator, _ALL, 43)}",
+    "slack_bot": lambda generator: f"xoxb-{generator.randint(10**11, 10**12)}-{_random_text(generator, _ALL, 24)}",
     "slack_hook": lambda generator: (
         "https://hooks.slack.com/services/T"
-        + "/".join((_some(generator, _UPPER, 8), "B" + _some(generator, _UPPER, 8), _some(generator, _ALL, 24)))
+        + "/".join(
+            (
+                _random_text(generator, _UPPER, 8),
+                "B" + _random_text(generator, _UPPER, 8),
+                _random_text(generator, _ALL, 24),
+            )
+        )
     ),
     "stripe": _random("sk_live_", _ALL, 24),
-    "telegram": lambda generator: f"{generator.randint(10**8, 10**9)}:AA{_some(generator, _ALL, 33)}",
+    "telegram": lambda generator: f"{generator.randint(10**8, 10**9)}:AA{_random_text(generator, _ALL, 33)}",
     "vault": _random("hvs.", _ALL, 24),
 }

@@ -46,7 +46,7 @@ class Figures(Collector):
         try:
             async with asyncio.timeout(DATABASE_TIMEOUT):
                 self._snapshot = await self._read_snapshot()
-                await self._look_at_calibration()
+                await self._read_calibration()
         except (StoreUnavailable, TimeoutError):
             self._snapshot = None
 
@@ -59,7 +59,7 @@ class Figures(Collector):
                 await transaction.ingestions.all(),
             )
 
-    async def _look_at_calibration(self) -> None:
+    async def _read_calibration(self) -> None:
         now = self._clock.now()
         if self._calibrated_at is not None and now - self._calibrated_at < CALIBRATION_EVERY:
             return

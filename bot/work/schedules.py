@@ -80,14 +80,14 @@ def build_schedules(
 
     ticks = Ticks(clock)
 
-    async def look_for_nightly() -> None:
+    async def check_nightly_runs() -> None:
         await ask_for_nightly(accept, clock.now())
 
-    async def look_after_incidents() -> None:
+    async def check_incidents() -> None:
         if await is_anything_open():
             await accept(Task(f"{WATCH}:{ticks.name()}", WATCH, WATCH, {}))
 
-    async def look_for_mornings() -> None:
+    async def check_quiet_hours() -> None:
         if await is_anything_held():
             await accept(Task(f"{END_QUIET_HOURS}:{ticks.name()}", END_QUIET_HOURS, END_QUIET_HOURS, {}))
 
@@ -95,9 +95,9 @@ def build_schedules(
         trigger = CronTrigger(minute=minutes, timezone="UTC")
         scheduler.add_job(job, trigger, id=name, **options)  # pyright: ignore[reportUnknownMemberType]
 
-    plan("nightly", look_for_nightly, LOOKS, next_run_time=clock.now() + START_DELAY)
-    plan(WATCH, look_after_incidents, "*")
-    plan(END_QUIET_HOURS, look_for_mornings, MORNINGS)
+    plan("nightly", check_nightly_runs, LOOKS, next_run_time=clock.now() + START_DELAY)
+    plan(WATCH, check_incidents, "*")
+    plan(END_QUIET_HOURS, check_quiet_hours, MORNINGS)
     return scheduler
 
 

@@ -17,7 +17,7 @@ from core.model.feedback import Feedback, Reaction
 from core.model.incident import IncidentState
 from core.ports import Store, Task
 from handlers.incidents.find_incident import incident_of_thread
-from handlers.knowledge.redaction import Redact, as_it_is
+from handlers.knowledge.redaction import Redact, without_redaction
 from handlers.questions.answer_in_incident import recheck_task
 
 ANSWER = "answer_question"
@@ -39,7 +39,7 @@ class TaskInbox:
         store: Store,
         notify: Callable[[], None],
         asked: Callable[[Question], None] = lambda _: None,
-        redact: Redact = as_it_is,
+        redact: Redact = without_redaction,
     ) -> None:
         """Create the inbox. `asked` is called for every new question."""
         self._store = store

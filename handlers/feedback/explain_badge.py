@@ -15,7 +15,7 @@ from core.model.messages import BadgeMessage
 from core.model.prediction import Prediction, PredictionKind
 from core.ports import PassageIndex, Store
 from core.triage.history import IncidentHistory
-from handlers.knowledge.redaction import Redact, as_it_is, redacted
+from handlers.knowledge.redaction import Redact, redacted, without_redaction
 from handlers.questions.post_message import Poster
 
 MAX_REFERENCES = 10  # looked up and shown
@@ -29,7 +29,7 @@ async def explain_badge(
     index: PassageIndex,
     history_for: Callable[[Audience], IncidentHistory],
     poster: Poster,
-    redact: Redact = as_it_is,
+    redact: Redact = without_redaction,
 ) -> None:
     """Post the explanation, or edit the existing one. Does nothing if the prediction no longer exists.
 

@@ -6,7 +6,7 @@ from core.model.feedback import Feedback
 from core.model.messages import CORRECT, ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome
 from core.ports import Store
-from handlers.questions.correct_answer import ask_what_is_right
+from handlers.questions.correct_answer import ask_for_correction
 from handlers.questions.post_message import Poster
 
 MAX_COMMENT = 300  # characters that are kept
@@ -28,7 +28,7 @@ async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -
     else:
         await _label(feedback, store)
         if feedback.verdict is ButtonAction.WRONG and not feedback.in_form:
-            await ask_what_is_right(feedback, store=store, poster=poster)
+            await ask_for_correction(feedback, store=store, poster=poster)
 
 
 async def _asked(subject: str, store: Store) -> str:

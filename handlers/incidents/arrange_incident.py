@@ -51,7 +51,7 @@ async def arrange_incident(incident_id: str, around: Surroundings, *, store: Sto
     """
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
-    if incident is not None and not _is_to_be_arranged(incident):
+    if incident is not None and not _needs_arranging(incident):
         return incident
     now = clock.now()
     silences = await silences_at(now, around, store)
@@ -129,7 +129,7 @@ async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
         return []
 
 
-def _is_to_be_arranged(incident: Incident) -> bool:
+def _needs_arranging(incident: Incident) -> bool:
     """Return whether the incident was never posted, or new findings may change where it belongs."""
     if incident.message is None or incident.silenced is not None:
         return True

@@ -26,7 +26,7 @@ from handlers.incidents.analysis import run_in_analysis_thread
 from handlers.incidents.investigate_with_model import Progress, investigate_with_model
 from handlers.incidents.observe_incident import Readers, observe_incident
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
-from handlers.knowledge.redaction import Redact, as_it_is, redacted
+from handlers.knowledge.redaction import Redact, redacted, without_redaction
 
 EVIDENCE = "evidence"  # the engine that uses no language model
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding
@@ -51,7 +51,7 @@ async def explain_incident(
     progress: Progress | None = None,
     show: Show | None = None,
     teams: Sequence[Team] = (),
-    redact: Redact = as_it_is,
+    redact: Redact = without_redaction,
 ) -> Incident:
     """Return the incident with its explanation: ranked hypotheses, or none and what was ruled out.
 

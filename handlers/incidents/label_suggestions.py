@@ -32,11 +32,11 @@ async def _label(incident: Incident, transaction: Transaction) -> None:
         await _unless_labelled(severity.prediction_id, incident, transaction, right=is_right)
     if duplicate is not None:
         known = await transaction.incidents.get(duplicate.incident_id)
-        right = _is_one(incident, known) if known is not None else None
+        right = _is_duplicate(incident, known) if known is not None else None
         await _unless_labelled(duplicate.prediction_id, incident, transaction, right=right)
 
 
-def _is_one(incident: Incident, known: Incident) -> bool | None:
+def _is_duplicate(incident: Incident, known: Incident) -> bool | None:
     own = incident.resolution.root_cause if incident.resolution else ""
     other = known.resolution.root_cause if known.resolution else ""
     if own and known.id in own:

@@ -13,7 +13,7 @@ from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
 from core.model.incident import AlertDelivery, Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
-from handlers.knowledge.redaction import Redact, as_it_is, redacted
+from handlers.knowledge.redaction import Redact, redacted, without_redaction
 
 INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"
@@ -38,7 +38,7 @@ async def open_incidents(
     store: Store,
     places_for: PlacesFor,
     new_id: Callable[[], str],
-    redact: Redact = as_it_is,
+    redact: Redact = without_redaction,
 ) -> list[Incident | None]:
     """Open incidents or fold deliveries into existing ones, and queue the follow-up tasks, in one transaction.
 

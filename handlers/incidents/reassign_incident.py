@@ -71,7 +71,7 @@ async def reassign_incident(
     incident = await _incident(feedback, store)
     if incident is None:
         return
-    if await _is_overtaken(feedback, incident, store):
+    if await _is_outdated(feedback, incident, store):
         await poster.post_once(f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN))
         return
     picked = current_team(feedback.choice, teams)  # the team may have been renamed since it was offered
@@ -111,7 +111,7 @@ async def reassign_incident(
         )
 
 
-async def _is_overtaken(feedback: Feedback, incident: Incident, store: Store) -> bool:
+async def _is_outdated(feedback: Feedback, incident: Incident, store: Store) -> bool:
     """Return whether `not ours` refers to another claim than the current one. False if this step ran before."""
     if feedback.verdict is not ButtonAction.NOT_OURS or _is_known(feedback, incident):
         return False
@@ -131,14 +131,14 @@ def _person(feedback: Feedback) -> str:
 
 def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team]) -> Hop:
     owner = incident.owner.owner if incident.owner is not None else None
-    turned_away = owner.team_id if owner is not None else _own_of_those_asked(feedback, incident, teams)
+    turned_away = owner.team_id if owner is not None else _asked_team_of(feedback, incident, teams)
     if given is not None and (owner is None or turned_away in (given.id, *given.aliases)):
         turned_away = ""
     reason = " ".join(feedback.text.split())[:MAX_REASON]
     return Hop(turned_away, given.id if given else "", _person(feedback), reason, feedback.at)
 
 
-def _own_of_those_asked(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:
+def _asked_team_of(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:
     """Return the id of the one candidate team that the person belongs to; empty if there is none or more than one."""
     person, found = _person(feedback), list[str]()
     for asked in incident.owner.asked if incident.owner is not None else ():

@@ -124,11 +124,11 @@ class _Found:
 def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enrichment, version: str) -> _Found:
     engine = ENRICHED_ENGINE if enrichment != Enrichment() else ENGINE
     evaluation = evaluate_owner(verdict)
-    note = _why_nobody(verdict, evidence)
+    note = _reason_for_no_owner(verdict, evidence)
     return _Found(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, version, note)
 
 
-def _why_nobody(verdict: Verdict, evidence: TriageEvidence) -> str:
+def _reason_for_no_owner(verdict: Verdict, evidence: TriageEvidence) -> str:
     """Return the reason why no owner is named; empty if the evidence is merely weak."""
     if verdict.owner is not None:
         return ""

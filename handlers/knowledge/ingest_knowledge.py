@@ -65,7 +65,7 @@ def _ignore(_: IngestProgress) -> None:
     pass
 
 
-def _as_it_is(document: Document) -> Document:
+def _unchanged(document: Document) -> Document:
     return document
 
 
@@ -81,7 +81,7 @@ async def ingest_knowledge(
     on_progress: Callable[[IngestProgress], None] = _ignore,
     *,
     store: Store | None = None,
-    redact: Callable[[Document], Document] = _as_it_is,
+    redact: Callable[[Document], Document] = _unchanged,
     setting: Callable[[str], str] = _unset,
 ) -> IngestReport:
     """Read every source, and write the changes to the index.

@@ -11,7 +11,7 @@ Redact = Callable[[Document], Document]
 BEYOND = 2_000  # characters redacted beyond the limit, so that a secret cut by the limit is still recognised
 
 
-def as_it_is(document: Document) -> Document:
+def without_redaction(document: Document) -> Document:
     """Return the document unchanged, for a single user who may see everything."""
     return document
 

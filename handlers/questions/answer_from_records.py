@@ -110,7 +110,7 @@ async def answer_from_records(
 
 
 @dataclass(slots=True)
-class _Told:
+class _Findings:
     """Sentences of an answer, with their citations."""
 
     sentences: list[Sentence] = field(default_factory=list[Sentence])
@@ -130,14 +130,14 @@ def _team(wanted: Lookup, records: Records) -> Team | None:
     return next((team for team in records.teams if wanted.service in team.services), None)
 
 
-def _owner(wanted: Lookup, records: Records) -> _Told | None:
+def _owner(wanted: Lookup, records: Records) -> _Findings | None:
     team = _team(wanted, records)
     if team is None or (wanted.team and not team.services):
         return None
     owned = _listed([wanted.service] if wanted.service else sorted(team.services))
     public = {channel.name for channel in records.channels if not channel.private}
     reached = f" They are reached in #{team.channel}." if team.channel in public else ""
-    told = _Told()
+    told = _Findings()
     origin = records.origins.get(wanted.service, CONFIGURATION)
     told.add(
         f"{team.name} owns {owned}.{reached}",
@@ -148,7 +148,7 @@ def _owner(wanted: Lookup, records: Records) -> _Told | None:
     return told
 
 
-def _claimed(words: str, records: Records) -> _Told | None:
+def _claimed(words: str, records: Records) -> _Findings | None:
     """Return the line of the only team document that claims what these words name; None if several or none do."""
     thing = distinct_terms(words) - _ASKING
     found = [
@@ -161,7 +161,7 @@ def _claimed(words: str, records: Records) -> _Told | None:
     if len({team.id for team, _ in found}) != 1:
         return None
     team, text = found[0]
-    told = _Told()
+    told = _Findings()
     told.add(f"{team.name} owns what its document describes so: {text}", f"{team.name}: what it owns", text)
     return told
 
@@ -169,14 +169,14 @@ def _claimed(words: str, records: Records) -> _Told | None:
 _ASKING = distinct_terms("owns owned owner ownership responsible maintains maintainer team belongs whose")
 
 
-async def _on_call(wanted: Lookup, now: datetime, records: Records) -> _Told | None:
+async def _on_call(wanted: Lookup, now: datetime, records: Records) -> _Findings | None:
     team = _team(wanted, records)
     if team is None:
         return await _all_on_call(wanted, now, records) if not (wanted.service or wanted.team) else None
     people, unknown, schedule = await _duty(team, wanted, now, records)
     of = f"{team.name} (owner of {wanted.service})" if wanted.service and wanted.service != team.id else team.name
     at = f" on {wanted.window.start:%A %Y-%m-%d}" if wanted.window else ""
-    told = _Told()
+    told = _Findings()
     if unknown:
         told.add(f"On call for {of}{at}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
         return told
@@ -194,11 +194,11 @@ async def _on_call(wanted: Lookup, now: datetime, records: Records) -> _Told | N
     return told
 
 
-async def _all_on_call(wanted: Lookup, now: datetime, records: Records) -> _Told | None:
+async def _all_on_call(wanted: Lookup, now: datetime, records: Records) -> _Findings | None:
     """Return the people on call for each team, where known."""
     found = await asyncio.gather(*(_duty(team, wanted, now, records) for team in records.teams))
     known = [(team, *each) for team, each in zip(records.teams, found, strict=True) if each[0]]
-    told = _Told()
+    told = _Findings()
     for team, people, _, schedule in known[:MAX_TEAMS]:
         number = next((each.number for each in told.citations if each.title == schedule), 0)
         if number:
@@ -231,7 +231,7 @@ async def _next(team: Team, people: Sequence[str], at: datetime, records: Record
     return ""
 
 
-async def _changes(wanted: Lookup, now: datetime, records: Records) -> _Told | None:
+async def _changes(wanted: Lookup, now: datetime, records: Records) -> _Findings | None:
     if not records.changes:
         return None
     window = wanted.window or TimeWindow(now - RECENT, now)
@@ -245,7 +245,7 @@ async def _changes(wanted: Lookup, now: datetime, records: Records) -> _Told | N
         if services is None or change.service in services
     }
     unread = [reader.name for reader, changes in zip(records.changes, read, strict=True) if changes is None]
-    told = _Told(note=f"Not read: {_listed(unread)}." if unread else "")
+    told = _Findings(note=f"Not read: {_listed(unread)}." if unread else "")
     of = wanted.service or (team.name if team is not None else "")
     subject = f"of {of} " if of else ""
     span = f"between {_moment(window.start)} and {_moment(window.end)}"
@@ -276,7 +276,7 @@ def _change(change: Change) -> str:
     return f"{_moment(change.at)}: {change.kind} of {change.service}{by}: {change.title}. {detail}".strip()
 
 
-async def _incidents(wanted: Lookup, question: Question, records: Records, store: Store) -> _Told:
+async def _incidents(wanted: Lookup, question: Question, records: Records, store: Store) -> _Findings:
     async with store.transaction() as transaction:
         opened = await transaction.incidents.latest_open(LOOKED_AT)
         recent = await transaction.incidents.recent(LOOKED_AT) if wanted.window else []
@@ -290,7 +290,7 @@ async def _incidents(wanted: Lookup, question: Question, records: Records, store
         if may_see_incident(question.audience, each, records.channels)
         and not services.isdisjoint({each.service, *(alert.service for alert in each.alerts)})
     ]
-    told, named = _Told(), team.name if team is not None else wanted.service
+    told, named = _Findings(), team.name if team is not None else wanted.service
     for incident in found[:MAX_SHOWN]:
         told.add(f"{named}: {_incident(incident)}", f"incident {incident.id}", incident.title, "", _link(incident))
     if not found:
@@ -308,7 +308,9 @@ def _link(incident: Incident) -> str:
     return next((alert.url for alert in incident.alerts if alert.url), "")
 
 
-async def _runbook(name: str, question: Question, records: Records, store: Store, retriever: Retriever) -> _Told | None:
+async def _runbook(
+    name: str, question: Question, records: Records, store: Store, retriever: Retriever
+) -> _Findings | None:
     """Return the page that an alert names, with its first action; None if no page is known."""
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
@@ -317,7 +319,7 @@ async def _runbook(name: str, question: Question, records: Records, store: Store
     runbook = await runbook_of(RunbookSearch((name,), next(urls, "")), retriever, question.audience)
     if runbook is None:
         return None
-    told = _Told()
+    told = _Findings()
     if runbook.citation is None:
         told.add(f"The alert {name} names {runbook.url} as its runbook.", runbook.url, url=runbook.url)
         return told

@@ -28,7 +28,7 @@ NO_ANSWER_HERE = "There is no answer of mine in this thread to correct. In the t
 SOMEBODY_ELSE = "Thank you. Somebody other than the author must confirm it."
 
 
-async def ask_what_is_right(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+async def ask_for_correction(feedback: Feedback, *, store: Store, poster: Poster) -> None:
     """Ask for the right answer in the thread of a wrong one, once for each answer."""
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)

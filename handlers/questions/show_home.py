@@ -38,7 +38,7 @@ async def home_of(
         for incident in recent
         if incident.state is IncidentState.OPEN and may_see_incident(audience, incident, channels)
     ]
-    mine = [incident for incident in opened if _is_theirs(incident, known, teams)]
+    mine = [incident for incident in opened if _belongs_to(incident, known, teams)]
     belongs = PUBLIC in audience.readers
     return Home(
         mine=tuple(mine),
@@ -53,7 +53,7 @@ async def home_of(
     )
 
 
-def _is_theirs(incident: Incident, names: set[str], teams: Sequence[Team]) -> bool:
+def _belongs_to(incident: Incident, names: set[str], teams: Sequence[Team]) -> bool:
     """Return whether one of these names took the incident, or is on call for the proposed team of an untaken one."""
     if incident.taken_by:
         return incident.taken_by.casefold() in names

@@ -27,17 +27,17 @@ async def post_home(question: Question, *, home_of: HomeOf, poster: Poster) -> N
 
 def format_home(home: Home) -> str:
     """Return the page as lines of Markdown."""
-    sources = [f"{home.passages} passages of:", *_some([_source(each) for each in home.sources])]
+    sources = [f"{home.passages} passages of:", *_first_lines([_source(each) for each in home.sources])]
     sections = (
-        (MINE, _some([_incident(each) for each in home.mine]) or [NONE_MINE]),
-        (OTHERS, _some([_incident(each) for each in home.others])),
+        (MINE, _first_lines([_incident(each) for each in home.mine]) or [NONE_MINE]),
+        (OTHERS, _first_lines([_incident(each) for each in home.others])),
         (KNOWN, sources if home.sources else []),
         (SET, [f"• {name}: {value}" for name, value in home.settings]),
     )
     return "\n".join(line for title, lines in sections if lines for line in (f"**{title}**", *lines))
 
 
-def _some(lines: Sequence[str]) -> list[str]:
+def _first_lines(lines: Sequence[str]) -> list[str]:
     missing = len(lines) - SHOWN
     return [*lines[:SHOWN], *([f"• and {missing} more"] if missing > 0 else [])]
 

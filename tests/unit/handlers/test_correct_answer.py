@@ -17,7 +17,7 @@ from core.model.prediction import Evaluation, Prediction, PredictionKind
 from handlers.questions.correct_answer import (
     NO_ANSWER_HERE,
     SOMEBODY_ELSE,
-    ask_what_is_right,
+    ask_for_correction,
     confirm_correction,
     correct_in_words,
     propose_correction,
@@ -89,7 +89,7 @@ def corrections() -> Corrections:
 async def test_whoever_says_wrong_is_asked_what_is_right_once_for_each_answer(corrections: Corrections) -> None:
     for person in (ADA, BO):
         wrong = Feedback(f"wrong {person.id}", ButtonAction.WRONG, "p1", person, THREAD, NOW)
-        await ask_what_is_right(wrong, store=corrections.store, poster=corrections.poster)
+        await ask_for_correction(wrong, store=corrections.store, poster=corrections.poster)
     assert corrections.chat.posted == [(THREAD, CorrectionRequest("p1"))]
 
 
@@ -104,7 +104,7 @@ async def test_a_secret_that_is_cut_off_is_none_that_is_kept(corrections: Correc
 
 async def test_nobody_is_asked_about_an_answer_that_does_not_exist(corrections: Corrections) -> None:
     wrong = Feedback("wrong", ButtonAction.WRONG, "p2", ADA, THREAD, NOW)
-    await ask_what_is_right(wrong, store=corrections.store, poster=corrections.poster)
+    await ask_for_correction(wrong, store=corrections.store, poster=corrections.poster)
     assert corrections.chat.posted == []
 
 

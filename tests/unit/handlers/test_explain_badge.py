@@ -15,7 +15,7 @@ from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKin
 from core.triage.history import IncidentHistory
 from handlers.feedback.explain_badge import explain_badge
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.knowledge.redaction import Redact, as_it_is
+from handlers.knowledge.redaction import Redact, without_redaction
 from handlers.questions.post_message import Poster
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger
@@ -81,7 +81,7 @@ async def explained(
     index: FakePassageIndex,
     chat: RecordingMessenger,
     *readers: str,
-    redact: Redact = as_it_is,
+    redact: Redact = without_redaction,
 ) -> None:
     audience = Audience(frozenset({PUBLIC, *readers}))
     press = Feedback(

@@ -16,7 +16,7 @@ from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.investigate_on_demand import incident_from
 from handlers.incidents.observe_incident import Readers
 from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
-from handlers.knowledge.redaction import Redact, as_it_is
+from handlers.knowledge.redaction import Redact, without_redaction
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.failed_build import BUILD, LOG
@@ -56,7 +56,7 @@ def question(text: str, number: int = 1) -> Question:
 
 
 async def explained(
-    text: str, store: InMemoryStore, builds: FakeBuilds, number: int = 1, redact: Redact = as_it_is
+    text: str, store: InMemoryStore, builds: FakeBuilds, number: int = 1, redact: Redact = without_redaction
 ) -> Incident:
     return await explain_incident(
         incident_from(question(text, number), ["till"]),
