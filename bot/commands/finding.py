@@ -12,16 +12,16 @@ from adapters.http import CHAT, Answer, exchange
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A check result. `mend` says what to do, empty if all is well; a `fatal` finding makes the exit code 1."""
+    """A check result. `remedy` says what to do, empty if all is well; a `fatal` finding makes the exit code 1."""
 
     what: str
     result: str
-    mend: str = ""
+    remedy: str = ""
     fatal: bool = True
 
     @property
     def well(self) -> bool:
-        return not self.mend
+        return not self.remedy
 
 
 async def knock(session: aiohttp.ClientSession, address: str, **options: Any) -> Answer:

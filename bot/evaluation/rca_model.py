@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from bot.evaluation.rca_engines import Engine, Given, Verdict
 from core.model.language_model import ModelRequest, Urgency
 from core.ports import LanguageModel, Tool, ToolParameter
-from core.rca.controller import Investigation
+from core.rca.controller import Investigation, investigate
 from core.rca.grounding import matched
-from core.rca.self_consistency import investigate
 from core.rca.tool_outputs.clues import ToolOutput, clues
 
 DEADLINE = 120.0  # seconds per reply

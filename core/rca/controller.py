@@ -1,17 +1,36 @@
-"""Thought, action and observation of a language model over read-only tools, again and again (RCAgent, section 3)."""
+"""Thought, action and observation of a language model over read-only tools, again and again (RCAgent, section 3).
+
+Several endings are drawn of one investigation, and what they agree on is its finding (section 3.4).
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from core.knowledge.terms import terms
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
 from core.model.language_model import ModelRequest
 from core.model.trajectory import Action, Ending, Finding, Step, Trajectory
 from core.model_calls.prompts import rca as prompts
 from core.ports import LanguageModel, Tool
-from core.rca.actions import MAX_CALL_TOKENS, MAX_FINDING_TOKENS, Choices, Refused, Snapshots, call_of, parse, schema
+from core.rca.actions import (
+    MAX_CALL_TOKENS,
+    MAX_FINDING_TOKENS,
+    Choices,
+    Refused,
+    Snapshots,
+    call_of,
+    finding_schema,
+    parse,
+    parse_finding,
+    schema,
+)
 
 MAX_STEPS = 15  # RCAgent, section 5.3
 MAX_REPLY = 2_000  # characters of a reply that are kept
@@ -142,3 +161,87 @@ class Investigation:
 
     def _ended(self, ending: Ending, finding: Finding | None = None) -> Trajectory:
         return Trajectory(tuple(self.steps), ending, finding)
+
+
+SAMPLES = 10  # RCAgent, section 4.1
+
+Embed = Callable[[Sequence[str]], NDArray[np.float64]]  # texts → one row of unit length each
+
+
+def by_terms(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Texts as the counts of their terms: enough to tell findings about one incident apart."""
+    counted = [Counter(terms(text)) for text in texts]
+    vocabulary = sorted({term for counts in counted for term in counts})
+    rows = np.array([[counts[term] for term in vocabulary] for counts in counted], dtype=np.float64)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+
+
+async def investigate(
+    investigation: Investigation, incident: str, *, samples: int = SAMPLES, embed: Embed = by_terms, onward: bool = True
+) -> Trajectory:
+    """Run the controller greedily; from the step at which it finalises, draw `samples` more endings and let them agree.
+
+    `onward`: a sample that would rather look further may do so (trajectory-level self-consistency); otherwise only
+    samples that finalise at once count (step-wise). The model merges what was found; where it cannot, the finding
+    nearest to all others is taken.
+    """
+    trajectory = await investigation.run(incident)
+    if trajectory.finding is None or samples == 0:
+        return trajectory
+    drawn = await _drawn(investigation, incident, samples, onward=onward)
+    findings = (trajectory.finding, *drawn)
+    if len(findings) == 1:
+        return replace(trajectory, samples=findings)
+    agreed = await aggregated(investigation.model, findings, investigation.services, investigation.request)
+    return replace(trajectory, finding=agreed or vote(findings, embed), samples=findings)
+
+
+def vote(findings: Sequence[Finding], embed: Embed) -> Finding:
+    """The finding whose cause and solution are nearest to the mean of all (section 3.4.1, vote with embedding)."""
+    rows = embed([f"{finding.root_cause}\n{finding.solution}" for finding in findings])
+    return findings[int(np.argmax(rows @ rows.mean(axis=0)))]
+
+
+async def aggregated(
+    model: LanguageModel, findings: Sequence[Finding], services: tuple[str, ...], request: ModelRequest
+) -> Finding | None:
+    """The findings merged by the model (section 3.4.1, aggregate with LLMs); None if it gives no valid one."""
+    asked = replace(
+        request,
+        messages=prompts.aggregation(findings),
+        schema=finding_schema(services),
+        max_tokens=MAX_FINDING_TOKENS,
+        temperature=0.0,
+    )
+    try:
+        return parse_finding((await model.generate(asked)).text, services)
+    except (Refused, InvalidReply, ModelUnavailable, PromptTooLong):
+        return None
+
+
+async def _drawn(investigation: Investigation, incident: str, samples: int, *, onward: bool) -> list[Finding]:
+    """The findings of the samples that came to one."""
+    opening = investigation.opening(incident)
+    choices = investigation.choices()
+    request = replace(
+        investigation.request,
+        messages=investigation.messages(opening),
+        schema=schema(choices),
+        max_tokens=MAX_FINDING_TOKENS,
+        temperature=1.0,
+    )
+    try:
+        replies = await investigation.model.sample(request, samples)
+    except (InvalidReply, ModelUnavailable, PromptTooLong):
+        return []
+    found: list[Finding] = []
+    for reply in replies:
+        try:
+            chosen = parse(reply.text, choices)
+        except Refused:
+            continue
+        if isinstance(chosen, Finding):
+            found.append(chosen)
+        elif onward and (ended := await investigation.branch(reply.text, chosen, incident)).finding is not None:
+            found.append(ended.finding)
+    return found

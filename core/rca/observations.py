@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from core.model.incident import Gap, Incident, SimilarIncident
 from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
-from core.rca.build_failure import is_build_log
+from core.rca.failing_lines import is_build_log
 from core.rca.revisions import is_commit
 from core.rca.tool_outputs.clues import ToolOutput
 

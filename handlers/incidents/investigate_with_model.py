@@ -10,14 +10,13 @@ from core.model.incident import Explanation, Gap
 from core.model.language_model import ModelRequest, Urgency
 from core.model.trajectory import Ending, Finding, Step, Trajectory
 from core.ports import LanguageModel, Tool
-from core.rca.controller import Investigation
+from core.rca.controller import SAMPLES, Investigation, investigate
 from core.rca.grounding import grounded
 from core.rca.log_analysis import LogAnalysis
 from core.rca.merge import merged
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.rca.scene import Scene
-from core.rca.self_consistency import SAMPLES, investigate
 from core.triage.history import IncidentHistory
 from handlers.incidents.observe_incident import Readers
 from handlers.incidents.offer_tools import offer_tools

@@ -37,7 +37,7 @@ LONGEST_WAIT = 5.0  # seconds per retry
 # Separate from VERSION, because labels of quotes in which a model found no answer do not apply to other quotes.
 DOUBTED_VERSION = f"{VERSION}-doubted"
 
-READS_ON = "The language model still reads what else was found. No confidence yet."
+READS_ON = "The language model is still reading what else was found. No confidence yet."
 
 NO_HELP_DESK = HelpDesk()
 NO_RECORDS = Records()

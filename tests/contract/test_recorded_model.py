@@ -25,6 +25,7 @@ async def test_every_call_is_replayed_as_it_was_recorded(tmp_path: Path) -> None
     file, model = tmp_path / "replies.jsonl", ScriptedModel(lambda _: "The disk is full.", name="tiny")
     recorded = RecordedModel(file, model)
     schema = replace(QUESTION, schema={"enum": ["yes"]})
+    told: list[object] = []
     for _ in range(2):  # what it holds is not asked again
         told = [
             await recorded.context_tokens(),

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from handlers.questions.quote_meanwhile import READS_ON
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.clock import SystemClock
 from bot.wiring.investigations import LOOKS_CLOSER
 from handlers.questions.answer_of_either import WITHOUT_MODEL
+from handlers.questions.answer_question import READS_ON
 from tests.databases import own_postgres_server
 from tests.external.slack_emulator import eventually
 from tests.fakes import llama_server

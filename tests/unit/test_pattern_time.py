@@ -52,12 +52,11 @@ BUILT_FROM_DATA = {
     "core.incidents.runbook._is_titled": "the name of an alert, escaped",
     "core.incidents.thread_notes._is_named": "the name of a service or a change, escaped",
     "core.triage.documents._stands_in": "a word, escaped",
-    "core.rca.tool_outputs.focus.widened": "the name of a resource, escaped",
     "core.answering.certainty.is_product": "a word, escaped",
     "core.answering.lookup.pattern": "names of services, teams and alerts, escaped",
     "core.knowledge.spelling.spelt": "a word, escaped",
     "core.rca.failures.phrases": "called for constants of the module alone, which are found there",
-    "core.rca.suspects._names": "names of services, escaped",
+    "core.rca.view._names": "names of services, escaped",
     "core.model.silences.matches": "a matcher of Alertmanager, refused if it repeats a group",
     "handlers.incidents.investigate_on_demand._place_of": "the name of a service, escaped",
 }

@@ -36,8 +36,8 @@ _SPACE = re.compile(r"\s")
 _COLUMNS = re.compile(r"\s{2,}")
 _EVENT = re.compile(r"(?:^|\s)(?P<type>Normal|Warning)\s+(?P<reason>[A-Z]\w+)\s+(?P<rest>\S.*)$")
 _OBJECT = re.compile(r"^\w[\w.]*/(?P<name>[\w.-]+)$")
-_STATE = re.compile(r"^\s*(?:- )?(?:last ?)?state:\s*(?P<value>\w*)\s*$", re.IGNORECASE)
-_FIELD = re.compile(r"^\s*(?:- )?[\"']?(?P<key>[A-Za-z][A-Za-z -]{0,40}?)[\"']?:(?:\s+(?P<value>\S.*?))?\s*$")
+_STATE = re.compile(r"^\s*(?:- )?(?:last ?)?state:\s*+(?P<value>\w*+)\s*+$", re.IGNORECASE)
+_FIELD = re.compile(r"^\s*(?:- )?[\"']?(?P<key>[A-Za-z][A-Za-z -]{0,40}?)[\"']?:(?:\s++(?P<value>\S(?:.*\S)?))?\s*$")
 _ROW = re.compile(
     r"(?:(?<=\s)|(?<=Init:)|(?<=,))(?P<state>OOMKilled|Evicted|NotReady|Lost|(?:CreateContainer|RunContainer)\w*Error|"
     r"InvalidImageName|ErrImage\w+|ImagePullBackOff|CrashLoopBackOff|\w*Error|Failed|Pending|Unknown|Missing|Degraded|"

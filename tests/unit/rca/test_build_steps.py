@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.rca.build_failure import build_cause
 from core.rca.build_log import failing_steps, plain
-from core.rca.failing_lines import failing_lines, failing_segments
+from core.rca.failing_lines import build_cause, failing_lines, failing_segments
 from core.rca.failure_history import FailureHistory
 from tests.fakes.failed_build import BUILD
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from core.model.language_model import ModelRequest
 from core.model.trajectory import Finding, Responsibility
-from core.rca.controller import Investigation
-from core.rca.self_consistency import investigate, vote
+from core.rca.controller import Investigation, investigate, vote
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 
