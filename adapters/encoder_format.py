@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import structlog
 
-from adapters.array_format import ArrayFormat, Arrays
+from adapters.array_file import ArrayFormat, Arrays
 from core.knowledge.encoder import FORMAT, Encoder, TermStatistics
 
 log = structlog.get_logger()

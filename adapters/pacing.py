@@ -14,7 +14,7 @@ from math import inf
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatBusy
 from core.model.messages import Message
-from core.model.pace import PostingRate
+from core.model.pace import LimiterState, PostingRate, new_limiter_state
 from core.ports import Messenger, RateLimiter, SignallingMessenger
 
 SHORT = 0.5  # seconds that are waited here; longer waits are left to the workflow, which holds no resources meanwhile
@@ -126,3 +126,32 @@ class RateLimitedMessenger:
         if len(self._writers) > MAX_LANES:
             self._writers.popitem(last=False)
         return writer
+
+
+class LocalRateLimiter:
+    """Implements `core.ports.RateLimiter` in memory."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        """Create the limiter. `now` is a clock in seconds."""
+        self._now = now
+        self._lanes: OrderedDict[str, LimiterState] = OrderedDict()
+
+    async def take(self, lane: str, ticket: str, rate: PostingRate) -> float:
+        changed, wait = self._lane(lane, rate).take(ticket, rate, self._now())
+        self._keep(lane, changed)
+        return wait
+
+    async def answered(self, lane: str, rate: PostingRate) -> None:
+        self._keep(lane, self._lane(lane, rate).answered(rate, self._now()))
+
+    async def rest(self, lane: str, seconds: float, rate: PostingRate) -> None:
+        self._keep(lane, self._lane(lane, rate).rest(seconds, rate, self._now()))
+
+    def _lane(self, name: str, rate: PostingRate) -> LimiterState:
+        return self._lanes.get(name) or new_limiter_state(rate, self._now())
+
+    def _keep(self, name: str, lane: LimiterState) -> None:
+        self._lanes[name] = lane
+        self._lanes.move_to_end(name)
+        if len(self._lanes) > MAX_LANES:
+            self._lanes.popitem(last=False)

@@ -21,8 +21,7 @@ from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
-from adapters.local_pacer import LocalRateLimiter
-from adapters.pacing import RateLimitedMessenger
+from adapters.pacing import LocalRateLimiter, RateLimitedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import run_when_available
 from adapters.store.pacer import SqlRateLimiter

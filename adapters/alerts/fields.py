@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -153,3 +154,9 @@ def identity(name: str) -> str:
 def digest(*parts: str | bytes) -> str:
     encoded = (part if isinstance(part, bytes) else part.encode() for part in parts)
     return hashlib.blake2b(b"\x00".join(encoded), digest_size=16).hexdigest()
+
+
+def matches(given: str, body: bytes, secret: str) -> bool:
+    """Return whether `given` is the hexadecimal HMAC-SHA256 of the body, in constant time."""
+    expected = hmac.new(secret.encode(errors="surrogateescape"), body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(given.strip().encode(errors="surrogateescape"), expected.encode())

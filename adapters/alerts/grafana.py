@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from adapters.alerts import fields, signature
+from adapters.alerts import fields
 from adapters.alerts.alertmanager import Webhook, group_delivery
 from core.model.incident import AlertDelivery
 
@@ -19,7 +19,7 @@ TEST_LABELS = {"alertname": "TestAlert", "instance": "Grafana"}  # sent by the "
 
 
 def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
-    return signature.matches(headers.get(SIGNATURE, ""), body, secret)
+    return fields.matches(headers.get(SIGNATURE, ""), body, secret)
 
 
 BODY = Webhook

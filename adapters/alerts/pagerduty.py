@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from adapters.alerts import fields, signature
+from adapters.alerts import fields
 from adapters.alerts.fields import Payload, Words
 from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
 
@@ -73,7 +73,7 @@ class _IncidentWebhook(Payload):
 def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     """Return whether one of the signatures is valid; there are several during a rotation of the secret."""
     given = (each.strip().partition("=") for each in headers.get(SIGNATURES, "").split(","))
-    return any(signature.matches(value, body, secret) for version, _, value in given if version == "v1")
+    return any(fields.matches(value, body, secret) for version, _, value in given if version == "v1")
 
 
 BODY = _IncidentWebhook

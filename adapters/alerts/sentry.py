@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from adapters.alerts import fields, signature
+from adapters.alerts import fields
 from adapters.alerts.fields import Payload, Words
 from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
 
@@ -96,7 +96,7 @@ class _Webhook(Payload):
 
 
 def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
-    return signature.matches(headers.get(SIGNATURE, ""), body, secret)
+    return fields.matches(headers.get(SIGNATURE, ""), body, secret)
 
 
 BODY = _Webhook

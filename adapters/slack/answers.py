@@ -1,15 +1,20 @@
-"""Rendering of answers in Slack."""
+"""Answers in Slack, and the confidence in them."""
 
 from __future__ import annotations
 
 import re
 
+import numpy as np
+
+from adapters.diagrams import reliability_png
 from adapters.slack import blocks
 from adapters.slack.blocks import Block, listing
 from adapters.slack.mrkdwn import bold, code_block, cut, escape, link, prose
 from adapters.slack.parts import LINE, Rendered, badge, context, control_elements, dotted, fallback, section
 from core.answering.answer import HEADING_LINE, Answer, Citation, Sentence
 from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view
+from core.confidence.badge_explanation import BadgeExplanation
+from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
@@ -97,3 +102,32 @@ def _source_link(citation: Citation) -> str:
 def _quoted(quote: str) -> str:
     text = prose(quote, QUOTE)
     return f"\n> {text}" if text else ""
+
+
+REFERENCE = 400  # characters, including its address
+
+
+def badge_explanation(explanation: BadgeExplanation) -> Rendered:
+    references = [f"• {link(each.url, each.title, REFERENCE)}" for each in explanation.references]
+    if explanation.withheld:
+        references.append(f"• {explanation.withheld}")
+    title = f"*{JUDGED_BY}*\n"
+    listed = title + blocks.listing(references, "references", blocks.MAX_TEXT - len(title)) if references else ""
+    return Rendered(
+        fallback([WHY, *explanation.sentences]),
+        [
+            blocks.section(dotted(f"*{WHY}*", badge(explanation.badge))),
+            blocks.section("\n".join(f"• {escape(sentence, 2 * LINE)}" for sentence in explanation.sentences)),
+            *context(listed),
+            *context(escape(explanation.for_experts, 2 * LINE)),
+        ],
+    )
+
+
+def drift_alarm(alarm: DriftAlarm) -> Rendered:
+    return Rendered(fallback([alarm.text]), [blocks.section(f"⚠️ {escape(alarm.text, 4 * LINE)}")])
+
+
+def alarm_diagram(alarm: DriftAlarm) -> bytes:
+    """The reliability diagram as PNG, drawn in a thread."""
+    return reliability_png(alarm.title, np.array(alarm.shown), np.array(alarm.correct, dtype=np.float64))

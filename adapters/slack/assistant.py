@@ -18,8 +18,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call
-from adapters.slack.entities import plain_text
-from adapters.slack.mrkdwn import cut, one_line
+from adapters.slack.mrkdwn import cut, one_line, plain_text
 from adapters.slack.payloads import AssistantThread, MessageEvent, parse
 from core.model.errors import PlumblineError
 

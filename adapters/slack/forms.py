@@ -11,22 +11,27 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.slack import blocks
 from adapters.slack.blocks import Block
-from adapters.slack.corrections import INPUT, LABEL
-from adapters.slack.handovers import PICKER
 from adapters.slack.incidents import details_blocks
-from adapters.slack.mrkdwn import cut, escape
-from adapters.slack.parts import LINE, context
-from core.model.curated import MAX_TEXT
+from adapters.slack.mrkdwn import cut, escape, prose
+from adapters.slack.parts import LINE, Rendered, context, fallback, feedback_buttons
+from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.errors import MalformedInput
 from core.model.messages import (
+    ASK_WHAT_IS_RIGHT,
+    PICK_INCIDENT,
     PICK_TEAM,
+    PROPOSED,
     WHAT_WAS_IT,
+    WHICH_INCIDENT,
+    WHOSE_IS_IT,
     WHY_NOT_OURS,
+    ButtonAction,
     CauseRequest,
     CorrectionRequest,
     Form,
     HandoverRequest,
     IncidentDetails,
+    JoinRequest,
 )
 
 FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its kind
@@ -108,3 +113,60 @@ def _view(asked: str, title: str, shown: list[Block], about: Origin, *, submit: 
 
 def _plain(text: str) -> Block:
     return {"type": "plain_text", "text": text, "emoji": False}
+
+
+INPUT = "correction"  # id of the block and of its field
+LABEL = "The right answer"
+
+
+def correction_request(request: CorrectionRequest) -> Rendered:
+    return Rendered(
+        fallback([ASK_WHAT_IS_RIGHT]),
+        [
+            blocks.section(ASK_WHAT_IS_RIGHT),
+            blocks.text_field(INPUT, LABEL, MAX_TEXT),
+            *feedback_buttons([(ButtonAction.CORRECTION, request.prediction_id)]),
+        ],
+    )
+
+
+def proposal(answer: CuratedAnswer) -> Rendered:
+    lines = [prose(line, blocks.MAX_TEXT // 2) for line in answer.text.splitlines() if line.strip()]
+    said_by = answer.attestation or f"Said by {display_name(answer.author)}"
+    buttons = [] if answer.is_confirmed else [(ButtonAction.CONFIRM, answer.id)]
+    return Rendered(
+        fallback([answer.text]),
+        [
+            *context(f"{PROPOSED} {prose(answer.question, 2 * LINE)}"),
+            blocks.section(blocks.listing(lines, "lines", blocks.MAX_TEXT)),
+            *context(prose(said_by, LINE)),
+            *feedback_buttons(buttons),
+        ],
+    )
+
+
+PICKER = "team"  # id of the block and of its picker
+
+
+def join_request(request: JoinRequest) -> Rendered:
+    return Rendered(
+        fallback([WHICH_INCIDENT]),
+        [
+            blocks.section(WHICH_INCIDENT),
+            *blocks.picker(PICKER, PICK_INCIDENT, request.incidents),
+            *feedback_buttons([(ButtonAction.JOIN, request.incident_id)]),
+        ],
+    )
+
+
+def handover_request(request: HandoverRequest) -> Rendered:
+    buttons = [(verdict, request.subject) for verdict in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)]
+    return Rendered(
+        fallback([WHOSE_IS_IT]),
+        [
+            blocks.section(WHOSE_IS_IT),
+            *blocks.picker(PICKER, PICK_TEAM, request.teams),
+            blocks.text_field(INPUT, WHY_NOT_OURS, MAX_TEXT) | {"optional": True},
+            *feedback_buttons(buttons),
+        ],
+    )

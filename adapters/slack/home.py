@@ -15,13 +15,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack import blocks
 from adapters.slack.blocks import Block
+from adapters.slack.channels import Readers
 from adapters.slack.client import call
 from adapters.slack.identity import names_of
 from adapters.slack.incidents import ICONS
 from adapters.slack.mrkdwn import bold, escape, link, prose
 from adapters.slack.parts import LINE, NAME, badge, context, dotted, minute
 from adapters.slack.payloads import HomeOpened, parse
-from adapters.slack.readers import Readers
 from core.incidents.incident_layout import Mood
 from core.incidents.incident_view import format_owner, is_claimed
 from core.model.conversation import Audience, MessageReference, Person, Platform

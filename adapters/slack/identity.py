@@ -1,7 +1,8 @@
-"""The identity of the bot in its workspace."""
+"""The identity of the bot in its workspace, and that of its posts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from slack_bolt.authorization import AuthorizeResult
@@ -46,3 +47,15 @@ async def names_of(client: AsyncWebClient, user: str) -> tuple[str, ...]:
     profile = found.get("profile") or {}
     names = (profile.get("display_name"), found.get("real_name"), found.get("name"))
     return tuple(name for name in names if isinstance(name, str) and name)
+
+
+EVENT_TYPE = "plumbline_post"
+
+
+def metadata(intent: str) -> dict[str, Any]:
+    return {"event_type": EVENT_TYPE, "event_payload": {"intent": intent}}
+
+
+def intent_of(message: Mapping[str, Any]) -> str | None:
+    kept = message.get("metadata") or {}
+    return kept.get("event_payload", {}).get("intent") if kept.get("event_type") == EVENT_TYPE else None

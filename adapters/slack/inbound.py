@@ -19,13 +19,13 @@ from slack_bolt.error import BoltUnhandledRequestError
 from slack_bolt.response import BoltResponse
 
 from adapters.slack.assistant import AssistantThreads
+from adapters.slack.channels import Readers
 from adapters.slack.client import slack_client
 from adapters.slack.home import HomeOf, HomeTab
 from adapters.slack.identity import BotIdentity
 from adapters.slack.judgements import Judgements
 from adapters.slack.payloads import Envelope, parse
 from adapters.slack.questions import Questions
-from adapters.slack.readers import Readers
 from adapters.slack.requests import SignedRequests, parse_body
 from adapters.slack.shortcut import MessageShortcuts
 from core.model.conversation import Channel

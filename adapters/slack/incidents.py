@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from adapters.slack import blocks
 from adapters.slack.blocks import Block
 from adapters.slack.mrkdwn import bold, code, escape, link, prose
-from adapters.slack.parts import NAME, Rendered, context, control_elements, dotted, fallback, second
+from adapters.slack.parts import LINE, NAME, Rendered, badge, context, control_elements, dotted, fallback, second
 from core.incidents.incident_details import Entry, Section, incident_details
 from core.incidents.incident_layout import Line, Mood
 from core.incidents.incident_layout import Link as Page
-from core.incidents.incident_view import incident_view
-from core.model.incident import Incident
-from core.model.messages import IncidentMessage
+from core.incidents.incident_view import format_on_call, incident_view
+from core.model.incident import AskedTeam, Incident
+from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, IncidentMessage, OwnerPing, OwnerQuestion
 
 ICONS = {Mood.CRITICAL: "🔴", Mood.WARNING: "🟡", Mood.INFO: "🔵", Mood.RESOLVED: "✅"}
 
@@ -81,3 +82,30 @@ def _entry(entry: Entry) -> str:
     quote = code(entry.quote, QUOTE)
     told = dotted(at, source, prose(entry.text, ENTRY))
     return f"• {told}" + (f": {quote}" if quote else "")
+
+
+USER_GROUP = re.compile(r"^S[A-Z0-9]{2,20}$")  # other ids, such as those of channels, mention nobody
+
+
+def owner_call(message: OwnerPing | OwnerQuestion) -> Rendered:
+    text = _ping(message) if isinstance(message, OwnerPing) else f"{is_it_theirs(message.teams)} {I_AM_UNSURE}"
+    return Rendered(text, [blocks.section(text)])
+
+
+def is_it_theirs(teams: Iterable[tuple[AskedTeam, str]]) -> str:
+    """Return the question to teams, each with its mention, or without one by name only."""
+    return IS_IT_YOURS.format(team=OR.join(_asked(team, mention) for team, mention in teams))
+
+
+def _ping(ping: OwnerPing) -> str:
+    on_call = f"{ON_CALL}: {escape(', '.join(ping.on_call), LINE)}" if ping.on_call else ""
+    return dotted(f"{_called(ping.team_name, ping.mention)}: {PING}", badge(ping.badge), on_call)
+
+
+def _asked(team: AskedTeam, mention: str) -> str:
+    on_call = escape(format_on_call(team), LINE)
+    return _called(team.team_name, mention) + (f" ({on_call})" if on_call else "")
+
+
+def _called(team_name: str, mention: str) -> str:
+    return f"<!subteam^{mention}>" if USER_GROUP.match(mention) else bold(team_name, NAME)

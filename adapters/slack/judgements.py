@@ -10,15 +10,13 @@ from typing import Any
 from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.slack.channels import Readers
 from adapters.slack.client import call
-from adapters.slack.corrections import INPUT
-from adapters.slack.forms import CAUSE, CORRECTION, FORM_PREFIX, HANDOVER, Origin, feedback_form, origin
-from adapters.slack.handovers import PICKER
+from adapters.slack.forms import CAUSE, CORRECTION, FORM_PREFIX, HANDOVER, INPUT, PICKER, Origin, feedback_form, origin
 from adapters.slack.identity import BotIdentity
 from adapters.slack.parts import ACTION_PREFIX, OPENED, SEPARATOR
 from adapters.slack.payloads import ButtonPress, ReactionEvent, Submission, parse
 from adapters.slack.questions import moment
-from adapters.slack.readers import Readers
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform
 from core.model.errors import MalformedInput, PlumblineError
 from core.model.feedback import Feedback, Reaction

@@ -9,11 +9,10 @@ from dataclasses import replace
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.answers import whole_answer
+from adapters.slack.answers import alarm_diagram, whole_answer
 from adapters.slack.client import call, error_code, pages
-from adapters.slack.confidence import alarm_diagram
 from adapters.slack.files import ThreadFiles
-from adapters.slack.intents import intent_of, metadata
+from adapters.slack.identity import intent_of, metadata
 from adapters.slack.render import render
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound

@@ -11,11 +11,10 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.assistant import AssistantThreads
-from adapters.slack.channels import ChannelKind
-from adapters.slack.entities import mentions, plain_text
+from adapters.slack.channels import ChannelKind, Readers
 from adapters.slack.identity import BotIdentity, names_of
+from adapters.slack.mrkdwn import mentions, plain_text
 from adapters.slack.payloads import ChangeEvent, DeletionEvent, MessageEvent, SlashCommand, parse
-from adapters.slack.readers import Readers
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock, Inbox

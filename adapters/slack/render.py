@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from adapters.slack import blocks
-from adapters.slack.answers import answer_message
-from adapters.slack.confidence import badge_explanation, drift_alarm
-from adapters.slack.corrections import correction_request, proposal
-from adapters.slack.handovers import handover_request, join_request
-from adapters.slack.incidents import details_message, incident_message
+from adapters.slack.answers import answer_message, badge_explanation, drift_alarm
+from adapters.slack.forms import correction_request, handover_request, join_request, proposal
+from adapters.slack.incidents import details_message, incident_message, owner_call
 from adapters.slack.mrkdwn import code, prose
-from adapters.slack.owner_calls import owner_call
 from adapters.slack.parts import NAME, Rendered, context, fallback
 from core.model.messages import (
     AnswerMessage,

@@ -10,16 +10,14 @@ from typing import Any
 from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.channels import ChannelKind
+from adapters.slack.channels import ChannelKind, Readers
 from adapters.slack.client import call
-from adapters.slack.corrections import INPUT
-from adapters.slack.entities import plain_text
-from adapters.slack.forms import ASK, FORM_PREFIX, Origin, origin, question_form
+from adapters.slack.forms import ASK, FORM_PREFIX, INPUT, Origin, origin, question_form
 from adapters.slack.identity import BotIdentity
 from adapters.slack.judgements import TRIGGER_LIFETIME
+from adapters.slack.mrkdwn import plain_text
 from adapters.slack.payloads import MessageShortcut, Submission, parse
 from adapters.slack.questions import question_id
-from adapters.slack.readers import Readers
 from core.incidents.command import CommandName
 from core.model.conversation import Person, Place, Platform, Question, Speaker, Turn
 from core.model.errors import PlumblineError

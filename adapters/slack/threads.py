@@ -8,8 +8,8 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import pages
-from adapters.slack.entities import plain_text
 from adapters.slack.identity import BotIdentity
+from adapters.slack.mrkdwn import plain_text
 from core.model.conversation import Place, Speaker, Turn, cut_message
 from core.model.errors import MessageNotFound
 

@@ -1,4 +1,4 @@
-"""Confirmed corrections as a knowledge source."""
+"""Sources that read nothing outside: the answers that people gave, and what is left of a removed source."""
 
 from __future__ import annotations
 
@@ -25,3 +25,18 @@ class CuratedSource:
             current = await transaction.curated.current(self._clock.now())
         for answer in current:
             yield document(answer)
+
+
+class RemovedSource:
+    """An empty source, so that everything read from it earlier is deleted."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def documents(self) -> AsyncIterator[Document]:
+        return
+        yield

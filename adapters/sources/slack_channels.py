@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call, pages, refusal_code
-from adapters.sources.positions import cursor_of, mark, positions_of
+from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
 from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable

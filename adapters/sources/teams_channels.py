@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from adapters.http import Http, Refused, followed
 from adapters.microsoft_graph.messages import ChatMessage
-from adapters.sources.positions import cursor_of, mark, positions_of
+from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable

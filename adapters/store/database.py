@@ -22,8 +22,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from adapters.store.group_commit import FlushedEngine
-from adapters.store.sqlite_driver import Driver
+from adapters.store.sqlite import Driver, FlushedEngine
 from core.model.errors import ConfigurationError, StoreUnavailable, Unavailable
 
 MIGRATIONS = Path(__file__).with_name("migrations")

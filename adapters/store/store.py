@@ -9,22 +9,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.store.audit import SqlAudit
-from adapters.store.build_failures import SqlBuildFailures
-from adapters.store.channel_settings import SqlChannelSettings, SqlHeldIncidents
-from adapters.store.conversations import SqlConversations
-from adapters.store.curated import SqlCurated
-from adapters.store.cursors import SqlCursors
+from adapters.store.channels import SqlChannelSettings, SqlConversations, SqlHeldIncidents, SqlSilences
 from adapters.store.database import outages_as
-from adapters.store.dead_letters import SqlDeadLetters
-from adapters.store.group_commit import FlushedEngine
 from adapters.store.incidents import SqlIncidents
-from adapters.store.ingestions import SqlIngestions
+from adapters.store.knowledge import SqlBuildFailures, SqlCurated, SqlCursors, SqlIngestions
 from adapters.store.locks import LocalLocks, PostgresLocks
-from adapters.store.posts import SqlPosts
 from adapters.store.predictions import SqlPredictions
-from adapters.store.replicas import SqlReplicas
-from adapters.store.silences import SqlSilences
-from adapters.store.tasks import SqlTasks
+from adapters.store.sqlite import FlushedEngine
+from adapters.store.tasks import SqlDeadLetters, SqlPosts, SqlReplicas, SqlTasks
 from core.model.errors import Deadlock, StoreUnavailable
 
 AT_ONCE = 3  # concurrent background transactions; enough to keep the database busy while others are flushed

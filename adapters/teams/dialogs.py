@@ -1,17 +1,47 @@
-"""Dialogs in Teams: a card in a window, which is submitted as a whole.
-
-https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/task-modules/task-modules-bots
-"""
+"""Dialogs of Teams: to correct an answer, and to hand an incident over."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from adapters.teams.corrections import cause_card, correction_card
-from adapters.teams.elements import Card, Element, card, fitting, heading, plain, submit_button, text_field
-from adapters.teams.handovers import handover_card
+from adapters.teams.elements import (
+    Card,
+    Element,
+    SizeBudget,
+    button,
+    card,
+    fitting,
+    heading,
+    line,
+    listing,
+    note,
+    picker,
+    plain,
+    prose,
+    run,
+    submit_button,
+    text_field,
+)
 from adapters.teams.incidents import details_card
-from core.model.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails
+from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
+from core.model.messages import (
+    ASK_WHAT_IS_RIGHT,
+    BUTTON_LABELS,
+    PICK_INCIDENT,
+    PICK_TEAM,
+    PROPOSED,
+    WHAT_WAS_IT,
+    WHICH_INCIDENT,
+    WHOSE_IS_IT,
+    WHY_NOT_OURS,
+    ButtonAction,
+    CauseRequest,
+    CorrectionRequest,
+    Form,
+    HandoverRequest,
+    IncidentDetails,
+    JoinRequest,
+)
 
 EXTENSION = "ask"  # the command of the message extension, as in the manifest
 EXTENSION_TITLE = "Ask Plumbline about this"
@@ -61,3 +91,45 @@ def _form_card(form: Form) -> Card:
 def _window(title: str, shown: Card) -> dict[str, Any]:
     attached = {"contentType": "application/vnd.microsoft.card.adaptive", "content": shown.content}
     return {"type": "continue", "value": {"title": title, "height": "medium", "width": "medium", "card": attached}}
+
+
+LABEL = "The right answer"
+CAUSE = "The cause"
+
+
+def correction_card(request: CorrectionRequest) -> Card:
+    field = text_field("text", LABEL, MAX_TEXT)
+    asked = line([run(ASK_WHAT_IS_RIGHT, len(ASK_WHAT_IS_RIGHT))])
+    return card([*asked, field], [button(ButtonAction.CORRECTION, request.prediction_id)], ASK_WHAT_IS_RIGHT)
+
+
+def cause_card(request: CauseRequest) -> Card:
+    field = text_field("text", CAUSE, MAX_TEXT)
+    asked = line([run(WHAT_WAS_IT, len(WHAT_WAS_IT))])
+    send = button(ButtonAction.CAUSE_WRONG, request.prediction_id) | {"title": BUTTON_LABELS[ButtonAction.CORRECTION]}
+    return card([*asked, field], [send], WHAT_WAS_IT)
+
+
+def proposal_card(answer: CuratedAnswer, budget: SizeBudget) -> Card:
+    lines = [text for text in answer.text.splitlines() if text.strip()]
+    said_by = answer.attestation or f"Said by {display_name(answer.author)}"
+    buttons = [] if answer.is_confirmed else [button(ButtonAction.CONFIRM, answer.id)]
+    body = [
+        *note(f"{PROPOSED} {answer.question}", budget.characters),
+        *listing(lines, budget, "lines", lambda text: line(prose(text, budget.characters))),
+        *note(said_by, budget.characters),
+    ]
+    return card(body, buttons, answer.text)
+
+
+def handover_card(request: HandoverRequest, budget: SizeBudget) -> Card:
+    asked = line([run(WHOSE_IS_IT, len(WHOSE_IS_IT))])
+    body = [*asked, picker("choice", PICK_TEAM, request.teams, budget), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
+    buttons = [button(verdict, request.subject) for verdict in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)]
+    return card(body, buttons, WHOSE_IS_IT)
+
+
+def join_card(request: JoinRequest, budget: SizeBudget) -> Card:
+    asked = line([run(WHICH_INCIDENT, len(WHICH_INCIDENT))])
+    body = [*asked, picker("choice", PICK_INCIDENT, request.incidents, budget)]
+    return card(body, [button(ButtonAction.JOIN, request.incident_id)], WHICH_INCIDENT)

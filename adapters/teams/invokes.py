@@ -10,10 +10,9 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from adapters.teams.activity import Activity, Pressed, QuotedMessage
-from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.dialogs import EXTENSION, QUESTION_FIELD, ask_dialog, form_dialog, said_in_dialog
 from adapters.teams.elements import REFRESH
-from adapters.teams.events import key_of, person_of, place_of, reference_of, target_message
+from adapters.teams.events import TeamsAudiences, key_of, person_of, place_of, reference_of, target_message
 from adapters.teams.references import ConversationReferences, is_member, remember
 from adapters.teams.render import render
 from core.model.conversation import Audience, Question, Speaker, Turn, cut_message

@@ -11,8 +11,7 @@ from urllib.parse import quote
 from adapters.teams.activity import THREAD_SEPARATOR
 from adapters.teams.cloud import Cloud
 from adapters.teams.elements import SIZE_BUDGETS, Card
-from adapters.teams.intents import marked
-from adapters.teams.posted import PostedMessages
+from adapters.teams.posted import PostedMessages, marked
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
 from adapters.teams.render import render, streamed
 from adapters.teams.sdk import MessageTooLarge

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from adapters.teams.answers import answer_card, footer_card, spoken
-from adapters.teams.confidence import alarm_card, alarm_picture, badge_card
-from adapters.teams.corrections import correction_card, proposal_card
+from adapters.teams.answers import alarm_card, alarm_picture, answer_card, badge_card, footer_card, spoken
+from adapters.teams.dialogs import correction_card, handover_card, join_card, proposal_card
 from adapters.teams.elements import (
     SIZE_BUDGETS,
     Card,
@@ -21,9 +20,7 @@ from adapters.teams.elements import (
     prose,
     run,
 )
-from adapters.teams.handovers import handover_card, join_card
-from adapters.teams.incidents import details_card, incident_card
-from adapters.teams.owner_calls import call_card
+from adapters.teams.incidents import call_card, details_card, incident_card
 from core.model.messages import (
     AnswerMessage,
     BadgeMessage,

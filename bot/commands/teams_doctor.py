@@ -13,8 +13,8 @@ import aiohttp
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import SystemClock
+from adapters.store.channels import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
-from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector
 from adapters.teams.history import TeamsHistory, Unreadable

@@ -20,8 +20,7 @@ from adapters.encoder_format import ENCODER
 from adapters.fitting import fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.owner_model_format import OWNER_MODEL
-from adapters.sources.curated import CuratedSource
-from adapters.sources.former import RemovedSource
+from adapters.sources.curated import CuratedSource, RemovedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.learned_models import SqlLearnedModel

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.store.teams_conversations import SqlTeamsConversations
+from adapters.store.channels import SqlTeamsConversations
 from bot.wiring.application import Core, secret
 from bot.wiring.home_pages import home_pages
 from core.model.conversation import MessageReference, Platform
@@ -64,9 +64,9 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     settings = core.settings
     if not settings.teams_enabled:
         return None
-    from adapters.teams.audiences import TeamsAudiences
     from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
     from adapters.teams.connector import AccessToken, Connector, TeamsGuests
+    from adapters.teams.events import TeamsAudiences
     from adapters.teams.history import TeamsHistory
     from adapters.teams.inbound import TeamsInbound
     from adapters.teams.messenger import TeamsMessenger

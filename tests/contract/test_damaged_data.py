@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from adapters.array_file import ArrayFile
-from adapters.array_format import ArrayFormat
+from adapters.array_file import ArrayFile, ArrayFormat
 from adapters.encoder_format import ENCODER
 from adapters.owner_model_format import OWNER_MODEL
 from adapters.qdrant_edge import EdgeIndex

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.local_pacer import LocalRateLimiter
+from adapters.pacing import LocalRateLimiter
 from adapters.store.pacer import SqlRateLimiter
 from core.model.pace import LATE, PostingRate
 from core.ports import RateLimiter

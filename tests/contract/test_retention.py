@@ -14,10 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.console.payload import PersonMessage, encode
 from adapters.store import forgetting, retention
+from adapters.store.channels import SqlTeamsConversations
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.store import SqlStore
 from adapters.store.tables import metadata, outcomes, posts, tasks
-from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams.references import ConversationReference, remember
 from core.model.audience import person_audience
 from core.model.audit import Act, audit_entry

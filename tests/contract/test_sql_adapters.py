@@ -10,9 +10,9 @@ from itertools import pairwise
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from adapters.store.channels import SqlTeamsConversations
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import open_database
-from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams.references import ConversationReference, remember, teams_of
 
 AT = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)

@@ -11,9 +11,9 @@ from typing import Any
 import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
-from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.cloud import THIS_MACHINE
 from adapters.teams.connector import AccessToken, Connector, TeamsGuests
+from adapters.teams.events import TeamsAudiences
 from adapters.teams.history import TeamsHistory
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger

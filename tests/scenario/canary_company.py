@@ -27,10 +27,10 @@ from adapters.console.pages import ConsolePages
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from adapters.slack.threads import SlackThreads
+from adapters.store.channels import SqlTeamsConversations
 from adapters.store.console_messages import SqlConsoleMessages
-from adapters.store.teams_conversations import SqlTeamsConversations
-from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.connector import AccessToken, Connector, TeamsGuests
+from adapters.teams.events import TeamsAudiences
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import open_transport

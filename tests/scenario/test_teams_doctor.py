@@ -14,8 +14,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import ONCE
+from adapters.store.channels import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
-from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams import history
 from adapters.teams.references import ConversationReference, remember
 from bot.commands.finding import Finding

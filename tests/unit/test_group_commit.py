@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from adapters.store.group_commit import Flush, FlushedEngine
+from adapters.store.sqlite import Flush, FlushedEngine
 from tests.databases import database, sqlite_url
 
 

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from adapters import pacing
-from adapters.local_pacer import LocalRateLimiter
-from adapters.pacing import EARLY, SHORT, Budget, RateLimitedMessenger
+from adapters.pacing import EARLY, SHORT, Budget, LocalRateLimiter, RateLimitedMessenger
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatBusy
 from core.model.messages import Message, Notice

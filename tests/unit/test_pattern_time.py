@@ -39,12 +39,12 @@ Text = tuple[str, str, str]
 
 BUILT_FROM_DATA = {
     "adapters.console.document._loose": "the words of a quote, escaped, in a document of at most 8 MiB",
-    "adapters.slack.entities.mentions": "the bot's own id, escaped",
-    "adapters.slack.entities.plain_text": "the bot's own id, escaped",
+    "adapters.slack.mrkdwn.mentions": "the bot's own id, escaped",
+    "adapters.slack.mrkdwn.plain_text": "the bot's own id, escaped",
     "adapters.slack.judgements.listen": "constants of ours, for the names of buttons",
     "adapters.store.forgetting._forget_chat": "the id of a chat, escaped",
     "adapters.store.forgetting._without": "an id of a person, escaped",
-    "adapters.teams.intents.is_for": "a digest of ours",
+    "adapters.teams.posted.is_for": "a digest of ours",
     "core.answering.contradictions._bans": "a word, escaped",
     "core.answering.model_text._stands_in": "a word, escaped",
     "core.knowledge.markdown._closing": "a fence of one character, anchored at both ends",

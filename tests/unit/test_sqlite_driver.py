@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store import sqlite_driver
+from adapters.store import sqlite
 from adapters.store.database import open_database
-from adapters.store.sqlite_driver import FIRST, Driver
+from adapters.store.sqlite import FIRST, Driver
 
 MANY = 2 * FIRST + 1
 INSERT = sa.text("INSERT INTO numbers VALUES (:number)")
@@ -71,7 +71,7 @@ async def test_a_transaction_keeps_other_writers_out_from_its_first_statement_on
 async def test_who_finds_another_writer_is_told_by_his_first_statement_and_can_try_again(
     engine: AsyncEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_driver, "BUSY_TIMEOUT", 1)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 1)
     with closing(sqlite3.connect(tmp_path / "numbers.sqlite")) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(OperationalError, match="locked"):
@@ -112,7 +112,7 @@ async def test_what_was_slow_once_is_left_to_the_thread_from_then_on(
 
     here = threading.get_ident()
     assert await threads() == [here, here]
-    monkeypatch.setattr(sqlite_driver, "SLOW", -1.0)
+    monkeypatch.setattr(sqlite, "SLOW", -1.0)
     first, second = await threads()
     assert first == here
     assert second != here
@@ -134,7 +134,7 @@ async def test_a_long_transaction_lets_the_loop_do_what_else_there_is(engine: As
     async with engine.begin() as connection:
         await connection.execute(READ)
         before, began = turns, time.thread_time()
-        while time.thread_time() - began < 20 * sqlite_driver.TURN:
+        while time.thread_time() - began < 20 * sqlite.TURN:
             await connection.execute(sa.text("SELECT 1"))
         assert turns - before >= 10
     counting.cancel()
@@ -143,7 +143,7 @@ async def test_a_long_transaction_lets_the_loop_do_what_else_there_is(engine: As
 async def test_a_statement_that_was_given_up_keeps_nobody_out_though_its_error_is_kept(
     engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_driver, "BUSY_TIMEOUT", 1_000)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 1_000)
     is_read, goes_on = threading.Event(), threading.Event()
 
     def wait(_number: int) -> None:
