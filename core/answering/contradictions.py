@@ -18,6 +18,7 @@ RIVALS = 10  # best passages of other documents whose statements are compared wi
 MAX_CONFLICTS = 3
 SHARED_TERMS = 2  # that two statements must share at least, with the headings above them and without their values
 LIKE = 0.5  # terms that they share, as a share of the terms of either, from which they speak of the same thing
+NEAR = 0.25  # the same with the values, which may be half of a statement, and with a word put as its opposite
 ALIKE = 0.65  # the same for two statements of which one only denies the other: there nothing else tells
 MAX_CLAIM = 300  # characters; a longer statement makes several claims
 REMEMBERED = 5_000  # statements that were read as claims: a few MB
@@ -135,7 +136,7 @@ def contradictions(
         (each, _said(each.text, each.passage.title, each.heading))
         for passage in passages[:RIVALS]
         for each in statements(passage)
-        if len(each.text) <= MAX_CLAIM and not each.introduces and not words.isdisjoint(distinct_terms(each.text))
+        if len(each.text) <= MAX_CLAIM and not each.introduces and _is_near(distinct_terms(each.text), words)
     ]
     asked = frozenset(retrieval.weights)
     found: dict[str, Conflict] = {}
@@ -150,6 +151,11 @@ def contradictions(
                     source, sentence, statement, len(citations) + len(found)
                 )
     return tuple(found.values())[:MAX_CONFLICTS]
+
+
+def _is_near(terms: frozenset[str], others: frozenset[str]) -> bool:
+    """Tell whether it is worth reading a statement as a claim: one whose words are others has no chance to be like one."""
+    return len(terms & others) + 1 >= NEAR * len(terms)
 
 
 @lru_cache(maxsize=REMEMBERED)
