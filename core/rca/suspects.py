@@ -40,13 +40,16 @@ WEIGHTS: Mapping[str, float] = {
     "evidence": 8.0,
 }
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
+CONNECTING = ("own", "callers", "callees", "creep", "words", "kinds")
+"""Features of which an incident without a service needs one: without any, only the time speaks for a change."""
 UNKNOWN = 1.0  # log-odds of a cause of which nothing was seen: what does not reach it, is not named
 
 
 def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
     """Return every possible cause, best first; those with score 0 are ruled out."""
     view = View(scene, observations)
-    eligible = [_changed(view, revision) for revision in view.eligible]
+    changed = [_changed(view, revision) for revision in view.eligible]
+    eligible = [each for each in changed if scene.incident.service or any(map(each.features.get, CONNECTING))]
     weighed = [
         replace(each, odds=sum(WEIGHTS[name] * value for name, value in each.features.items()))
         for each in (*eligible, *not_ours(view))
@@ -57,6 +60,7 @@ def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
     ruled_out = [_ruled_out(view, revision) for revision in view.revisions if revision not in view.eligible]
     return [
         *sorted(ranked, key=lambda suspect: (-suspect.score, suspect.change is None, suspect.service)),
+        *(each for each in changed if each not in eligible),
         *ruled_out,
     ]
 
