@@ -48,12 +48,16 @@ _TAGS = (
     "|main|mark|nav|ol|p|picture|pre|s|section|small|source|span|strong|sub|summary|sup|svg|path|table|tbody|td|tfoot|th"
     "|thead|tr|tt|u|ul|var|video|code"
 )
-_TAG_TEXT = (
-    dict.fromkeys(("br", "td", "th"), (" ", " "))
-    | dict.fromkeys(("summary", "dt"), ("\n**", "**\n"))
-    | dict.fromkeys(("li", "dd"), ("\n- ", ""))
-    | dict.fromkeys(("p", "div", "details", "section", "pre", "ul", "ol"), ("\n", "\n"))
-)
+_TAG_TEXT = {
+    tag: shown
+    for tags, shown in (
+        ("br td th", (" ", " ")),
+        ("summary dt", ("\n**", "**\n")),
+        ("li dd", ("\n- ", "")),
+        ("p div details section pre ul ol", ("\n", "\n")),
+    )
+    for tag in tags.split()
+}
 """Text in place of the opening and the closing tag; of others nothing is left."""
 
 _INLINE = re.compile(
