@@ -58,8 +58,11 @@ class Postings:
         """Return the number of texts."""
         return len(self.lengths)
 
-    def similarities(self, text: Mapping[str, int]) -> NDArray[np.float64]:
-        """Return the cosine of a text with each of the texts, in [0, 1], shape (size,). Unknown terms make it less like any."""
+    def similarities(self, text: Mapping[str, int], unknown: bool = True) -> NDArray[np.float64]:
+        """Return the cosine of a text with each of the texts, in [0, 1], shape (size,).
+
+        Terms that no text holds make it less like any; without `unknown` they are left out.
+        """
         scores = np.zeros(self.size, np.float64)
         if not text or not self.terms.size:
             return scores
@@ -72,7 +75,7 @@ class Postings:
         for number in np.flatnonzero(frequencies):
             postings = slice(starts[number], ends[number])
             scores[self.rows[postings]] += weights[number] * idf[number] * _DAMPED[self.counts[postings]]
-        longest = self.lengths * np.linalg.norm(weights)
+        longest = self.lengths * np.linalg.norm(weights if unknown else weights[frequencies > 0])
         return np.minimum(np.divide(scores, longest, out=np.zeros_like(scores), where=longest > 0), 1.0)
 
     def matrix(self) -> csr_array:
