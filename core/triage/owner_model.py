@@ -31,9 +31,11 @@ MIN_INCIDENTS = 300  # below which too little is held out to learn from
 FOLDS = 5  # of the incidents, each scored by what was fitted to the others
 ABSENT = -1.0  # score of a team without an incident: that of an incident that is clearly another team's
 JITTER = 0.01  # on the diagonal of the similarities, which equal incidents would make singular
-VECTOR_WEIGHT = 0.5  # of the cosine of two vectors, beside the similarity of the words, which is the sum of three cosines
+VECTOR_WEIGHT = (
+    0.5  # of the cosine of two vectors, beside the similarity of the words, which is the sum of three cosines
+)
 SCALES = (0.5, 30.0)  # between which the distances become logits
-VOTES = 0.1  # share of the probability that similar incidents give by their votes
+VOTES = 0.05  # of the probability is by the votes of similar incidents, which know the third to fifth team better
 VOTE_POWER = 5  # of a similarity that votes: only incidents that say nearly the same have a voice
 SEED = 7
 
@@ -60,7 +62,8 @@ class TeamScores:
     def probabilities(self, similarity: NarrowArray, owners: NDArray[np.int32]) -> FloatArray:
         """Return the probability of each team, for an incident of this similarity to each past one."""
         logits = (self.intercepts + similarity @ self.duals).astype(np.float64)
-        return _with_votes(logits, similarity, np.eye(len(logits), dtype=np.float32)[owners])
+        votes = _vote_shares(similarity, np.eye(len(logits), dtype=np.float32)[owners])
+        return _blended(softmax(logits), votes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,7 @@ def _fit_scores(rows: csr_array, owners: NDArray[np.int32], groups: NDArray[np.i
 
     owned = np.eye(int(owners.max()) + 1, dtype=np.float32)[owners]
     gram = (rows @ rows.T).toarray()
-    similarity = np.where(groups[:, np.newaxis] == groups, 0, gram)
+    votes = _vote_shares(np.where(groups[:, np.newaxis] == groups, 0, gram), owned)
     held_out = np.empty(owned.shape)
     for seen, unseen in folds.split(owners, groups=groups):
         held_out[unseen] = _distances(rows[seen], owned[seen], rows[unseen])[0]
@@ -180,19 +183,19 @@ def _fit_scores(rows: csr_array, owners: NDArray[np.int32], groups: NDArray[np.i
     scale = float(minimize_scalar(loss, bounds=SCALES, method="bounded").x)
     distances, intercepts = _distances(rows, owned, rows)
     gram[np.diag_indices(len(gram))] += JITTER
-    duals = solve(gram, distances - intercepts, assume_a="pos", overwrite_a=True)
+    duals = solve(gram, (distances - intercepts).astype(np.float32), assume_a="pos", overwrite_a=True)
     scores = TeamScores((scale * duals).astype(np.float32), (scale * intercepts).astype(np.float32))
-    return scores, _with_votes(scale * held_out, similarity, owned)
+    return scores, _blended(softmax(scale * held_out), votes)
 
 
-def _with_votes(logits: FloatArray, similarity: NarrowArray, owned: NarrowArray) -> FloatArray:
-    """Return probabilities of which a part is by the votes of similar incidents: among many teams, they know the next ones.
-
-    `owned[i]` is 1 for the team of past incident `i`, else 0.
-    """
+def _vote_shares(similarity: NarrowArray, owned: NarrowArray) -> NarrowArray:
+    """Return each team's share of the votes of similar incidents; `owned[i]` is 1 for the team of past incident `i`."""
     votes = np.maximum(similarity, 0) ** VOTE_POWER @ owned
-    shares = votes / np.maximum(votes.sum(axis=-1, keepdims=True), 1e-9)
-    return (1 - VOTES) * softmax(logits) + VOTES * shares
+    return votes / np.maximum(votes.sum(axis=-1, keepdims=True), 1e-9)
+
+
+def _blended(probabilities: FloatArray, votes: NarrowArray) -> FloatArray:
+    return (1 - VOTES) * probabilities + VOTES * votes
 
 
 def _distances(rows: csr_array, owned: NarrowArray, asked: csr_array) -> tuple[FloatArray, FloatArray]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+MIN_KNOWN = 0.6  # of the length of a text, as if it were known; a stranger one would be taken for the little that is
 MAX_COUNT = 255  # of one term in one text; more say nothing more
 
 _DAMPED = np.concatenate(([0.0], 1 + np.log(np.arange(1, MAX_COUNT + 1))))
@@ -58,10 +59,10 @@ class Postings:
         """Return the number of texts."""
         return len(self.lengths)
 
-    def similarities(self, text: Mapping[str, int], unknown: bool = True) -> NDArray[np.float64]:
+    def similarities(self, text: Mapping[str, int], *, unknown: bool = True) -> NDArray[np.float64]:
         """Return the cosine of a text with each of the texts, in [0, 1], shape (size,).
 
-        Terms that no text holds make it less like any; without `unknown` they are left out.
+        Terms that no text holds make it less like any; without `unknown`, only where they are most of it.
         """
         scores = np.zeros(self.size, np.float64)
         if not text or not self.terms.size:
@@ -75,7 +76,8 @@ class Postings:
         for number in np.flatnonzero(frequencies):
             postings = slice(starts[number], ends[number])
             scores[self.rows[postings]] += weights[number] * idf[number] * _DAMPED[self.counts[postings]]
-        longest = self.lengths * np.linalg.norm(weights if unknown else weights[frequencies > 0])
+        whole, known = np.linalg.norm(weights), np.linalg.norm(weights[frequencies > 0])
+        longest = self.lengths * (whole if unknown else max(known, MIN_KNOWN * whole))
         return np.minimum(np.divide(scores, longest, out=np.zeros_like(scores), where=longest > 0), 1.0)
 
     def matrix(self) -> csr_array:
