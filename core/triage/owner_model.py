@@ -168,12 +168,11 @@ def _fit_scores(rows: csr_array, owners: NDArray[np.int32], groups: NDArray[np.i
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
 
-    folds: Any = import_module("sklearn.model_selection").GroupKFold(FOLDS)
-
     owned = np.eye(int(owners.max()) + 1, dtype=np.float32)[owners]
     gram = (rows @ rows.T).toarray()
     votes = _vote_shares(np.where(groups[:, np.newaxis] == groups, 0, gram), owned)
     held_out = np.empty(owned.shape)
+    folds: Any = import_module("sklearn.model_selection").GroupKFold(FOLDS)
     for seen, unseen in folds.split(owners, groups=groups):
         held_out[unseen] = _distances(rows[seen], owned[seen], rows[unseen])[0]
 
@@ -200,12 +199,11 @@ def _blended(probabilities: FloatArray, votes: NarrowArray) -> FloatArray:
 
 def _distances(rows: csr_array, owned: NarrowArray, asked: csr_array) -> tuple[FloatArray, FloatArray]:
     """Return how far each row that is asked about is within the border of each team, and the teams' intercepts."""
-    machines = import_module("sklearn.svm")
-
+    support_vectors: Any = import_module("sklearn.svm").LinearSVC  # untyped
     intercepts = np.where(owned.any(axis=0), -ABSENT, ABSENT)
     distances = np.tile(intercepts, (asked.shape[0], 1))
     for team, own in enumerate(owned.T):
         if own.any() and not own.all():
-            machine: Any = machines.LinearSVC(random_state=SEED).fit(rows, own > 0)
+            machine: Any = support_vectors(random_state=SEED).fit(rows, own > 0)
             distances[:, team], intercepts[team] = machine.decision_function(asked), machine.intercept_[0]
     return distances, intercepts
