@@ -78,7 +78,7 @@ def module_patterns(package: str) -> list[Pattern]:
 
 
 def patterns_in_functions() -> dict[str, str]:
-    """Return the calls of `re` inside functions but for `re.escape`, by place, as in a function that compiles nothing at import."""
+    """Return the calls of `re` inside functions but for `re.escape`, by place."""
     found = dict[str, str]()
     for module, tree in _sources().items():
         for function in ast.walk(tree):
