@@ -1,4 +1,4 @@
-"""What is kept of channels and conversations in SQL: settings, held incidents, silences, threads, and references to those of Teams."""
+"""Channels and conversations in SQL: settings, held incidents, silences, threads, and references to those of Teams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is known of sources in SQL: cursors, ingestions, the answers that people gave, and failed builds with the lines that people confirmed."""
+"""Knowledge in SQL: cursors and ingestions of sources, curated answers, and failed builds with their confirmed lines.
+
+Logs are kept compressed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of all replicas in SQL: tasks, the replicas themselves, posts, and those that could not be delivered."""
+"""The work of all replicas in SQL: tasks, replicas, posts, and dead letters."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
     if incident.acknowledged is not None:
         by = f"by {incident.acknowledged.by} " if incident.acknowledged.by else ""
         at = _minute(incident.acknowledged.at, incident.opened_at)
-        yield from _line("", f"Acknowledged {by}in {incident.source} {at}", subtle=True)
+        yield from _line("", f"Acknowledged {by}in {incident.source.replace('_', ' ')} {at}", subtle=True)
     yield from _suggested(incident)
 
 

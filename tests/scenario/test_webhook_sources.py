@@ -89,7 +89,7 @@ async def test_slack_is_told_what_fires_who_acknowledged_it_and_that_it_is_over(
     await shown(bot, incident, "Critical")
     if system.acknowledges:
         assert await told(bot, system, system.acknowledge()) == incident
-        await shown(bot, incident, "Acknowledged", PERSON, f"in {system.source}")
+        await shown(bot, incident, "Acknowledged", PERSON, f"in {system.source.replace('_', ' ')}")
     assert await told(bot, system, system.resolve()) == incident
     await shown(bot, incident, "Resolved")
 

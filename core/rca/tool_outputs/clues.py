@@ -86,7 +86,7 @@ _SETTINGS = tuple(
         ("readiness", "readiness"),
         ("liveness", "liveness"),
         ("pull", "image"),
-        (r"(?:configmap|secret|volume)\b.*not found", "environment environmentvariablesfrom volumes"),
+        (r"\b(?:configmap|secret|volume)\b[^\n]{0,200}not found", "environment environmentvariablesfrom volumes"),
         ("crashloopbackoff|exited with", "command args"),
         ("memory", "limits"),
     )
