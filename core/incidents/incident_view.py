@@ -53,6 +53,7 @@ MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, since half a command does harm
 MAX_ON_CALL = 3  # people of a team who are named
 MAX_PARTS = 3  # incidents that are named in the message of the one that leads them
+SYSTEMS = {"jira_service_management": "Jira", "azure_monitor": "Azure Monitor"}  # sources with another name
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels with which an alert says its own
 
 WEB = ("http://", "https://")
@@ -110,7 +111,7 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
     if incident.acknowledged is not None:
         by = f"by {incident.acknowledged.by} " if incident.acknowledged.by else ""
         at = _minute(incident.acknowledged.at, incident.opened_at)
-        yield from _line("", f"Acknowledged {by}in {incident.source.replace('_', ' ')} {at}", subtle=True)
+        yield from _line("", f"Acknowledged {by}in {SYSTEMS.get(incident.source, incident.source)} {at}", subtle=True)
     yield from _suggested(incident)
 
 

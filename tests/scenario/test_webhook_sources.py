@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from core.incidents.incident_view import SYSTEMS
 from tests.fakes import block_kit
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric
@@ -89,7 +90,7 @@ async def test_slack_is_told_what_fires_who_acknowledged_it_and_that_it_is_over(
     await shown(bot, incident, "Critical")
     if system.acknowledges:
         assert await told(bot, system, system.acknowledge()) == incident
-        await shown(bot, incident, "Acknowledged", PERSON, f"in {system.source.replace('_', ' ')}")
+        await shown(bot, incident, "Acknowledged", PERSON, f"in {SYSTEMS.get(system.source, system.source)}")
     assert await told(bot, system, system.resolve()) == incident
     await shown(bot, incident, "Resolved")
 

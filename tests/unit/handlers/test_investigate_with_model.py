@@ -137,7 +137,7 @@ async def test_a_finding_is_not_lost_when_the_time_is_up_while_more_are_drawn(mo
 
 
 async def test_no_samples_are_drawn_from_a_server_that_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.rca.self_consistency.SLOW", -1.0)
+    monkeypatch.setattr("core.rca.controller.SLOW", -1.0)
     model = scripted(*LOOK, finalise("The disk is full.", "stock", evidence=[FULL]))
     found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=3)
     assert found.trajectory is not None
