@@ -6,6 +6,7 @@ Several endings are drawn of one investigation, and what they agree on is its fi
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -164,6 +165,7 @@ class Investigation:
 
 
 SAMPLES = 10  # RCAgent, section 4.1
+SLOW = 60.0  # seconds of the first run above which no samples are drawn: they would take as long again
 
 Embed = Callable[[Sequence[str]], NDArray[np.float64]]  # texts → one row of unit length each
 
@@ -183,10 +185,11 @@ async def investigate(
 
     `onward`: a sample that would rather look further may do so (trajectory-level self-consistency); otherwise only
     samples that finalise at once count (step-wise). The model merges what was found; where it cannot, the finding
-    nearest to all others is taken.
+    nearest to all others is taken. After a run of more than SLOW seconds no samples are drawn.
     """
+    started = time.monotonic()
     trajectory = await investigation.run(incident)
-    if trajectory.finding is None or samples == 0:
+    if trajectory.finding is None or samples == 0 or time.monotonic() - started > SLOW:
         return trajectory
     drawn = await _drawn(investigation, incident, samples, onward=onward)
     findings = (trajectory.finding, *drawn)

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.incidents.incident_view import SYSTEMS
+from core.incidents.incident_view import SYSTEMS as NAMES
 from tests.fakes import block_kit
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric
@@ -90,7 +90,7 @@ async def test_slack_is_told_what_fires_who_acknowledged_it_and_that_it_is_over(
     await shown(bot, incident, "Critical")
     if system.acknowledges:
         assert await told(bot, system, system.acknowledge()) == incident
-        await shown(bot, incident, "Acknowledged", PERSON, f"in {SYSTEMS.get(system.source, system.source)}")
+        await shown(bot, incident, "Acknowledged", PERSON, f"in {NAMES.get(system.source, system.source)}")
     assert await told(bot, system, system.resolve()) == incident
     await shown(bot, incident, "Resolved")
 
