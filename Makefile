@@ -47,7 +47,7 @@ format: $(VENV)/.dev ## format, and mend what ruff can mend
 
 external: $(VENV)/.dev ## run the tests against real servers, emulators and a browser (.ci/run installs them)
 	@echo "Running the external tests."
-	@$(BIN)/python -m pytest -q -m external $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -m external -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.dev ## send 100 000 requests that make little sense to every door, for some minutes
 	@PLUMBLINE_FUZZ_EXAMPLES=100000 $(BIN)/python -m pytest -q -rP -m external -o faulthandler_timeout=3600 \

@@ -29,6 +29,7 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too many clients, shutting down or starting
 MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for it; any number that means nothing to others
 # A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
+COUNTED = {"preserve_rowcount": True}  # a driver may count no rows of an insert that returns its generated key
 KEEPALIVE = "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"  # of the server
 DEADLOCK = "40P01"  # SQLSTATE
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -210,7 +211,8 @@ async def insert_absent_rows(connection: AsyncConnection, table: sa.Table, rows:
 
 async def insert_if_absent(connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any]) -> bool:
     """Insert a row. Returns False, and changes nothing, if its key exists."""
-    result = await connection.execute(_insert_if_absent(table, connection.dialect.name), values)
+    statement = _insert_if_absent(table, connection.dialect.name)
+    result = await connection.execute(statement, values, execution_options=COUNTED)
     return result.rowcount > 0
 
 
@@ -234,6 +236,6 @@ async def upsert(
     inserted = insert(table).values(values)
     is_not_newer = newer <= inserted.excluded[newer.name] if newer is not None else None
     result = await connection.execute(
-        inserted.on_conflict_do_update(index_elements=key, set_=changed, where=is_not_newer)
+        inserted.on_conflict_do_update(index_elements=key, set_=changed, where=is_not_newer), execution_options=COUNTED
     )
     return result.rowcount > 0

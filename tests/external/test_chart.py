@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -58,7 +59,13 @@ def test_what_the_chart_makes_is_what_kubernetes_takes(helm: Path, values: tuple
     file = tmp_path / "rendered.yaml"
     file.write_text(rendered.stdout, encoding="utf-8")
     for version in VERSIONS:
-        command = ["kubernetes-validate", "--strict", "--kubernetes-version", version, str(file)]
+        command = [
+            str(Path(sys.executable).with_name("kubernetes-validate")),
+            "--strict",
+            "--kubernetes-version",
+            version,
+            str(file),
+        ]
         checked = subprocess.run(command, capture_output=True, text=True, check=False)
         assert checked.returncode == 0, checked.stdout + checked.stderr
         assert "passed" in checked.stdout + checked.stderr

@@ -198,7 +198,7 @@ async def _begun(model: LlamaServer) -> asyncio.Task[ModelReply]:
     """A long reply that a server is in the middle of."""
     await model.context_tokens()
     task = asyncio.create_task(model.generate(STREAM))
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(0.1)
     assert not task.done()
     return task
 

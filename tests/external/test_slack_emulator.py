@@ -117,7 +117,7 @@ async def test_a_wrong_answer_is_corrected_in_a_form_and_confirmed_by_somebody_e
     (answer,) = await workspace.until(lambda said: len(said) == 1, "C0ASK", asked)
     await workspace.press(answer, "Wrong")
     form = await workspace.form()
-    assert form["title"]["text"] == "What is right?"
+    assert form["title"]["text"] == "What is the right answer?"
     await workspace.fill_in({"correction": "Run `slipway rollback SERVICE --now`."})
     _, proposal = await workspace.until(lambda said: len(said) == 2, "C0ASK", asked)
     assert "--now" in shown(proposal)
@@ -132,7 +132,7 @@ async def test_a_form_that_opens_too_late_leaves_its_question_in_the_thread(work
     await workspace.press(answer, "Wrong")
     workspace.proxy.triggers_expire = False
     _, request = await workspace.until(lambda said: len(said) == 2, "C0ASK", asked)
-    assert "What is right?" in shown(request)
+    assert "What is the right answer?" in shown(request)
 
 
 async def test_an_incident_is_handed_over_in_a_form(workspace: SlackWorkspace) -> None:
@@ -158,7 +158,7 @@ async def test_reactions_are_feedback_and_can_be_taken_back(workspace: SlackWork
     await workspace.react(answer, "+1", person=DANA, present=False)
     await workspace.react(answer, "x", person=DANA)  # who says that it is wrong is asked what is right
     _, request = await workspace.until(lambda said: len(said) == 2, "C0ASK", asked)
-    assert "What is right?" in shown(request)
+    assert "What is the right answer?" in shown(request)
     await workspace.react(request, "+1", person=DANA)  # a message that claims nothing
 
 
@@ -204,7 +204,7 @@ async def test_an_assistant_thread_has_prompts_and_is_named_after_its_first_ques
     workspace: SlackWorkspace,
 ) -> None:
     thread = await workspace.start_assistant_thread()
-    ((method, prompts),) = [each for each in workspace.proxy.assistant if each[1]["thread_ts"] == thread]
+    ((method, prompts),) = [each for each in workspace.proxy.assistant if each[1].get("thread_ts") == thread]
     assert method == "setSuggestedPrompts"
     assert prompts["prompts"][-1]["message"] == "status"
     await workspace.say("How do I drain a drydock runner?", channel=DIRECT, thread=thread)

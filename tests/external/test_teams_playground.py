@@ -144,7 +144,7 @@ async def test_a_card_is_refreshed_and_an_incident_reassigned(playground: Playgr
 
     # The playground knows no dialogs: the button comes as a message, and the form stands in the thread.
     await playground.submit(message, "Reassign…", person=DANA)
-    *_, form = await playground.until(message.thread, lambda said: "Whose incident" in said[-1].text)
+    *_, form = await playground.until(message.thread, lambda said: "Who should own this incident" in said[-1].text)
     (picker,) = of_type(form.card, "Input.ChoiceSet")
     team = picker["choices"][0]
     noted = await playground.press(form, "Reassign", person=DANA, choice=team["value"], text="it is their disk")
@@ -207,7 +207,7 @@ async def test_where_it_is_removed_it_forgets_and_where_it_is_added_it_greets_on
     assert _known(playground, GROUP_CHAT)
     await playground.event(type="installationUpdate", action="remove", conversation=here)
     await _until(lambda: not _known(playground, GROUP_CHAT), "the chat is forgotten")
-    assert ["Hello, I am Plumbline" in said.text for said in playground.in_(GROUP_CHAT)] == [True]
+    assert ["Hello, I’m Plumbline" in said.text for said in playground.in_(GROUP_CHAT)] == [True]
 
 
 async def _until(holds: Callable[[], bool], what: str) -> None:
