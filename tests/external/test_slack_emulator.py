@@ -117,7 +117,7 @@ async def test_a_wrong_answer_is_corrected_in_a_form_and_confirmed_by_somebody_e
     (answer,) = await workspace.until(lambda said: len(said) == 1, "C0ASK", asked)
     await workspace.press(answer, "Wrong")
     form = await workspace.form()
-    assert form["title"]["text"] == "What is the right answer?"
+    assert form["title"]["text"] == "What is right?"
     await workspace.fill_in({"correction": "Run `slipway rollback SERVICE --now`."})
     _, proposal = await workspace.until(lambda said: len(said) == 2, "C0ASK", asked)
     assert "--now" in shown(proposal)
