@@ -30,9 +30,9 @@ from adapters.teams.elements import (
     run,
     titled,
 )
-from core.answering.answer import Answer, Citation, Sentence
 from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
+from core.model.answer import Answer, Citation, Sentence
 from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}

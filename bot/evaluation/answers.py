@@ -37,11 +37,11 @@ from rich.table import Table
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import Library, asked_of, library_of
-from core.answering.answer import Answer, Citation
 from core.answering.find import ENGINE, find_answer
 from core.knowledge.markdown import blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
+from core.model.answer import Answer, Citation
 from core.model.errors import MalformedInput
 from core.ports import Embedder
 

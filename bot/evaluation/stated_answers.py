@@ -45,7 +45,6 @@ from bot.evaluation.intervals import SEED, wilson_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import asked_of, library_of
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded
-from core.answering.answer import Answer
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import Skill, chosen_answer, needs_choice
 from core.answering.model_exam import QUESTIONS, examined, skill_of
@@ -53,6 +52,7 @@ from core.answering.pieces import word_count
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
+from core.model.answer import Answer
 from core.model.conversation import Question, Speaker, Turn
 from core.model.document import Document
 from core.model.errors import MalformedInput

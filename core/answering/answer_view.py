@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from core.answering.answer import RECORDS, Answer, Citation, Sentence
 from core.incidents.incident_view import Control
+from core.model.answer import RECORDS, Answer, Citation, Sentence
 from core.model.badge import Badge
 from core.model.messages import BUTTON_LABELS, ButtonAction
 

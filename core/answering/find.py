@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from core.answering.answer import Answer, Citation, Excerpt, Sentence
 from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import Candidate, asked_rows, candidates
@@ -19,6 +18,7 @@ from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
 from core.knowledge.spelling import Spelling
 from core.knowledge.terms import distinct_terms, terms_of
+from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.compute_thread import run_in_compute_thread
 from core.model.conversation import Audience, Question
 from core.model.document import DocumentKind

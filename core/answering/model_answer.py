@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.answering.answer import Answer, Excerpt, Sentence
 from core.answering.certainty import evaluation_of, says_what_is_asked
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import candidates
@@ -20,6 +19,7 @@ from core.answering.model_rewrite import understood
 from core.answering.model_text import cleaned, denies, literals, oversteps, whole_sentence, wording
 from core.confidence.calibrator import raw_score
 from core.knowledge.retriever import Retriever
+from core.model.answer import Answer, Excerpt, Sentence
 from core.model.conversation import Question
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest

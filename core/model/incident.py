@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from core.answering.answer import Citation
+from core.model.answer import Citation
 from core.model.badge import Badge
 from core.model.conversation import PUBLIC, MessageReference, Place
 from core.model.correlation import current_correlation

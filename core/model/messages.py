@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.answering.answer import Answer
 from core.confidence.badge_explanation import BadgeExplanation
+from core.model.answer import Answer
 from core.model.badge import Badge
 from core.model.curated import CuratedAnswer
 from core.model.incident import AskedTeam, Incident

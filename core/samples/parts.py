@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from core.answering.answer import Answer, Citation, Excerpt, Sentence
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference, TrackRecord
+from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.badge import Badge, Strength
 from core.model.conversation import Person, Place, Platform
 from core.model.curated import CuratedAnswer

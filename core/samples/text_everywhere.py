@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.answering.answer import Answer, Citation, Conflict, Contact, Excerpt, Sentence
 from core.confidence.badge_explanation import BadgeReference
+from core.model.answer import Answer, Citation, Conflict, Contact, Excerpt, Sentence
 from core.model.conversation import Person, Platform
 from core.model.incident import (
     AskedTeam,

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answering.answer import Answer, Excerpt
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import NOT_FOUND, OFFERED, Skill, chosen_answer, is_entailed, needs_choice, weighed
 from core.answering.model_exam import CHOOSES, COMPOSES, EXCERPTS, QUESTIONS, examined, skill_of
 from core.knowledge.retriever import Retriever
+from core.model.answer import Answer, Excerpt
 from core.model.conversation import Question
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest
