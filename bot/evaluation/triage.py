@@ -31,7 +31,6 @@ from bot.evaluation.triage_baselines import installed
 from bot.evaluation.triage_embeddings import TicketEmbedder
 from core.confidence.calibrator import Calibrator, fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
-from core.confidence.owner_evidence import evaluate_owner, labels_from
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
 from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Severity
@@ -42,6 +41,7 @@ from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
 from core.triage.monitoring import Enrichment
 from core.triage.negotiate import negotiate
+from core.triage.owner_evidence import evaluate_owner, labels_from
 from core.triage.owner_model import OwnerModel
 
 HOPS = 5

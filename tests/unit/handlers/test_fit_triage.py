@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 
 from adapters.fitting import fit_owners_apart
-from core.confidence.owner_evidence import VERSION, version_with
 from core.model.incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.triage.embeddings import Embeddings
+from core.triage.owner_evidence import VERSION, version_with
 from core.triage.owner_model import OwnerModel
 from handlers.feedback.fit_triage import fit_triage
 from handlers.incidents.triage_incident import ENGINE
