@@ -18,8 +18,8 @@ from adapters.store.database import upsert
 from adapters.store.tables import build_failures, curated_answers, ingestions, source_cursors
 from core.model.conversation import Place
 from core.model.curated import CuratedAnswer
+from core.model.prediction import RecordedFailure
 from core.ports import Ingestion, SourceCursor
-from core.rca.failure_history import RecordedFailure
 
 
 class SqlCursors:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import insert_if_absent, upsert
 from adapters.store.tables import calibrators, outcomes, predictions, reactions
-from core.confidence.calibrator import Calibrator
+from core.model.calibrator import Calibrator
 from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
 
 _PREDICTION = TypeAdapter(Prediction)

@@ -37,6 +37,7 @@ from rich.table import Table
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import Library, asked_of, library_of
+from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
 from core.knowledge.markdown import blocks
 from core.knowledge.retriever import Retriever
@@ -135,7 +136,7 @@ def _figures(asked: Sequence[_Asked], texts: Mapping[str, str]) -> dict[str, Any
 
 def _recall(asked: _Asked) -> float:
     gold = set(terms(asked.case.gold_answer))
-    said = {term for sentence in asked.with_gold.shown for term in terms(sentence.text)}
+    said = {term for sentence in shown_sentences(asked.with_gold) for term in terms(sentence.text)}
     return len(gold & said) / len(gold) if gold else 0.0
 
 

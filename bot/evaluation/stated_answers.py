@@ -45,6 +45,7 @@ from bot.evaluation.intervals import SEED, wilson_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import asked_of, library_of
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded
+from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import Skill, chosen_answer, needs_choice
 from core.answering.model_exam import QUESTIONS, examined, skill_of
@@ -338,7 +339,7 @@ async def _answered(
 
 
 def _shown(answer: Answer) -> str:
-    return "\n".join(sentence.text for sentence in answer.shown)
+    return "\n".join(sentence.text for sentence in shown_sentences(answer))
 
 
 async def _texts(corpora: Sequence[Path]) -> list[Document]:

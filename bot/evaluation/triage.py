@@ -29,8 +29,9 @@ from bot.evaluation.intervals import SEED, bootstrap_interval, rounded
 from bot.evaluation.report import print_whole
 from bot.evaluation.triage_baselines import installed
 from bot.evaluation.triage_embeddings import TicketEmbedder
-from core.confidence.calibrator import Calibrator, fit
+from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
+from core.model.calibrator import Calibrator
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
 from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Severity

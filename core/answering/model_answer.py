@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from core.answering.answer_view import first_line
 from core.answering.certainty import evaluation_of, says_what_is_asked
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import candidates
@@ -100,7 +101,7 @@ async def chosen_answer(
             sources,
             model.name,
             tentative=True,
-            conflicts=contradictions([Sentence(pieces[0].line, (1,))], sources[:1], retrieval),
+            conflicts=contradictions([Sentence(first_line(pieces[0]), (1,))], sources[:1], retrieval),
             excerpts=pieces[:1],
             further=pieces[1:],
             certainty=raw_score(evaluation),

@@ -616,3 +616,11 @@ class PastIncident:
     labels: dict[str, str] = field(default_factory=dict[str, str])
     url: str = ""
     readers: frozenset[str] = frozenset({PUBLIC})
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A past incident and its cosine similarity to the text that was asked for, in (0, 1]."""
+
+    incident: PastIncident
+    similarity: float
