@@ -26,7 +26,7 @@ from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import run_when_available
 from adapters.store.pacer import SqlRateLimiter
 from adapters.store.store import BackgroundStore
-from bot.commands.audit_log import record_start
+from bot.commands.records import record_start
 from bot.config.settings import LOOPBACK
 from bot.observability.figures import Figures, shown
 from bot.web.doors import HEADERS_TIMEOUT

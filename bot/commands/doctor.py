@@ -13,23 +13,24 @@ from rich.text import Text
 from adapters.clock import SystemClock
 from bot.commands.backup import is_open
 from bot.commands.finding import Finding
-from bot.commands.llm_check import check_model
+from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
-from bot.commands.webhook_doctor import check_access, check_webhooks
 from bot.config import tool_sections as sections
-from bot.config.settings import Settings
+from bot.config.sections import WebhooksSection
+from bot.config.settings import Settings, missing_secrets
 from bot.config.source_sections import SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection
 from bot.config.workspace import Workspace, load_workspace
 from bot.observability.model_metrics import TokenTally
+from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import read_catalogue
 from bot.wiring.models import llama_server
 from bot.wiring.on_call import open_schedule
 from bot.wiring.sources import open_source
 from bot.wiring.tools import open_tool
-from core.model.errors import IndexUnavailable, PlumblineError
+from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
 from core.ports import CheckedSource, Ingestion
 
 TIMEOUT = 5.0  # seconds for an external system to answer
@@ -249,3 +250,45 @@ async def check_catalogue(section: CatalogueSection, workspace: Workspace, setti
     return Finding(
         what, f"{len(found.teams)} teams, {rules} rules, {len(found.dependencies)} services that call others"
     )
+
+
+SHORT = 16  # characters; shorter secrets can be guessed
+
+BEFORE_A_PROXY = (
+    "They refuse requests that come through a proxy. Set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN before you "
+    "put a proxy in front of them."
+)
+OPEN = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECRET to change that."
+
+
+def check_access(settings: Settings) -> Finding:
+    """Check that everybody who can reach the bot must present a secret."""
+    if missing := missing_secrets(settings):
+        return Finding("doors", "are open to other machines", missing)
+    doors = {"webhooks": settings.webhook_secret, "the local page": settings.console_token}
+    without = [name for name, secret in doors.items() if secret is None]
+    if without:
+        result = f"{' and '.join(without)} require no secret and answer only this machine"
+        return Finding("doors", result, BEFORE_A_PROXY, fatal=False)
+    return Finding("doors", "all require a secret")
+
+
+def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Finding]:
+    """Check that each source's secret exists and is long enough, and that the generic webhook's paths are valid."""
+    try:
+        sources = webhook_sources(webhooks)
+    except ConfigurationError as error:
+        yield Finding("webhooks", "cannot be used", str(error))
+        return
+    shared = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
+    own = {name: source.secret for name, source in sources.items() if source.secret is not None}
+    for name, secret in {"all sources": shared, **own}.items():
+        if secret is not None and len(secret) < SHORT:
+            remedy = (
+                f"Use a secret of at least {SHORT} characters. It is all that keeps strangers from opening incidents."
+            )
+            yield Finding("webhooks", f"the secret of {name} has {len(secret)} characters", remedy, fatal=False)
+    if settings.local and shared is None and len(own) < len(sources):
+        yield Finding("webhooks", "open to this machine", OPEN, fatal=False)
+        return
+    yield Finding("webhooks", f"{len(sources)} sources, {len(own)} with a secret of their own")

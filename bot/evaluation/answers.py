@@ -34,9 +34,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import Library, asked_of, library_of
+from bot.evaluation.report import SEED, bootstrap_interval, json_lines
 from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
 from core.knowledge.markdown import blocks

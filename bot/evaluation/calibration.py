@@ -22,13 +22,20 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.confidence.calibrator import Label, fit
-from core.confidence.curves import FLAT, Features, Prior, beta_features, fit_curve, log_odds
-from core.confidence.ensemble import ascending
+from core.confidence.ensemble import (
+    FLAT,
+    Features,
+    FloatArray,
+    Prior,
+    ascending,
+    beta_features,
+    count,
+    fit_curve,
+    log_odds,
+)
 from core.confidence.measures import auroc, brier, ece, ece_floor
-from core.confidence.tally import FloatArray, count
 from core.model.errors import MalformedInput
 from core.model.prediction import Evaluation
 

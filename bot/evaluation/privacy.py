@@ -22,10 +22,9 @@ from rich.console import Console
 from rich.table import Table
 
 from adapters.secret_detector import SecretPatterns
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
-from core.knowledge.privacy.names import People
-from core.knowledge.privacy.redactor import Finding, Redactor
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
+from core.knowledge.names import People
+from core.knowledge.redactor import Finding, Redactor
 from core.model.errors import MalformedInput
 
 KINDS = {"n": "name", "e": "e-mail", "p": "phone", "s": "secret"}

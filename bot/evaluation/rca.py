@@ -21,12 +21,19 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.json_lines import json_lines
-from bot.evaluation.rca_engines import MAX_QUOTE, MAX_QUOTES, MAX_WORDS, Engine, Given, Verdict, by_evidence, by_keyword
-from bot.evaluation.rca_model import by_model
+from bot.evaluation.rca_engines import (
+    MAX_QUOTE,
+    MAX_QUOTES,
+    MAX_WORDS,
+    Engine,
+    Given,
+    Verdict,
+    by_evidence,
+    by_keyword,
+    by_model,
+)
 from bot.evaluation.recorded import NO_MODEL, Recorded
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, json_lines, print_whole
 from core.model.errors import MalformedInput
 from core.rca.tool_outputs.clues import ToolOutput
 

@@ -26,10 +26,8 @@ from rich.table import Table
 from adapters.array_file import ArrayFile
 from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
-from bot.evaluation.corpus import CorpusFile
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.json_lines import json_lines
-from bot.evaluation.report import print_whole
+from bot.evaluation.library import CorpusFile
+from bot.evaluation.report import SEED, bootstrap_interval, json_lines, print_whole
 from core.answering.certainty import answer_threshold
 from core.answering.excerpts import candidates
 from core.answering.find import ENGINE, answer, search

@@ -40,11 +40,9 @@ from rich.console import Console
 from rich.table import Table
 
 from adapters.recorded_model import Call, RecordedModel
-from bot.evaluation.corpus import CorpusFile
-from bot.evaluation.intervals import SEED, wilson_interval
-from bot.evaluation.json_lines import json_lines
-from bot.evaluation.library import asked_of, library_of
+from bot.evaluation.library import CorpusFile, asked_of, library_of
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded
+from bot.evaluation.report import SEED, json_lines, wilson_interval
 from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import Skill, chosen_answer, needs_choice

@@ -9,6 +9,7 @@ there is no enrichment to leave out. With an embedding model, `without_embedding
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import re
@@ -25,10 +26,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval, rounded
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole, rounded
 from bot.evaluation.triage_baselines import installed
-from bot.evaluation.triage_embeddings import TicketEmbedder
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
 from core.model.calibrator import Calibrator
@@ -38,12 +37,14 @@ from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Seve
 from core.model.team import Team
 from core.ports import Embedder
 from core.triage.candidates import discussion_group
+from core.triage.embeddings import Embeddings, Vector, embedded_text
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
 from core.triage.monitoring import Enrichment
 from core.triage.negotiate import negotiate
 from core.triage.owner_evidence import evaluate_owner, labels_from
 from core.triage.owner_model import OwnerModel
+from handlers.knowledge.embed_incidents import embed_past_incidents
 
 HOPS = 5
 PRECISION = 0.9  # at which it is counted how many tickets are decided without a person
@@ -324,3 +325,22 @@ def _ticket(line: str, where: str) -> Ticket:
         return Ticket(str(row["title"]), str(row["body"]), str(row["owner"]))
     except (ValueError, KeyError, TypeError):
         raise MalformedInput(f"{where}: expected a JSON object with title, body and owner.") from None
+
+
+@dataclass(slots=True)
+class TicketEmbedder:
+    """Embeds tickets, and caches embeddings between folds."""
+
+    embedder: Embedder
+    known: Embeddings | None = None
+
+    def past(self, incidents: Sequence[PastIncident]) -> Embeddings:
+        found = asyncio.run(embed_past_incidents(incidents, self.embedder, self.known))
+        self.known = Embeddings(found.embedder, {**self.known.vectors, **found.vectors}) if self.known else found
+        return found
+
+    def asked(self, incidents: Sequence[Incident]) -> list[Vector]:
+        return asyncio.run(self._asked(incidents))
+
+    async def _asked(self, incidents: Sequence[Incident]) -> list[Vector]:
+        return [await self.embedder.embed_query(embedded_text(incident)) for incident in incidents]

@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from core.confidence.quality import measure_drift
+from core.confidence.measures import measure_drift
 from core.model.errors import StoreUnavailable
 from core.model.prediction import Drift, Estimator
 from core.ports import Backlog, Clock, Ingestion, Store

@@ -9,9 +9,8 @@ from itertools import product
 
 import numpy as np
 
-from core.confidence.ensemble import fit_ensemble, softmax
+from core.confidence.ensemble import FloatArray, Tally, boundaries, count, distinct, fit_ensemble, softmax
 from core.confidence.groups import fit_offsets
-from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
 from core.model.badge import Badge, Strength
 from core.model.calibrator import RCE_ALONE, Calibrator, Steps, Transformation
 from core.model.prediction import Evaluation

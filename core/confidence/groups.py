@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.confidence.ensemble import softmax
-from core.confidence.tally import FloatArray
+from core.confidence.ensemble import FloatArray, softmax
 from core.model.calibrator import NO_SURER
 
 FOLDS = 5

@@ -81,3 +81,32 @@ class BadgeExplanation:
     def withheld(self) -> str:
         """Return a sentence about the references that are not shown; empty if all are shown."""
         return f"{self.hidden} more that cannot be shown here" if self.hidden else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Thresholds as probabilities in [0, 1]; None means never. Uncalibrated badges have no effect.
+
+    Below `ask_below`, an owner or a cause is shown as a question; above `ping_owner_above`, the owner is pinged. With
+    `ping_two_when_unsure`, the two candidate teams are pinged if no owner can be named.
+    """
+
+    ask_below: float | None = None
+    ping_owner_above: float | None = None
+    ping_two_when_unsure: bool = False
+
+    @property
+    def calls_owners(self) -> bool:
+        """Return whether any owner is ever pinged."""
+        return self.ping_owner_above is not None
+
+    def asks(self, badge: Badge | None) -> bool:
+        known = badge.probability if badge else None
+        return self.ask_below is not None and known is not None and known < self.ask_below
+
+    def pings(self, badge: Badge | None) -> bool:
+        known = badge.probability if badge else None
+        return self.ping_owner_above is not None and known is not None and known > self.ping_owner_above
+
+
+NO_POLICY = Policy()

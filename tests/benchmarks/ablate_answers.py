@@ -34,9 +34,8 @@ from rich.table import Table
 from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
-from bot.evaluation.intervals import wilson_interval
-from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import asked_of, library_of
+from bot.evaluation.report import json_lines, wilson_interval
 from bot.evaluation.stated_answers import Case, cases_of
 from bot.wiring.application import ingest, open_core
 from core.answering.answer_view import shown_sentences

@@ -32,7 +32,7 @@ from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from bot.commands.demo import SAMPLE_COMPANY, scenarios
 from bot.config.workspace import load_workspace
-from bot.evaluation.intervals import bootstrap_interval
+from bot.evaluation.report import bootstrap_interval
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
 from core.model.errors import ToolUnavailable

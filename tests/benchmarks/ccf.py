@@ -18,9 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from bot.evaluation.intervals import SEED, bootstrap_interval, rounded
-from bot.evaluation.json_lines import json_lines
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, json_lines, print_whole, rounded
 from core.answering.find import ENGINE
 from core.confidence.measures import brier, ece, ece_floor, ece_interval, risk_coverage
 from core.model.errors import MalformedInput

@@ -27,8 +27,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.rca.failing_lines import failing_range
 from core.rca.failure_history import FailureHistory, PastFailure

@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from core.confidence.calibrator import CANDIDATES
+from core.confidence.ensemble import FloatArray, Tally, boundaries, count, distinct
 from core.confidence.measures import brier, ece
-from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
 from core.model.calibrator import RCE_ALONE, Transformation
 
 CATEGORIES = 10

@@ -23,8 +23,7 @@ from drain3.drain import Drain, LogCluster  # it has none
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.ports import LogLine
 from core.rca.log_templates import grouped

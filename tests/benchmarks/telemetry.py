@@ -24,8 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import pearsonr
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.rca.telemetry import Telemetry, origins
 

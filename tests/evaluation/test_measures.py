@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.confidence.ensemble import FloatArray
 from core.confidence.measures import (
     auroc,
     bootstrap,
@@ -18,7 +19,6 @@ from core.confidence.measures import (
     reliability,
     risk_coverage,
 )
-from core.confidence.tally import FloatArray
 
 predictions = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60).map(
     lambda pairs: (np.array([p for p, _ in pairs]), np.array([float(right) for _, right in pairs]))

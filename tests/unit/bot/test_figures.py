@@ -21,7 +21,7 @@ from bot.observability.figures import CALIBRATION_EVERY, Figures, shown
 from bot.observability.model_metrics import ModelCollector, TokenTally
 from bot.wiring.measured_messenger import MeasuredMessenger
 from bot.work import dispatcher, replica
-from core.confidence.quality import ENOUGH
+from core.confidence.measures import ENOUGH
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, PlumblineError
 from core.model.language_model import Urgency
