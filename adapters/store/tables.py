@@ -31,7 +31,7 @@ tasks = sa.Table(
     sa.Column("workflow", sa.Text, nullable=False),
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("payload", sa.JSON, nullable=False),
-    sa.Column("claimed", sa.Boolean, nullable=False, default=False),  # by any replica, ever
+    sa.Column("claimed", sa.Boolean, nullable=False, default=False),  # no longer read; the next version may drop it
     sa.Column("owner", sa.Text),  # the replica that works on it
     sa.Column("ended_at", UtcDateTime),
     sa.Column("added_at", UtcDateTime),

@@ -32,7 +32,6 @@ class SqlTasks:
                 "workflow": task.workflow,
                 "subject": task.subject,
                 "payload": dict(task.payload),
-                "claimed": False,
                 "added_at": datetime.now(UTC),  # used by operators only
                 "correlation": task.correlation,
             },
@@ -40,20 +39,6 @@ class SqlTasks:
 
     async def is_known(self, key: str) -> bool:
         found = await self._connection.execute(sa.select(tasks.c.number).where(tasks.c.key == key))
-        return found.first() is not None
-
-    async def has_waiting(self, workflow: str, subject: str) -> bool:
-        found = await self._connection.execute(
-            sa.select(tasks.c.number)
-            .where(
-                tasks.c.ended_at.is_(None),
-                tasks.c.claimed.is_(False),
-                tasks.c.workflow == workflow,
-                tasks.c.subject == subject,
-            )
-            .limit(1)
-            .with_for_update()  # the claim waits until this transaction has committed; SQLite has only one writer
-        )
         return found.first() is not None
 
     async def claim(self, owner: str, limit: int) -> list[Task]:
@@ -66,7 +51,7 @@ class SqlTasks:
         rows = list(await self._connection.execute(oldest.with_for_update()))
         if rows:
             numbers = [row.number for row in rows]
-            claimed = tasks.update().where(tasks.c.number.in_(numbers)).values(claimed=True, owner=owner)
+            claimed = tasks.update().where(tasks.c.number.in_(numbers)).values(owner=owner)
             await self._connection.execute(claimed)
         return [Task(row.key, row.workflow, row.subject, row.payload, row.correlation) for row in rows]
 

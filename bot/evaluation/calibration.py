@@ -89,7 +89,7 @@ METHODS: Mapping[str, Callable[[FloatArray, FloatArray], Map]] = {
 
 
 def run(path: Path) -> dict[str, Any]:
-    """Return the figures (DESIGN, section 7). Raises MalformedInput for a file in another format."""
+    """Return the figures. Raises MalformedInput for a file in another format."""
     groups = _groups(path)
     results = {name: _measured(name, *group) for name, group in groups.items()}
     return {

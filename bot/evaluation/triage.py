@@ -100,7 +100,7 @@ def run(
     on_fold: Callable[[int], None] = lambda _: None,
     embedder: Embedder | None = None,
 ) -> dict[str, Any]:
-    """Return the figures (DESIGN, section 7): one split with a test file, otherwise `folds` of the training file.
+    """Return the figures: one split with a test file, otherwise `folds` of the training file.
 
     With an `embedder`, `plumbline` also learns from its embeddings. Raises MalformedInput for a file in another format.
     """

@@ -52,7 +52,7 @@ DETECTED = timedelta(minutes=3)  # after the start: nothing later is looked at
 
 
 async def run(url: str, trajectories: int, out: Console, model: str = "", api_key: str = "") -> dict[str, Any]:
-    """Investigate `trajectories` times; the figures of DESIGN section 7."""
+    """Investigate `trajectories` times, and return the figures."""
     scenes = [await _observed(name) for name in scenarios()]
     ended: list[Trajectory] = []
     crashes: list[str] = []

@@ -57,7 +57,7 @@ class Outcome:
 
 
 def run(questions: Path, lexicons: Sequence[Lexicon] = tuple(Lexicon)) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there.
+    """Return the figures. Raises MalformedInput for a file in another format.
 
     Rates are over all questions, but `hallucination_answered`, over those that were answered, and
     `citation_precision`, over all chunks that were cited.

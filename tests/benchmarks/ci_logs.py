@@ -54,7 +54,7 @@ class Case:
 def run(path: Path, marked: bool = False) -> dict[str, Any]:
     """Return the figures, with `marked` of the logs as GitHub Actions would write them.
 
-    Raises MalformedInput for a file that is not as described in DESIGN, section 7.
+    Raises MalformedInput for a file in another format.
     """
     rows = list(_rows(path))
     cases = [Case(row["project"], row["log"], lines) for row in rows if (lines := find(row["log"], row["chunk"]))]

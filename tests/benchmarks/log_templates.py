@@ -43,7 +43,7 @@ class System:
 
 
 def run(folder: Path) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a folder that is not as described there."""
+    """Return the figures. Raises MalformedInput for a folder in another format."""
     systems = [_system(path) for path in sorted(folder.glob("*/*log_structured.csv"))]
     if not systems:
         raise MalformedInput(f"No system below {folder}: expected NAME/NAME_2k.log_structured.csv.")

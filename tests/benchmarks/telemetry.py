@@ -60,7 +60,7 @@ class Issue:
 
 
 def run(folder: Path) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a folder that is not as described there."""
+    """Return the figures. Raises MalformedInput for a folder in another format."""
     issues = list(_issues(folder / "dataset" if (folder / "dataset").is_dir() else folder))
     if not issues:
         raise MalformedInput(f"No test issue below {folder}: expected {SCENARIOS[0]}/test/issue_0/target.json.")
