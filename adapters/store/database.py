@@ -22,12 +22,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from adapters.store.migrations import upgrade
 from adapters.store.sqlite import Driver, FlushedEngine
 from core.model.errors import ConfigurationError, StoreUnavailable, Unavailable
 
-MIGRATIONS = Path(__file__).with_name("migrations")
 OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too many clients, shutting down or starting
-MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for it; any number that means nothing to others
 # A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
 COUNTED = {"preserve_rowcount": True}  # a driver may count no rows of an insert that returns its generated key
 KEEPALIVE = "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"  # of the server
@@ -161,11 +160,6 @@ async def run_when_available(engine: AsyncEngine, step: Callable[[], Awaitable[N
             await asyncio.sleep(PAUSE)
 
 
-def schema_versions() -> list[str]:
-    """Return the schema versions that this version knows, oldest first: the prefixes of the migrations' names."""
-    return sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("*.py"))
-
-
 async def migrate(engine: AsyncEngine) -> None:
     """Migrate the schema to the latest version. Does nothing if it is current.
 
@@ -173,34 +167,7 @@ async def migrate(engine: AsyncEngine) -> None:
     """
     with outages_as(StoreUnavailable):
         async with engine.begin() as connection:
-            await connection.run_sync(_upgrade)
-
-
-def _upgrade(connection: sa.Connection) -> None:
-    if connection.dialect.name == "postgresql":  # several replicas may start at once
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
-    version, known = _version(connection), schema_versions()
-    if version == known[-1]:
-        return
-    if version and version not in known:
-        raise ConfigurationError(
-            f"The database has the schema of a newer Plumbline ({version}; this one knows up to {known[-1]}): install "
-            "that version again, or restore a backup from before the upgrade."
-        )
-    from alembic import command  # takes a tenth of a second, only on the first start of a version
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
-
-
-def _version(connection: sa.Connection) -> str | None:
-    """Return the schema version recorded by Alembic; None if there is no schema yet."""
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+            await connection.run_sync(upgrade)
 
 
 async def insert_absent_rows(connection: AsyncConnection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The tables. The migrations in `migrations/` create them."""
+"""The tables. `migrations.py` creates them, and adds what an older database lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ tasks = sa.Table(
     sa.Column("owner", sa.Text),  # the replica that works on it
     sa.Column("ended_at", UtcDateTime),
     sa.Column("added_at", UtcDateTime),
-    sa.Column("correlation", sa.Text, nullable=False, default=""),
+    sa.Column("correlation", sa.Text, nullable=False, server_default=""),
     sa.Index("ix_tasks_waiting", "ended_at", "owner", "number"),
 )
 
@@ -97,11 +97,11 @@ posts = sa.Table(
     sa.Column("attempted", sa.Boolean, nullable=False, default=False),
     sa.Column("reference", sa.JSON),
     sa.Column("content_hash", sa.Text, nullable=False, default=""),
-    sa.Column("withdrawn", sa.Boolean, nullable=False, default=False),
-    sa.Column("claim", sa.Text, nullable=False, default=""),
+    sa.Column("withdrawn", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("claim", sa.Text, nullable=False, server_default=""),
     sa.Column("message", sa.Text, index=True),
     sa.Column("asked_at", UtcDateTime),  # when an update was requested that is not done yet
-    sa.Column("wishes", sa.Integer, nullable=False, default=0),
+    sa.Column("wishes", sa.Integer, nullable=False, server_default="0"),
     sa.Column("made_at", UtcDateTime),  # used by the retention policy only
 )
 
@@ -138,7 +138,7 @@ predictions = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("engine", sa.Text, nullable=False),
-    sa.Column("estimator_version", sa.Text, nullable=False),
+    sa.Column("estimator_version", sa.Text, nullable=False, server_default=""),
     sa.Column("made_at", UtcDateTime, nullable=False),
     sa.Column("body", sa.JSON, nullable=False),
     sa.Index("ix_predictions_estimator", "kind", "engine", "estimator_version", "made_at"),
@@ -170,8 +170,8 @@ calibrators = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("engine", sa.Text, nullable=False),
-    sa.Column("estimator_version", sa.Text, nullable=False),
-    sa.Column("version", sa.Text, nullable=False, index=True),
+    sa.Column("estimator_version", sa.Text, nullable=False, server_default=""),
+    sa.Column("version", sa.Text, nullable=False, server_default="", index=True),
     sa.Column("body", sa.JSON, nullable=False),
 )
 
@@ -279,7 +279,7 @@ held_incidents = sa.Table(
     sa.Column("channel", sa.Text, primary_key=True),
     sa.Column("place", sa.JSON, nullable=False),
     sa.Column("told", sa.Boolean, nullable=False, index=True),
-    sa.Column("held_at", UtcDateTime, nullable=False),
+    sa.Column("held_at", UtcDateTime, nullable=False, server_default="2026-01-01 00:00:00"),
 )
 
 teams_conversations = sa.Table(
