@@ -41,7 +41,7 @@ from bot.work import engine, workflows
 from bot.work.dispatcher import Dispatcher
 from bot.work.intake import BatchWriter
 from bot.work.replica import Replica, new_replica
-from bot.work.schedules import INGEST, build_schedules, follow_clock, nightly_task
+from bot.work.schedules import INGEST, keep_schedules, nightly_task
 from bot.work.tasks import ANSWER, QUESTION, TaskInbox
 from bot.work.warm_up import warm_up
 from core.model.conversation import Platform, Question
@@ -220,14 +220,12 @@ async def _start_background(
         dispatcher.notify()
         return is_new
 
-    scheduler = build_schedules(
+    schedules = keep_schedules(
         accept,
         core.clock,
         is_anything_held=partial(is_anything_held, store=core.store),
         is_anything_open=partial(is_anything_open, store=core.store),
     )
-    scheduler.start()
-    stack.callback(scheduler.shutdown, wait=False)
     await run_when_available(core.engine, partial(_read_sources, core))
     dispatcher.notify()
     serving = [
@@ -236,7 +234,7 @@ async def _start_background(
             dispatcher.serve(),
             replica.serve(),
             core.history.follow(BackgroundStore(core.store)),
-            follow_clock(scheduler, core.clock),
+            schedules,
             _warm_up(core, replica, chats),
         )
     ]
