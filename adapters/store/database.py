@@ -7,10 +7,11 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import fields
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import aiosqlite
 import sqlalchemy as sa
@@ -25,6 +26,11 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from adapters.store.migrations import upgrade
 from adapters.store.sqlite import Driver, FlushedEngine
 from core.model.errors import ConfigurationError, StoreUnavailable, Unavailable
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
 
 OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too many clients, shutting down or starting
 # A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
@@ -170,39 +176,59 @@ async def migrate(engine: AsyncEngine) -> None:
             await connection.run_sync(upgrade)
 
 
-async def insert_absent_rows(connection: AsyncConnection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert the rows whose keys do not exist."""
-    if rows:
-        await connection.execute(_insert_if_absent(table, connection.dialect.name), rows)
+class Records:
+    """The records of one kind, within a transaction."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._sql = connection
+
+    async def _list(self, query: sa.Select[Any]) -> list[Any]:
+        """Return the first column of each row."""
+        return list(await self._sql.scalars(query))
+
+    async def _count(self, change: sa.UpdateBase) -> int:
+        """Execute the change, and return the number of rows that it concerned."""
+        return (await self._sql.execute(change, execution_options=COUNTED)).rowcount
 
 
-async def insert_if_absent(connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row. Returns False, and changes nothing, if its key exists."""
+async def insert_if_absent(
+    connection: AsyncConnection, table: sa.Table, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+) -> bool:
+    """Insert the rows whose keys do not exist. Returns whether there was any."""
     statement = _insert_if_absent(table, connection.dialect.name)
-    result = await connection.execute(statement, values, execution_options=COUNTED)
-    return result.rowcount > 0
+    return (await connection.execute(statement, rows, execution_options=COUNTED)).rowcount > 0
 
 
 @cache
 def _insert_if_absent(table: sa.Table, dialect: str) -> sa.Insert:
     """Return a cached statement, because building and looking up a statement takes longer than executing it."""
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return insert(table).on_conflict_do_nothing()
+    return _insert(table, dialect).on_conflict_do_nothing()
 
 
 async def upsert(
-    connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any], newer: sa.Column[datetime] | None = None
+    connection: AsyncConnection, table: sa.Table, *, newer: sa.Column[datetime] | None = None, **values: Any
 ) -> bool:
     """Insert a row or replace the one with the same primary key.
 
     Returns False, and changes nothing, if that is `newer`.
     """
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     key = [column.name for column in table.primary_key]
     changed = {name: value for name, value in values.items() if name not in key}
-    inserted = insert(table).values(values)
+    inserted = _insert(table, connection.dialect.name).values(values)
     is_not_newer = newer <= inserted.excluded[newer.name] if newer is not None else None
-    result = await connection.execute(
-        inserted.on_conflict_do_update(index_elements=key, set_=changed, where=is_not_newer), execution_options=COUNTED
-    )
-    return result.rowcount > 0
+    put = inserted.on_conflict_do_update(index_elements=key, set_=changed, where=is_not_newer)
+    return (await connection.execute(put, execution_options=COUNTED)).rowcount > 0
+
+
+def _insert(table: sa.Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
+    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+
+
+def values_of(record: DataclassInstance) -> dict[str, Any]:
+    """Return the fields of a record, for the columns of the same names."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def record_of(kind: type[T], row: Any) -> T:
+    """Return the record whose fields are the columns of the same names. Other columns are ignored."""
+    return kind(**{field.name: getattr(row, field.name) for field in fields(cast("Any", kind))})

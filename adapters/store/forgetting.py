@@ -14,27 +14,40 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from adapters.store.channels import SEPARATOR
 from adapters.store.database import outages_as
 from adapters.store.retention import BATCH
-from adapters.store.tables import (
-    audit,
-    build_failures,
-    console_messages,
-    curated_answers,
-    dead_letters,
-    incidents,
-    metadata,
-    outcomes,
-    posts,
-    predictions,
-    reactions,
-    silences,
-    tasks,
-    teams_conversations,
-    turns,
-)
+from adapters.store.tables import Json, metadata
 from core.model.conversation import Platform, Speaker, turn_key
 from core.model.curated import answer_id
 from core.model.errors import StoreUnavailable
 from core.model.incident import EvidenceKind
+
+
+def _plain_tables() -> sa.MetaData:
+    """Return the tables with lists and dictionaries in place of objects of the domain."""
+    plain = sa.MetaData()
+    for table in metadata.sorted_tables:
+        for column in table.to_metadata(plain).columns:
+            if isinstance(column.type, Json):
+                column.type = sa.JSON()
+    return plain
+
+
+_TABLES = _plain_tables()
+audit, build_failures, console_messages, curated_answers, dead_letters, incidents, outcomes, posts = (
+    _TABLES.tables[name]
+    for name in (
+        "audit",
+        "build_failures",
+        "console_messages",
+        "curated_answers",
+        "dead_letters",
+        "incidents",
+        "outcomes",
+        "posts",
+    )
+)
+predictions, reactions, silences, tasks, teams_conversations, turns = (
+    _TABLES.tables[name] for name in ("predictions", "reactions", "silences", "tasks", "teams_conversations", "turns")
+)
 
 NOBODY = "forgotten"  # replaces a person who asked to be forgotten
 
@@ -306,7 +319,7 @@ async def _forget_chat(connection: AsyncConnection, chat: str) -> None:
     alias = f"{NOBODY}-{secrets.token_hex(4)}"
     waiting = await connection.execute(sa.select(tasks.c.key, tasks.c.subject).where(tasks.c.ended_at.is_(None)))
     kept = {text for row in waiting for text in row}
-    for table in (predictions, *(each for each in metadata.sorted_tables if each not in (audit, predictions))):
+    for table in (predictions, *(each for each in _TABLES.sorted_tables if each not in (audit, predictions))):
         columns = [column for column in table.columns if isinstance(column.type, (sa.Text, sa.JSON))]
         named = sa.or_(*(sa.cast(column, sa.Text).contains(chat, autoescape=True) for column in columns))
         for row in list(await connection.execute(sa.select(table).where(named))):
