@@ -163,10 +163,7 @@ def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
 
 def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None) -> Outcomes:
     """Return the outcomes of the product's triage and its ablations."""
-    incidents = [
-        PastIncident(str(number), ticket.title, ticket.body, "", Severity.WARNING, AT + number * timedelta(seconds=1), ticket.owner)
-        for number, ticket in enumerate(known)
-    ]  # fmt: skip
+    incidents = as_past_incidents(known)
     teams = _teams(known)
     history = IncidentHistory(incidents)
     embeddings = embedding.past(incidents) if embedding else None
@@ -223,6 +220,14 @@ def _teams(known: Sequence[Ticket]) -> list[Team]:
         best = sorted((word for word, gain in telling.items() if gain > 0), key=lambda word: (-telling[word], word))
         teams.append(Team(owner, owner, f"## We own\n\n{' '.join(best[:DOCUMENT_WORDS])}\n"))
     return teams
+
+
+def as_past_incidents(tickets: Sequence[Ticket]) -> list[PastIncident]:
+    """Return tickets as incidents that are over, a second after one another."""
+    return [
+        PastIncident(str(number), ticket.title, ticket.body, "", Severity.WARNING, AT + number * timedelta(seconds=1), ticket.owner)
+        for number, ticket in enumerate(tickets)
+    ]  # fmt: skip
 
 
 def as_incident(title: str, description: str, incident_id: str = "asked") -> Incident:

@@ -29,7 +29,7 @@ CHATS: dict[str, Callable[[], AbstractAsyncContextManager[Chat]]] = {
 }
 
 HELLO = Notice("hello")
-LARGEST = messages.everywhere("<&*`_ x" * 600, count=60)
+LARGEST = messages.everywhere("<&*`_ x" * 600, count=20)
 LONG_WAIT = 600  # seconds; nobody waits so long within one call
 
 
