@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Merge
 from core.model.messages import Notice
