@@ -17,7 +17,7 @@ from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
 from bot.config import tool_sections as sections
-from bot.config.sections import WebhooksSection
+from bot.config.section import WebhooksSection
 from bot.config.settings import Settings, missing_secrets
 from bot.config.source_sections import SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from bot.config.sections import Section
+from bot.config.section import Section
 from core.model.conversation import PUBLIC
 
 EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]  # of a variable that contains a secret

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from bot.config.sections import Section, TimeZoneName
+from bot.config.section import Section, TimeZoneName
 from bot.config.source_sections import EnvironmentName
 from bot.config.tool_sections import Url
 from core.model.conversation import Platform

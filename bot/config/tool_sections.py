@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bot.config.sections import Section
+from bot.config.section import Section
 from bot.config.source_sections import EnvironmentName
 
 Url = Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]  # a server with the path of its API

@@ -13,7 +13,7 @@ import structlog
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.config.sections import MaintenanceSection, RetentionSection, Section, WebhooksSection, maintenance_of
+from bot.config.section import MaintenanceSection, RetentionSection, Section, WebhooksSection, maintenance_of
 from bot.config.source_sections import GitRepositorySection, SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection, read_document
 from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection

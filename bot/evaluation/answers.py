@@ -32,10 +32,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from bot.evaluation.library import Library, asked_of, library_of
-from bot.evaluation.report import SEED, bootstrap_interval, json_lines
+from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
 from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
 from core.knowledge.markdown import blocks
@@ -84,13 +83,8 @@ def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None = No
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
-    table = Table(
-        "figure", "share", "95 %", title=f"{figures['cases']} questions, each asked with and without its answer"
-    )
-    for name in FIGURES:
-        low, high = figures[f"{name}_ci"]
-        table.add_row(name, f"{figures[name]:.3f}", f"{low:.2f}–{high:.2f}")
-    console.print(table)
+    title = f"{figures['cases']} questions, each asked with and without its answer"
+    print_rows(console, ("figure", "share"), [(name, cell(figures, name, ".3f")) for name in FIGURES], title)
 
 
 async def _run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None) -> dict[str, Any]:

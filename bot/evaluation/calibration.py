@@ -20,9 +20,8 @@ from zlib import crc32
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from bot.evaluation.report import SEED, bootstrap_interval, print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
 from core.confidence.calibrator import Label, fit
 from core.confidence.ensemble import (
     FLAT,
@@ -110,14 +109,12 @@ def run(path: Path) -> dict[str, Any]:
 
 
 def print_table(figures: Mapping[str, Any], out: Console) -> None:
-    table = Table("labels", "method", "Brier", "ECE", "its floor", "AUROC", title="Mean of the groups")
+    keys, rows = ("brier", "ece", "ece_floor", "auroc"), list[Sequence[str]]()
     for budget in figures["mean"]["raw"]:
-        for method, by_budget in figures["mean"].items():
-            found = by_budget[budget]
-            shown = (found[key] for key in ("brier", "ece", "ece_floor", "auroc"))
-            table.add_row(budget, method, *("–" if value is None else f"{value:.4f}" for value in shown))
-        table.add_section()
-    print_whole(table, out)
+        for method, found in figures["mean"].items():
+            rows.append((budget, method, *(cell(found[budget], key, ".4f") for key in keys)))
+        rows.append(())
+    print_rows(out, ("labels", "method", *keys), rows, "Mean of the groups")
 
 
 def _budgets(answers: int) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,26 @@ def write_json(figures: Mapping[str, Any], path: Path | None) -> None:
     """Write the figures to `path` as indented JSON, if there is a path."""
     if path is not None:
         path.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def cell(row: Mapping[str, Any], name: str, form: str = ".2f") -> str:
+    """Return a figure for a table: “0.57 [0.47–0.66]” where it has an interval, nothing where it is None or missing."""
+    value, interval = row.get(name), row.get(f"{name}_ci")
+    if value is None:
+        return ""
+    shown = format(value, form) if isinstance(value, float) else str(value)
+    return f"{shown} [{interval[0]:.2f}–{interval[1]:.2f}]" if interval else shown
+
+
+def print_rows(console: Console, headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
+    """Print a table of figures. An empty row is a rule."""
+    table = Table(*headers, title=title or None)
+    for row in rows:
+        if row:
+            table.add_row(*row)
+        else:
+            table.add_section()
+    print_whole(table, console)
 
 
 def print_whole(table: Table, console: Console) -> None:

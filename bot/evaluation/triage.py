@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
-from bot.evaluation.report import SEED, bootstrap_interval, print_whole, rounded
+from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows, rounded
 from bot.evaluation.triage_baselines import installed
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
@@ -126,14 +125,12 @@ def run(
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
     title = f"{figures['cases']} tickets, {figures['folds']} folds; embeddings: {figures['embeddings']}"
-    table = Table("method", "hop@1", "95 %", "hop@3", "hop@5", "F1", "ECE", "decided", title=title)
-    for method, row in figures["results"].items():
-        low, high = row["hop@1_ci"]
-        shown = (row[key] for key in ("hop@3", "hop@5", "macro_f1", "ece", "coverage@precision90"))
-        table.add_row(method, f"{row['hop@1']:.3f}", f"{low:.2f}–{high:.2f}", *(f"{value:.3f}" for value in shown))
-    print_whole(table, console)
+    keys = ("hop@1", "hop@3", "hop@5", "macro_f1", "ece", "coverage@precision90")
+    rows = [(method, *(cell(row, key, ".3f") for key in keys)) for method, row in figures["results"].items()]
+    print_rows(console, ("method", *keys), rows, title)
     console.print(
-        f"F1 is the mean over teams; decided: the share of tickets, the surest first, of which {PRECISION:.0%} are right."
+        "macro_f1 is the mean over teams; coverage@precision90 is the largest share of tickets, the surest first, of which "
+        f"{PRECISION:.0%} are right."
     )
 
 

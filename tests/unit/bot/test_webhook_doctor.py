@@ -4,7 +4,7 @@ import pytest
 
 from bot.commands.doctor import check_access, check_webhooks
 from bot.commands.finding import Finding
-from bot.config.sections import WebhooksSection
+from bot.config.section import WebhooksSection
 from bot.config.settings import Settings
 
 LONG = "a-secret-that-nobody-guesses"
