@@ -38,8 +38,8 @@ from bot.wiring.behaviours import behaviours
 from bot.wiring.chats import Chat, open_slack, open_teams
 from bot.wiring.measured_messenger import MeasuredMessenger
 from bot.work import engine, workflows
+from bot.work.batch_writer import BatchWriter
 from bot.work.dispatcher import Dispatcher
-from bot.work.intake import BatchWriter
 from bot.work.replica import Replica, new_replica
 from bot.work.schedules import INGEST, keep_schedules, nightly_task
 from bot.work.tasks import ANSWER, QUESTION, TaskInbox
