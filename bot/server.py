@@ -24,7 +24,7 @@ from adapters.console.sources import SourceStatus
 from adapters.pacing import LocalRateLimiter, RateLimitedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import run_when_available
-from adapters.store.pacer import SqlRateLimiter
+from adapters.store.rate_limiter import SqlRateLimiter
 from adapters.store.store import BackgroundStore
 from bot.commands.records import record_start
 from bot.config.settings import LOOPBACK

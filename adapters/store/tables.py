@@ -147,8 +147,8 @@ dead_letters = sa.Table(
     sa.Column("at", UtcDateTime, nullable=False, index=True),
 )
 
-lanes = sa.Table(
-    "lanes",
+rate_limits = sa.Table(
+    "lanes",  # as replicas of earlier versions call it
     metadata,
     sa.Column("name", sa.Text, primary_key=True),  # a digest
     sa.Column("body", sa.JSON, nullable=False),  # empty while it is new
