@@ -16,12 +16,12 @@ import structlog
 from aiohttp import web
 from aiohttp.log import server_logger
 
-from adapters import pacing
+from adapters import rate_limits
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
-from adapters.pacing import LocalRateLimiter, RateLimitedMessenger
+from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import run_when_available
 from adapters.store.rate_limiter import SqlRateLimiter
@@ -141,13 +141,13 @@ def _messengers(
     limiter = SqlRateLimiter(core.engine) if is_shared(core.engine) else LocalRateLimiter()
     return {
         Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, console),
-        **_rate_limited(Platform.SLACK, slack, pacing.slack_budget(core.settings.slack_post_interval), limiter),
-        **_rate_limited(Platform.TEAMS, teams, pacing.TEAMS, limiter),
+        **_rate_limited(Platform.SLACK, slack, rate_limits.slack_budget(core.settings.slack_post_interval), limiter),
+        **_rate_limited(Platform.TEAMS, teams, rate_limits.TEAMS, limiter),
     }
 
 
 def _rate_limited(
-    platform: Platform, chat: Chat | None, budget: pacing.Budget, limiter: RateLimiter
+    platform: Platform, chat: Chat | None, budget: rate_limits.Budget, limiter: RateLimiter
 ) -> dict[Platform, Messenger]:
     return (
         {platform: RateLimitedMessenger(MeasuredMessenger(platform, chat.messenger), budget, limiter)} if chat else {}

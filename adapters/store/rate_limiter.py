@@ -13,7 +13,7 @@ import structlog
 from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from adapters.pacing import LocalRateLimiter
+from adapters.rate_limits import LocalRateLimiter
 from adapters.store.database import insert_if_absent, outages_as
 from adapters.store.tables import rate_limits
 from core.model.errors import StoreUnavailable

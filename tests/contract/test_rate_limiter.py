@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.pacing import LocalRateLimiter
+from adapters.rate_limits import LocalRateLimiter
 from adapters.store.rate_limiter import SqlRateLimiter
 from core.model.pace import LATE, PostingRate
 from core.ports import RateLimiter

@@ -39,7 +39,9 @@ async def test_of_many_who_come_at_once_to_two_processes_one_has_his_turn_and_ea
     processes: list[SqlRateLimiter],
 ) -> None:
     asking = (
-        limiter.take("here", f"{number} {ticket}", PACE) for number, limiter in enumerate(processes) for ticket in "abcd"
+        limiter.take("here", f"{number} {ticket}", PACE)
+        for number, limiter in enumerate(processes)
+        for ticket in "abcd"
     )
     waits = sorted(await asyncio.gather(*asking))
     assert waits[0] == 0
