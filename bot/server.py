@@ -28,7 +28,7 @@ from adapters.store.rate_limiter import SqlRateLimiter
 from adapters.store.store import BackgroundStore
 from bot.commands.records import record_start
 from bot.config.settings import LOOPBACK
-from bot.observability.figures import Figures, shown
+from bot.observability.collectors import StoreCollector, registered
 from bot.web.doors import HEADERS_TIMEOUT
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
@@ -93,8 +93,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         stack.push_async_callback(engine.stop)
 
         pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
-        figures = Figures(core.store, core.clock)
-        stack.enter_context(shown(figures))
+        figures = StoreCollector(core.store, core.clock)
+        stack.enter_context(registered(figures))
         app = build_app(
             webhooks=webhooks,
             slack=slack.handle if slack else None,

@@ -22,7 +22,7 @@ from bot.config.settings import Settings, missing_secrets
 from bot.config.source_sections import SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection
 from bot.config.workspace import Workspace, load_workspace
-from bot.observability.model_metrics import TokenTally
+from bot.observability.collectors import TokenTally
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import read_catalogue

@@ -21,7 +21,7 @@ from rich.text import Text
 from adapters.model_files import fetch_model_file, find_model_file
 from bot.commands.llama_launch import HUB, Hardware, Launch, hardware, server_command
 from bot.config.settings import Settings
-from bot.observability.model_metrics import TokenTally
+from bot.observability.collectors import TokenTally
 from bot.wiring.models import llama_server
 from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.model.errors import ConfigurationError, PlumblineError
