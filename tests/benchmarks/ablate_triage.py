@@ -22,13 +22,13 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from bot.evaluation.intervals import wilson_interval
 from threadpoolctl import threadpool_limits
 
 from adapters.sources.past_incidents import load_past_incidents
 from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.workspace import load_workspace
 from bot.evaluation import triage
+from bot.evaluation.report import wilson_interval
 from core.model.incident import PastIncident
 from core.model.team import Team
 from core.triage.history import IncidentHistory

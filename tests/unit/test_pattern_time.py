@@ -43,7 +43,7 @@ BUILT_FROM_DATA = {
     "adapters.slack.mrkdwn.plain_text": "the bot's own id, escaped",
     "adapters.slack.judgements.listen": "constants of ours, for the names of buttons",
     "adapters.store.forgetting._forget_chat": "the id of a chat, escaped",
-    "adapters.store.forgetting._without": "an id of a person, escaped",
+    "adapters.store.forgetting._forget_person": "an id of a person, escaped",
     "adapters.teams.posted.is_for": "a digest of ours",
     "core.answering.contradictions._bans": "a word, escaped",
     "core.answering.model_text._stands_in": "a word, escaped",
