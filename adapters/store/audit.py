@@ -31,9 +31,6 @@ class SqlAudit(Records):
         found = sa.select(audit).where(audit.c.at >= at, audit.c.number > after)
         return await self._entries(found.order_by(audit.c.number).limit(limit))
 
-    async def forget_before(self, at: datetime) -> int:
-        return await self._count(audit.delete().where(audit.c.at < at))
-
     async def _entries(self, query: sa.Select[Any]) -> list[NumberedEntry]:
         return [
             NumberedEntry(row.number, replace(record_of(AuditEntry, row), act=Act(row.act)))

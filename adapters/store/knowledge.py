@@ -23,8 +23,7 @@ from core.ports import Ingestion, SourceCursor
 class SqlCursors(Records):
     async def load(self, source: str) -> SourceCursor | None:
         found = await self._sql.execute(sa.select(source_cursors).where(source_cursors.c.source == source))
-        row = found.one_or_none()
-        return record_of(SourceCursor, row) if row else None
+        return next((record_of(SourceCursor, row) for row in found), None)
 
     async def save(self, source: str, cursor: SourceCursor) -> None:
         await upsert(self._sql, source_cursors, source=source, **values_of(cursor))

@@ -75,9 +75,8 @@ class SqlPosts(Records):
         return record_of(Post, (await self._sql.execute(sa.select(posts).where(posts.c.intent == intent))).one())
 
     async def at(self, reference: MessageReference) -> Post | None:
-        found = sa.select(posts).where(posts.c.message == _message_key(reference)).limit(1)
-        row = (await self._sql.execute(found)).one_or_none()
-        return record_of(Post, row) if row is not None else None
+        found = await self._sql.execute(sa.select(posts).where(posts.c.message == _message_key(reference)).limit(1))
+        return next((record_of(Post, row) for row in found), None)
 
     async def attempted(self, intent: str) -> None:
         await self._update(intent, attempted=True)

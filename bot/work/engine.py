@@ -174,8 +174,7 @@ async def resume(workflow_ids: list[str]) -> None:
 
 async def forget(workflow_ids: list[str]) -> None:
     """Delete workflows and their steps."""
-    if workflow_ids:
-        await DBOS.delete_workflows_async(workflow_ids)
+    await DBOS.delete_workflows_async(workflow_ids)
 
 
 async def forget_before(at: datetime) -> int:

@@ -92,14 +92,12 @@ class TaskInbox:
         await self._accept(Task(reaction.id, REACTION, reaction.message.message_id, payload))
 
     async def retract(self, question_id: str, place: Place, *, edited: bool = False) -> None:
-        if edited and not await self._was_asked(question_id):
-            return
+        if edited:
+            async with self._store.transaction() as transaction:
+                if not await transaction.tasks.is_known(question_id):
+                    return
         payload = PLACE.dump_python(place, mode="json")
         await self._accept(Task(f"retract:{question_id}", RETRACTION, question_id, payload))
-
-    async def _was_asked(self, question_id: str) -> bool:
-        async with self._store.transaction() as transaction:
-            return await transaction.tasks.is_known(question_id)
 
     async def _accept(self, task: Task, entry: AuditEntry | None = None) -> bool:
         """Record the task. Returns whether it is new."""

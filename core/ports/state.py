@@ -272,10 +272,6 @@ class AuditStore(Protocol):
         """Return the first `limit` entries from `at` on with a number above `after`, in ascending order."""
         ...
 
-    async def forget_before(self, at: datetime) -> int:
-        """Delete entries from before `at`, and return their number. For the retention policy only."""
-        ...
-
 
 class ChannelSettingsStore(Protocol):
     """Stores channel settings. Only the platform and the channel of a place matter."""
