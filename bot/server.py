@@ -22,7 +22,7 @@ from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
 from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import run_when_available
 from adapters.store.rate_limiter import SqlRateLimiter
 from adapters.store.store import BackgroundStore

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from adapters.store.channels import SEPARATOR
+from adapters.store.conversations import SEPARATOR
 from adapters.store.database import outages_as
 from adapters.store.retention import BATCH
 from adapters.store.tables import Json, metadata

@@ -13,7 +13,7 @@ import aiohttp
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import SystemClock
-from adapters.store.channels import SqlTeamsConversations
+from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
 from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector

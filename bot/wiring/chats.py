@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.store.channels import SqlTeamsConversations
+from adapters.store.conversations import SqlTeamsConversations
 from bot.wiring.application import Core, secret
 from bot.wiring.home_pages import home_pages
 from core.model.conversation import MessageReference, Platform

@@ -14,8 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.console.payload import PersonMessage, encode
 from adapters.store import forgetting, retention
-from adapters.store.channels import SqlTeamsConversations
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.store.store import SqlStore
 from adapters.store.tables import metadata, outcomes, posts, tasks
 from adapters.teams.references import ConversationReference, remember

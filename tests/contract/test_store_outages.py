@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store import database as store_database
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.store import SqlStore
 from core.model.errors import ChatUnavailable, StoreUnavailable

@@ -27,8 +27,7 @@ from adapters.console.pages import ConsolePages
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from adapters.slack.threads import SlackThreads
-from adapters.store.channels import SqlTeamsConversations
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.teams.connector import AccessToken, Connector, TeamsGuests
 from adapters.teams.events import TeamsAudiences
 from adapters.teams.inbound import TeamsInbound

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import ONCE
-from adapters.store.channels import SqlTeamsConversations
+from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
 from adapters.teams import history
 from adapters.teams.references import ConversationReference, remember
