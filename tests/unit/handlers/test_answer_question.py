@@ -184,7 +184,7 @@ class Hanging(ScriptedModel):
 
 
 def impatient(monkeypatch: pytest.MonkeyPatch, deadline: float = 60.0) -> None:
-    monkeypatch.setattr("handlers.questions.answer_question.PATIENCE", 0.001)
+    monkeypatch.setattr("handlers.questions.answer_question.QUOTES_AFTER", 0.001)
     monkeypatch.setattr("handlers.questions.answer_question.DEADLINE", deadline)
 
 

@@ -27,7 +27,6 @@ from core.model.conversation import (
 )
 from core.model.incident import IncidentState
 from core.model.messages import Notice
-from core.model.silences import Maintenance
 from core.ports import Ingestion
 from core.samples import explained_incident, incident
 from handlers.ports import QuestionPorts
@@ -35,13 +34,11 @@ from handlers.questions.post_message import Poster
 from handlers.questions.run_command import COMMANDS, run_command
 from handlers.questions.show_help import show_help
 from handlers.questions.show_status import SHOWN_INCIDENTS, show_status
-from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakePassageIndex
 from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore
 
-CALM = {"maintenance": Maintenance(), "clock": FakeClock()}
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0ASK", "17.25")
 VAULT = Place(Platform.SLACK, "C0VAULT")
@@ -151,7 +148,6 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
     await show_status(
         question("status"),
         question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
-        **CALM,
     )
     assert said(chat).splitlines() == [
         "1 open incident.",
@@ -169,7 +165,6 @@ async def test_the_status_stays_short_when_much_is_open(
     await show_status(
         question("status"),
         question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
-        **CALM,
     )
     lines = said(chat).splitlines()
     assert lines[0] == "20 open incidents."
@@ -182,7 +177,6 @@ async def test_the_status_of_a_bot_that_has_just_begun_is_a_status(
     await show_status(
         question("status"),
         question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
-        **CALM,
     )
     assert said(chat).splitlines() == ["0 open incidents.", "0 passages indexed."]
 
@@ -194,7 +188,6 @@ async def test_the_status_neither_names_nor_counts_what_happens_in_another_priva
     await show_status(
         question("status"),
         question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
-        **CALM,
     )
     assert said(chat).splitlines()[0] == "0 open incidents."
 
@@ -204,9 +197,7 @@ async def test_the_status_in_a_private_channel_names_what_happens_there(
 ) -> None:
     store.incidents.by_id = {"i1": explained_incident(id="i1", title="The vault is open", place=VAULT)}
     asked = replace(question("status"), audience=channel_audience(VAULT, CHANNELS))
-    await show_status(
-        asked, question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster), **CALM
-    )
+    await show_status(asked, question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
     assert "The vault is open" in said(chat)
 
 
@@ -216,7 +207,5 @@ async def test_the_status_tells_nothing_of_the_sources_where_outsiders_read_alon
     store.incidents.by_id = {"i1": explained_incident(id="i1")}
     store.ingestions.by_source = {"handbook": Ingestion("handbook", NOW, 60)}
     asked = replace(question("status"), audience=with_outsiders(channel_audience(PLACE, CHANNELS)))
-    await show_status(
-        asked, question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster), **CALM
-    )
+    await show_status(asked, question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
     assert said(chat).splitlines() == ["0 open incidents."]

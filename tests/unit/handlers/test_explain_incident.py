@@ -19,7 +19,8 @@ from core.model.team import Team
 from core.ports import ChangeReader, LogReader, MetricReader, TimeWindow, ToolParameter
 from core.triage.history import IncidentHistory
 from handlers.incidents import observe_incident as handler
-from handlers.incidents.explain_incident import explain_incident
+from handlers.incidents.explain_incident import Show, explain_incident
+from handlers.incidents.investigate_with_model import Progress
 from handlers.ports import Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool, call, finalise
@@ -228,10 +229,15 @@ class FakeGraph:
         return self.calls
 
 
-async def looked_into(readers: Readers, store: FakePredictionStore, **ports: Any) -> Incident:
-    return await explain_incident(
-        incident(), incident_ports(readers=readers, store=store, clock=FakeClock(START), **ports), history=HISTORY
-    )
+async def looked_into(
+    readers: Readers,
+    store: FakePredictionStore,
+    progress: Progress | None = None,
+    show: Show | None = None,
+    **ports: Any,
+) -> Incident:
+    given = incident_ports(readers=readers, store=store, clock=FakeClock(START), **ports)
+    return await explain_incident(incident(), given, history=HISTORY, progress=progress, show=show)
 
 
 async def test_what_traces_show_of_the_graph_is_added_to_what_is_configured(store: FakePredictionStore) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, time
@@ -204,11 +203,8 @@ async def test_whoever_does_not_belong_to_the_workspace_changes_nothing(company:
     assert company.store.channel_settings.by_channel[Platform.SLACK, CHANNEL.channel] == QUIET
 
 
-@pytest.mark.parametrize("ask", [show_settings])
-async def test_settings_are_shown_with_how_to_change_them(
-    company: Company, ask: Callable[..., Awaitable[None]]
-) -> None:
-    await ask(question("settings"), store=company.store, poster=company.poster)
+async def test_settings_are_shown_with_how_to_change_them(company: Company) -> None:
+    await show_settings(question("settings"), ports(store=company.store, poster=company.poster))
     assert "22:00 to 07:00 UTC" in str(company.said)
     assert "severity critical and above" in str(company.said)
     assert "quiet off" in str(company.said)
