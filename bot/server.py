@@ -44,14 +44,14 @@ from bot.work.replica import Replica, new_replica
 from bot.work.schedules import INGEST, keep_schedules, nightly_task
 from bot.work.tasks import ANSWER, QUESTION, TaskInbox
 from bot.work.warm_up import warm_up
-from core.model.conversation import Platform, Question
+from core.model.conversation import Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.errors import PlumblineError
 from core.model.incident import AlertDelivery
 from core.ports import Messenger, RateLimiter, Task
 from handlers.incidents.arrange_incident import is_anything_open
-from handlers.incidents.keep_quiet import is_anything_held
 from handlers.incidents.open_incident import open_incidents
+from handlers.incidents.quiet_hours import is_anything_held
 from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver
 from handlers.questions.show_waiting import QueuedQuestions
@@ -158,13 +158,7 @@ def _workflows(
     core: Core, poster: Poster, chats: Mapping[Platform, Chat | None], queued: QueuedQuestions
 ) -> workflows.Workflows:
     threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
-    handlers = behaviours(core, poster, threads)
-
-    async def answer(question: Question) -> None:
-        queued.started(question.id)
-        await handlers.answer(question)
-
-    return workflows.Workflows(replace(handlers, answer=answer), asyncio.get_running_loop())
+    return workflows.Workflows(behaviours(core, poster, threads, queued), asyncio.get_running_loop())
 
 
 def _pages(

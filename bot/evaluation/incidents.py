@@ -44,7 +44,8 @@ from core.rca.explain import explain
 from core.rca.observations import Observations
 from core.rca.scene import SLACK
 from core.triage.history import IncidentHistory
-from handlers.incidents.observe_incident import Readers, observe_incident
+from handlers.incidents.observe_incident import observe_incident
+from handlers.ports import Readers
 
 INVESTIGATED_AFTER = timedelta(minutes=5)  # after the alert
 AMONG = 3

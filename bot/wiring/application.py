@@ -53,10 +53,8 @@ from core.ports import (
     PassageIndex,
 )
 from core.triage.owner_model import OwnerModel
-from handlers.feedback.fit_severity import fit_severity
-from handlers.feedback.fit_triage import fit_triage
+from handlers.feedback.fit_triage import fit_severity, fit_triage
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
-from handlers.questions.answer_from_records import Records
 from handlers.questions.examine_model import ExaminedModel
 
 MAX_LEFT_OUT = 200  # documents listed in the stored record of a source's ingestion
@@ -260,19 +258,6 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         async with core.store.transaction() as transaction:
             await transaction.ingestions.record(Ingestion(source.name, finished_at, documents, failure, left_out))
     return report
-
-
-def records_of(core: Core) -> Records:
-    """Return the records that answer questions without a document."""
-    workspace = core.workspace
-    return Records(
-        workspace.teams,
-        workspace.dependencies,
-        core.schedules,
-        core.tools.changes,
-        workspace.channels,
-        workspace.origins,
-    )
 
 
 def redactor(core: Core) -> Redactor:

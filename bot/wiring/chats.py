@@ -10,11 +10,10 @@ from aiohttp import web
 
 from adapters.store.conversations import SqlTeamsConversations
 from bot.wiring.application import Core, secret
-from bot.wiring.home_pages import home_pages
+from bot.wiring.behaviours import home_pages
 from core.model.conversation import MessageReference, Platform
 from core.ports import Inbox, Messenger, ThreadReader
-from handlers.questions.ask_in_form import AskInForm
-from handlers.questions.show_again import ShownAgain
+from handlers.questions.ask_in_form import AskInForm, ShownAgain
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,27 @@
-"""Build the form that a button opens: a correction, a reassignment, a cause or an incident's details."""
+"""What a chat requests of a message: the form that a button opens, and the message as it would be shown now."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from core.model.audience import may_see_incident
-from core.model.conversation import Audience, Channel
+from core.model.badge import NO_POLICY, Policy
+from core.model.conversation import Audience, Channel, MessageReference
 from core.model.incident import Incident
-from core.model.messages import ButtonAction, CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails
+from core.model.messages import (
+    ButtonAction,
+    CauseRequest,
+    CorrectionRequest,
+    Form,
+    HandoverRequest,
+    IncidentDetails,
+    Message,
+    ProposalMessage,
+)
 from core.model.prediction import Prediction, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import Store
+from handlers.incidents.present_incident import Link, message_now
 
 # The kind of claim that each button disputes.
 DISPUTED = {
@@ -69,3 +80,33 @@ def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverReque
     name = owner.team_name if owner else ""
     claim = incident.owner.prediction_id if incident.owner is not None else ""
     return HandoverRequest(incident.id, name, tuple((team.id, team.name) for team in others), claim)
+
+
+async def no_link(_reference: MessageReference) -> str:
+    """Return an empty address."""
+    return ""
+
+
+class ShownAgain:
+    """Implements `core.ports.CardRefresher` for messages that change: incidents and proposed answers."""
+
+    def __init__(
+        self, store: Store, policy: Policy = NO_POLICY, channels: Sequence[Channel] = (), link: Link = no_link
+    ) -> None:
+        """Create the renderer. `link` returns the address of a message, for people who may read it."""
+        self._store = store
+        self._policy = policy
+        self._channels = channels
+        self._link = link
+
+    async def message(self, reference: MessageReference) -> Message | None:
+        async with self._store.transaction() as transaction:
+            post = await transaction.posts.at(reference)
+            kind, _, subject = post.intent.partition(":") if post is not None else ("", "", "")
+            answer = await transaction.curated.get(subject) if kind == "proposal" else None
+        if kind == "incident":
+            incident_id = subject.partition("@")[0]  # a suffix names the place of a copy
+            return await message_now(
+                incident_id, policy=self._policy, channels=self._channels, store=self._store, link=self._link
+            )
+        return ProposalMessage(answer) if answer is not None else None

@@ -42,10 +42,9 @@ from bot.work.workflows import Behaviours
 from core.model.conversation import Place, Platform, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction
-from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.ask_in_form import AskInForm, ShownAgain
 from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver
-from handlers.questions.show_again import ShownAgain
 from tests.fakes import slack_api, slack_payloads, teams_connector
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.teams_connector import TeamsConnector

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from adapters.slack.inbound import SlackInbound
 from bot.wiring.application import Core
-from bot.wiring.home_pages import home_pages
+from bot.wiring.behaviours import home_pages
 from core.ports import Inbox
 from handlers.questions.ask_in_form import AskInForm
 from tests.fakes import slack_payloads

@@ -19,6 +19,7 @@ from handlers.questions.post_message import Poster
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.ports import question_ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -87,7 +88,9 @@ async def explained(
         "f", ButtonAction.WHY_ANSWER, subject, Person(Platform.SLACK, "U1"), THREAD, NOW, audience=audience
     )
     poster = Poster(store, {Platform.SLACK: chat})
-    await explain_badge(press, store=store, index=index, history_for=HISTORY.readable_by, poster=poster, redact=redact)
+    await explain_badge(
+        press, question_ports(store=store, index=index, history_for=HISTORY.readable_by, poster=poster, redact=redact)
+    )
 
 
 def label(store: InMemoryStore, probability: float, correct: bool) -> None:

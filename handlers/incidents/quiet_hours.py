@@ -1,17 +1,54 @@
-"""After quiet hours, post one summary of the held incidents, and each open incident in its own message."""
+"""Quiet hours: hold incidents below a channel's threshold severity, and post a summary of them in the morning."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import timedelta
 
 from core.model.conversation import Place
-from core.model.errors import ConfigurationError, Unavailable, Undeliverable
+from core.model.errors import ConfigurationError, QuietNow, Unavailable, Undeliverable
 from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
-from core.ports import Clock, HeldIncident, Store, Task
+from core.ports import HeldIncident, Store, Task
+from handlers.ports import Ports
 from handlers.questions.post_message import Poster
+
+
+async def hold_incident(incident: Incident, place: Place, ports: Ports) -> bool:
+    """Hold the incident if the place's quiet hours apply to it now. Returns whether it is held."""
+    async with ports.store.transaction() as transaction:
+        quiet = (await transaction.channel_settings.get(place)).quiet
+        now = ports.clock.now()
+        if quiet is None or not quiet.hold(incident.severity, now):
+            return False
+        await transaction.held_incidents.hold(incident.id, place, now)
+        return True
+
+
+async def is_held(incident_id: str, *, store: Store) -> bool:
+    """Return whether the incident is held for the channel that it is first posted in."""
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident_id)
+        return incident is not None and incident.place in await transaction.held_incidents.places(incident_id)
+
+
+async def is_anything_held(*, store: Store) -> bool:
+    """Return whether any incident is held for any channel."""
+    async with store.transaction() as transaction:
+        return bool(await transaction.held_incidents.waiting())
+
+
+async def wait_for_morning(place: Place, ports: Ports) -> None:
+    """Raise QuietNow during the place's quiet hours. For messages that are not urgent."""
+    async with ports.store.transaction() as transaction:
+        quiet = (await transaction.channel_settings.get(place)).quiet
+    now = ports.clock.now()
+    if quiet is not None and quiet.cover(now):
+        left = max(quiet.left(now), timedelta(minutes=1))
+        raise QuietNow(f"The channel {place.channel} is quiet from {quiet}.", left.total_seconds())
+
 
 SUMMARY = "Good morning. While it was quiet here:"
 MAX_TOLD = 15  # incidents listed in a summary; the others are counted
@@ -19,23 +56,25 @@ PRESENT_HELD = "present_held"  # the workflow that posts a held incident with it
 MAX_TITLE = 120  # characters
 
 
-async def end_quiet_hours(*, store: Store, poster: Poster, clock: Clock) -> None:
+async def end_quiet_hours(ports: Ports) -> None:
     """Post a summary in every place whose quiet hours are over, and release the incidents held for it.
 
     An incident that is resolved and was never posted there appears only in the summary. If chats are unavailable,
     raises the first error after all places were tried.
     """
     failures: list[Unavailable] = []
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         waiting = await transaction.held_incidents.waiting()
     for place in dict.fromkeys(each.place for each in waiting):
-        async with store.transaction() as transaction:
+        async with ports.store.transaction() as transaction:
             quiet = (await transaction.channel_settings.get(place)).quiet
             held = [each for each in waiting if each.place == place]
             found = [await transaction.incidents.get(each.incident_id) for each in held]
-        if quiet is None or not quiet.cover(clock.now()):
+        if quiet is None or not quiet.cover(ports.clock.now()):
             try:
-                await _report(place, [each for each in found if each is not None], _summary_of(held), store, poster)
+                await _report(
+                    place, [each for each in found if each is not None], _summary_of(held), ports.store, ports.poster
+                )
             except Unavailable as error:
                 failures.append(error)
     if failures:
