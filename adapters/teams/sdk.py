@@ -81,7 +81,7 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
     if status == 429:
         return ChatBusy("Teams asks to wait (HTTP 429).", retry_after)
     if may_pass(status):
-        return ChatUnavailable(f"Teams did not take the message now (HTTP {status}).", retry_after)
+        return ChatUnavailable(f"Teams did not accept the message (HTTP {status}).", retry_after)
     if status == 404:
         return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
     if status == 413:

@@ -100,5 +100,5 @@ def _streamed(sdk: Sdk, update: StreamUpdate) -> Any:
 def _id_of(answer: object) -> str:
     message_id = getattr(answer, "id", None)
     if not message_id:
-        raise PlumblineError("Teams took the message without telling its id.")
+        raise PlumblineError("Teams accepted the message but did not return its id.")
     return str(message_id)

@@ -197,7 +197,7 @@ def cases_of(questions: Path) -> list[Case]:
             for row in rows
         ]
     except re.error as error:
-        raise MalformedInput(f"{questions} has a key that is no regular expression: {error}.") from error
+        raise MalformedInput(f"{questions} has a key that is not a regular expression: {error}.") from error
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:

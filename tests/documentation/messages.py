@@ -1,4 +1,4 @@
-"""`python -m tests.documentation.messages`: write docs/messages.md, every message that people may read, from the source.
+"""`python -m tests.documentation.messages`: write docs/messages.txt, every message that people may read, from the source.
 
 A message is a sentence or a heading of three words or more that the code holds: no docstring, pattern, prompt or sample.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "messages.md"
+PAGE = ROOT / "docs" / "messages.txt"
 AREAS = {
     "Answers": (
         "core/answering",
@@ -43,9 +43,7 @@ LEFT_OUT = (
 )
 MIN_WORDS = 3
 HEAD = """\
-# Messages
-
-Every text that Plumbline can show to a person, by the part that shows it; `{name}` stands for what is filled in. This page
+Every text that Plumbline can show to a person, by the part that shows it; {name} stands for what is filled in. This file
 follows from the code: `make docs` writes it.
 """
 
@@ -55,7 +53,7 @@ _WORD = re.compile(r"[A-Za-z’']{2,}")
 
 
 def page() -> str:
-    """Return the text of docs/messages.md."""
+    """Return the text of docs/messages.txt."""
     seen: set[str] = set()
     parts = [HEAD]
     for area, folders in AREAS.items():
@@ -65,8 +63,7 @@ def page() -> str:
             if not any(name.startswith(each) for each in LEFT_OUT) and name not in seen:
                 seen.add(name)
                 told += messages(path.read_text(encoding="utf-8"))
-        lines = [f"- {_escaped(each)}" for each in dict.fromkeys(told)]
-        parts.append("\n".join([f"## {area}", "", *lines]) + "\n")
+        parts.append("\n".join([f"=== {area}", "", *dict.fromkeys(told)]) + "\n")
     return "\n".join(parts)
 
 
@@ -117,10 +114,6 @@ def _text(node: ast.AST) -> str:
             return f"{{{names[0] if names else '…'}}}"
         case _:
             return ""
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([*_<\[\]|\\])", r"\\\1", text)
 
 
 if __name__ == "__main__":
