@@ -245,7 +245,9 @@ class Http:
         except ValueError as error:
             raise self.errors.refused(f"{self.system} gave an address that cannot be read.", 0) from error
         if url.origin() != base.origin():
-            raise self.errors.refused(f"{self.system} referred to another server, {url.host}, which Plumbline does not call.", 0)
+            raise self.errors.refused(
+                f"{self.system} referred to another server, {url.host}, which Plumbline does not call.", 0
+            )
         return url.update_query(parameters) if parameters else url
 
     def _redirected(self, url: URL, location: str) -> URL:
@@ -255,7 +257,9 @@ class Http:
             raise self.errors.refused(f"{self.system} redirects to an address that cannot be read.", 0) from error
         named = f"{target.host}" if target.is_default_port() else f"{target.host}:{target.port}"
         if named not in self.elsewhere or target.scheme != url.scheme:
-            raise self.errors.refused(f"{self.system} redirects to {named}, which is not configured, so Plumbline does not follow it.", 0)
+            raise self.errors.refused(
+                f"{self.system} redirects to {named}, which is not configured, so Plumbline does not follow it.", 0
+            )
         return target
 
 

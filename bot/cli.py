@@ -85,7 +85,9 @@ def plumbline(
 def demo(
     port: Annotated[
         int | None,
-        typer.Option(help="Port of the local page; a free one is used if it is taken. Default: PLUMBLINE_PORT, else 8080."),
+        typer.Option(
+            help="Port of the local page; a free one is used if it is taken. Default: PLUMBLINE_PORT, else 8080."
+        ),
     ] = None,
 ) -> None:
     """Start everything on a temporary workspace with the sample company, and replay an incident."""

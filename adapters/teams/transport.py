@@ -1,4 +1,4 @@
-"""How a card leaves for Teams, through whichever SDK was chosen. Only that one is imported, when it is first needed."""
+"""The transport of cards to Teams, through the configured SDK, which is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Transport:
     """
 
     def __init__(self, load: Callable[[], Sdk], token: AccessToken | None) -> None:
-        """Without a token, none is sent, as the playground expects."""
+        """Open the transport. Without a token, none is sent, as the playground expects."""
         self._load = load
         self._token = token
         self._loading = asyncio.Lock()

@@ -159,7 +159,9 @@ async def _history(history: TeamsHistory, channel: Channel) -> Finding:
         remedy = "Correct the id of this channel in plumbline.yaml, or mention the bot there once."
         return Finding(what, "was not found", remedy, fatal=False)
     except ChatUnavailable as error:
-        return Finding(what, "is not available now", f"{error} Check the network connection to graph.microsoft.com.", fatal=False)
+        return Finding(
+            what, "is not available now", f"{error} Check the network connection to graph.microsoft.com.", fatal=False
+        )
     return Finding(what, "can be read through Microsoft Graph")
 
 

@@ -64,7 +64,7 @@ _SAME_LETTERS = str.maketrans({"\u017f": "s", "\u0131": "i", "\u0130": "I"})  # 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`values` by what they measure (durations in seconds, sizes in bytes, counts by the thing counted).
+    """The claim of a statement. `values` are by what they measure (durations in seconds, sizes in bytes, counts by thing).
 
     `subject` are the terms around the values, an opposite put as what it denies. `denies` is whether the statement is
     a negative one: an even number of denials is none.

@@ -153,7 +153,7 @@ def _cause(service: str, found: Conclusion, known: Mapping[str, Conclusion], sce
 
 
 def _explained(service: str, found: Conclusion, known: Mapping[str, Conclusion], scene: Scene) -> float:
-    """How well a callee that the lines name explains them, in [0, 1]: its own cause, against this one."""
+    """Return how well a callee that the lines name explains them, in [0, 1]: its own cause, against this one."""
     said = frozenset(terms("\n".join([found.cause, *(evidence.quote for evidence in found.evidence)])))
     blamed = [
         min(1.0, known[callee].score / found.score)

@@ -1,4 +1,4 @@
-"""After quiet hours, post one summary of the held incidents, and each open incident in its own message."""
+"""Post, after quiet hours, one summary of the held incidents, and each open incident in its own message."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 async def show_nothing(_quotes: Answer) -> None:
-    """For those who wait for the whole answer."""
+    """Show nothing, for callers that wait for the whole answer."""
 
 
 async def answer_of_either(
