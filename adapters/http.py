@@ -152,9 +152,9 @@ class Http:
         try:
             value = json.loads(await self.body(address, parameters))
         except (ValueError, RecursionError) as error:
-            raise self.errors.refused(f"{self.system} answered with something that is not JSON.", 0) from error
+            raise self.errors.refused(f"{self.system} did not answer with JSON.", 0) from error
         if not isinstance(value, dict):
-            raise self.errors.refused(f"{self.system} answered with something that is no JSON object.", 0)
+            raise self.errors.refused(f"{self.system} did not answer with a JSON object.", 0)
         return value
 
     async def parsed(
@@ -245,7 +245,9 @@ class Http:
         except ValueError as error:
             raise self.errors.refused(f"{self.system} gave an address that cannot be read.", 0) from error
         if url.origin() != base.origin():
-            raise self.errors.refused(f"{self.system} pointed to another server, {url.host}, which is not asked.", 0)
+            raise self.errors.refused(
+                f"{self.system} referred to another server, {url.host}, which Plumbline does not call.", 0
+            )
         return url.update_query(parameters) if parameters else url
 
     def _redirected(self, url: URL, location: str) -> URL:
@@ -255,7 +257,9 @@ class Http:
             raise self.errors.refused(f"{self.system} redirects to an address that cannot be read.", 0) from error
         named = f"{target.host}" if target.is_default_port() else f"{target.host}:{target.port}"
         if named not in self.elsewhere or target.scheme != url.scheme:
-            raise self.errors.refused(f"{self.system} redirects to {named}, which is not configured and not asked.", 0)
+            raise self.errors.refused(
+                f"{self.system} redirects to {named}, which is not configured, so Plumbline does not follow it.", 0
+            )
         return target
 
 
@@ -338,6 +342,6 @@ def followed(link: str, before: set[str], system: str) -> str:
     Raises SourceUnavailable for one of those: some servers lead from page to page in a circle.
     """
     if link in before:
-        raise SourceUnavailable(f"{system} goes on with a page that it gave before.")
+        raise SourceUnavailable(f"{system} returned the same page twice.")
     before.add(link)
     return link

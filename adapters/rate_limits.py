@@ -106,7 +106,7 @@ class RateLimitedMessenger:
         rate = PostingRate(interval, (self._budget.burst - 1) * interval)
         while wait := await self._limiter.take(lane, ticket, rate):
             if wait > SHORT:
-                raise ChatBusy("The chat takes one message after the other: its turn comes.", wait - EARLY)
+                raise ChatBusy("The chat accepts one message at a time. This one waits for its turn.", wait - EARLY)
             await asyncio.sleep(wait)
         writer = self._writer(lane, rate)
         async with writer.writing:

@@ -147,7 +147,9 @@ def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None
         return jsonpath.compile(path)
     except jsonpath.JSONPathError as error:
         problem = str(error).partition("\n")[0]
-        raise ConfigurationError(f"{path!r} in plumbline.yaml is no JSONPath: {problem}; write $.name.name.") from None
+        raise ConfigurationError(
+            f"{path!r} in plumbline.yaml is not a JSONPath: {problem}; write $.name.name."
+        ) from None
 
 
 def _said(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
@@ -173,7 +175,7 @@ def _said(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any
 def _needed(name: str, path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
     said = _said(path, value)
     if not said.strip():
-        raise MalformedInput(f"The generic webhook has no {name} at {path}: send one, or mend the path.")
+        raise MalformedInput(f"The generic webhook has no {name} at {path}: send one, or correct the path.")
     return said
 
 

@@ -167,7 +167,7 @@ class ConsolePages:
         page = page_of(form)
         if not self._guard.knows(request, form.get("token", "")):
             await self._audit.record(request, Act.REFUSED)
-            raise Unauthorized("This is not the console token: PLUMBLINE_CONSOLE_TOKEN holds it.")
+            raise Unauthorized("This is not the console token. It is the value of PLUMBLINE_CONSOLE_TOKEN.")
         response = see_other(page)
         self._guard.log_in(request, response)
         await self._audit.record(request, Act.LOGGED_IN)

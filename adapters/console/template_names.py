@@ -63,7 +63,7 @@ THANKS = {
     ButtonAction.SEVERITY_WRONG: "Thanks, noted as the wrong severity.",
     ButtonAction.DUPLICATE_RIGHT: "Thanks, noted as a duplicate.",
     ButtonAction.DUPLICATE_WRONG: "Thanks, noted as no duplicate.",
-    ButtonAction.TAKE_IT: "It’s yours, unless somebody was faster.",
+    ButtonAction.TAKE_IT: "It’s yours, unless somebody else took it first.",
     ButtonAction.TAKE_OVER: "It’s yours.",
     ButtonAction.HAND_OVER: "Asked in the thread.",
     ButtonAction.SEPARATE: "It is a separate incident again.",

@@ -137,7 +137,7 @@ class LlamaServer:
             grown = await self._several(replace(request, seed=request.seed + number), UNBENT)
             reply = await with_valid_json(request, grown[0].reply(), self._one)
             if not reply.complete:
-                raise InvalidReply(f"{self.name} gave none of the labels that it was to choose from.")
+                raise InvalidReply(f"{self.name} chose none of the given labels.")
             counts[json.loads(reply.text)] += 1
         return LabelReading({label: count / SAMPLES for label, count in counts.items()}, {})
 
@@ -159,7 +159,7 @@ class LlamaServer:
                 try:
                     replies.add(event)
                 except ValidationError as error:
-                    raise ModelUnavailable(f"{self.name} answered with something but pieces of a reply.") from error
+                    raise ModelUnavailable(f"{self.name} did not answer with parts of a reply.") from error
         if not replies.finished:
             raise ModelUnavailable(f"{self.name} ended its answer before its reply.")
         for reply in replies.finished:

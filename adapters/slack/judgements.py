@@ -160,4 +160,4 @@ def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
     try:
         return ButtonAction(verdict), subject
     except ValueError:
-        raise MalformedInput("The button is none that we know.") from None
+        raise MalformedInput("The button is not known.") from None

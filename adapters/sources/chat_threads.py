@@ -120,7 +120,7 @@ def _thread(value: dict[str, Any]) -> _Thread:
     try:
         thread = _Thread.model_validate(value)
     except ValidationError as error:
-        raise MalformedInput(f"The thread lacks something: {_first(error)}.") from error
+        raise MalformedInput(f"The thread is incomplete: {_first(error)}.") from error
     if not thread.readers:
         raise MalformedInput("`readers` names nobody.")
     return thread

@@ -149,7 +149,7 @@ class ConfluenceSource:
             ) from error
 
     async def _search(self, cql: str, expand: str, limit: int) -> AsyncIterator[dict[str, Any]]:
-        """Every result, on however many pages: the link to the next holds an offset (Data Center) or a cursor (Cloud)."""
+        """Yield every result, on however many pages: the link to the next holds an offset (Data Center) or a cursor (Cloud)."""
         answer = await self._server.get(SEARCH, {"cql": cql, "expand": expand, "limit": str(limit)})
         before = set[str]()
         while True:

@@ -171,7 +171,7 @@ class SlackChannelsSource:
         messages, more = self._messages(answer), bool(answer.get("has_more"))
         if more and not any(float(message.ts) < float(before or "inf") for message in messages):
             raise SourceUnavailable(
-                f"{self._name}: Slack gave a page of {channel_id} without an earlier message in it."
+                f"{self._name}: Slack returned a page of {channel_id} without an earlier message in it."
             )
         return messages, not more
 

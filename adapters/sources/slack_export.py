@@ -51,7 +51,9 @@ class SlackExportSource:
             users = [*archive.rows("users.json"), *archive.rows("org_users.json")]
             public, private = archive.rows("channels.json"), archive.rows("groups.json")
             if not public and not private:
-                raise SourceUnavailable(f"{self._path} is no Slack export: it has no channels.json and no groups.json.")
+                raise SourceUnavailable(
+                    f"{self._path} is not a Slack export: it has no channels.json and no groups.json."
+                )
             people = {str(user.get("id")): names_of(user) for user in users if not user.get("is_bot")}
             directory = Directory(
                 {user: names for user, names in people.items() if names},

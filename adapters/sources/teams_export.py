@@ -44,7 +44,7 @@ class TeamsExportSource:
         with open_archive(self._path) as archive:
             teams = {str(row["id"]): row for row in _rows(archive, "teams/teamsSettings.json") if row.get("id")}
             if not teams:
-                raise SourceUnavailable(f"{self._path} is no Teams export: it has no teams/teamsSettings.json.")
+                raise SourceUnavailable(f"{self._path} is not a Teams export: it has no teams/teamsSettings.json.")
             users = {
                 str(row.get("id")): tuple(str(row[key]) for key in ("displayName", "mail") if row.get(key))
                 for row in _rows(archive, "users/usersList.json")

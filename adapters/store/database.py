@@ -74,7 +74,7 @@ def _parsed(url: str) -> sa.URL:
         pass
     # The URL is not repeated, because it may contain a password.
     raise ConfigurationError(
-        "PLUMBLINE_DATABASE_URL is no address of a database: use postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH."
+        "PLUMBLINE_DATABASE_URL is not the address of a database: use postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH."
     )
 
 

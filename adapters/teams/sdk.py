@@ -49,7 +49,7 @@ class StreamUpdate:
 
     @property
     def entity(self) -> dict[str, Any]:
-        """How Teams is told: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
+        """Return the entity that tells Teams about the stream: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
         numbered = {"streamSequence": self.sequence} if self.phase is not StreamPhase.FINAL else {}
         known = {"streamId": self.stream_id} if self.stream_id else {}
         return {"type": "streaminfo", "streamType": str(self.phase), **numbered, **known}
@@ -81,7 +81,7 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
     if status == 429:
         return ChatBusy("Teams asks to wait (HTTP 429).", retry_after)
     if may_pass(status):
-        return ChatUnavailable(f"Teams did not take the message now (HTTP {status}).", retry_after)
+        return ChatUnavailable(f"Teams did not accept the message (HTTP {status}).", retry_after)
     if status == 404:
         return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
     if status == 413:

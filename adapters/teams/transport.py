@@ -1,4 +1,4 @@
-"""How a card leaves for Teams, through whichever SDK was chosen. Only that one is imported, when it is first needed."""
+"""The transport of cards to Teams, through the configured SDK, which is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Transport:
     """
 
     def __init__(self, load: Callable[[], Sdk], token: AccessToken | None) -> None:
-        """Without a token, none is sent, as the playground expects."""
+        """Open the transport. Without a token, none is sent, as the playground expects."""
         self._load = load
         self._token = token
         self._loading = asyncio.Lock()
@@ -100,5 +100,5 @@ def _streamed(sdk: Sdk, update: StreamUpdate) -> Any:
 def _id_of(answer: object) -> str:
     message_id = getattr(answer, "id", None)
     if not message_id:
-        raise PlumblineError("Teams took the message without telling its id.")
+        raise PlumblineError("Teams accepted the message but did not return its id.")
     return str(message_id)

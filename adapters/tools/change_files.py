@@ -81,7 +81,9 @@ def _change(line: str, path: Path, number: int) -> Change:
         record = _Record.model_validate_json(line)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
-        raise ToolUnavailable(f"Line {number} of {path} is no change record: {problem}; mend or remove it.") from error
+        raise ToolUnavailable(
+            f"Line {number} of {path} is not a change record: {problem}; correct or remove it."
+        ) from error
     return Change(
         id=record.id,
         at=record.at,

@@ -1,4 +1,4 @@
-"""Which service calls which, by the traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
+"""The calls between services, from traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
 
 https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
 """

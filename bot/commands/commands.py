@@ -149,7 +149,7 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
 def _nothing_to_read(settings: Settings) -> str:
     lacks = f"{settings.config} names no sources" if settings.config else "PLUMBLINE_CONFIG is not set"
     return (
-        f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a plumbline.yaml to begin with; "
+        f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a first plumbline.yaml; "
         "`plumbline demo` shows a sample company."
     )
 

@@ -137,7 +137,7 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
     remedy = (
         "Run `plumbline ingest`; `plumbline serve` does so as well."
         if workspace.sources
-        else "Name your `sources` in plumbline.yaml; `plumbline init` writes one to begin with."
+        else "Name your `sources` in plumbline.yaml; `plumbline init` writes a first one."
     )
     return [Finding("index", "nothing is indexed", remedy), *found]
 

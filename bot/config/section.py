@@ -22,7 +22,7 @@ def _known(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"{name} is no time zone, such as Europe/Berlin") from error
+        raise ValueError(f"{name} is not a time zone, such as Europe/Berlin") from error
     return name
 
 

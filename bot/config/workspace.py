@@ -46,7 +46,7 @@ class RouteSection(Section):
 
 
 class PrivacySection(Section):
-    """`names` are people unknown to any source, whose names are also removed from documents."""
+    """Privacy. `names` are people unknown to any source, whose names are also removed from documents."""
 
     names: tuple[str, ...] = ()
 

@@ -236,7 +236,7 @@ def _alerted(case: Path) -> Incident:
         began = datetime.fromisoformat(json.loads(body)["alerts"][0]["startsAt"])
         delivery = parse(body, began + timedelta(seconds=5))
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise MalformedInput(f"{case / 'alert.json'} is no Alertmanager webhook: {error!r}.") from error
+        raise MalformedInput(f"{case / 'alert.json'} is not an Alertmanager webhook: {error!r}.") from error
     return open_from(delivery, case.name, Place(Platform.CONSOLE, "incidents"))
 
 

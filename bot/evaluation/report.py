@@ -23,7 +23,7 @@ def json_lines(path: Path, *fields: str) -> list[dict[str, str]]:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
             rows: list[Any] = [json.loads(line) for line in file if line.strip()]
     except (OSError, ValueError) as error:
-        raise MalformedInput(f"{path} is no file of JSON lines: {error}.") from error
+        raise MalformedInput(f"{path} is not a file of JSON lines: {error}.") from error
     if not rows or not all(isinstance(row, dict) and set(fields) <= row.keys() for row in rows):
         raise MalformedInput(f"{path} must have one JSON object on each line, each with {', '.join(fields)}.")
     return rows

@@ -146,7 +146,7 @@ def _knowledge(
 
 
 def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[Encoder]:
-    """In the database if several replicas share the index; beside the index where that is in the data directory."""
+    """Return the store of the encoder: the database if several replicas share the index, otherwise a file beside it."""
     if settings.qdrant_url and is_shared(engine):
         return SqlLearnedModel(engine, "encoder", ENCODER, clock)
     return ArrayFile(settings.data_dir / "encoder.npz", ENCODER)

@@ -125,7 +125,7 @@ def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession
         try:
             tls = ssl.create_default_context(cafile=str(section.ca_file))
         except OSError as error:  # ssl.SSLError is a subclass
-            raise ConfigurationError(f"{section.name}: {section.ca_file} is no certificate: {error}.") from None
+            raise ConfigurationError(f"{section.name}: {section.ca_file} is not a certificate: {error}.") from None
     http = _http(section, session, tls=tls)
     workloads = {service: Workload(each.namespace, each.selector) for service, each in section.services.items()}
     return Kubernetes(section.name, http, workloads)

@@ -31,7 +31,7 @@ PART = 500  # workflows deleted at once
 
 DRAIN = (
     "Drain them: start that version again, wait until plumbline_tasks_under_way in /metrics is 0, stop it, then start this "
-    "one. Where it can no longer run, set PLUMBLINE_BEGIN_ANEW=1 for one start: the work is then begun anew."
+    "one. If it can no longer run, set PLUMBLINE_BEGIN_ANEW=1 for one start. That work then starts from the beginning."
 )
 
 log = structlog.get_logger()

@@ -138,7 +138,7 @@ def _hedged(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
 def _joined(
     answers: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]
 ) -> tuple[Answer, Evaluation]:
-    """One excerpt for each part of a question.
+    """Return one excerpt for each part of a question.
 
     Where two parts have the same one, or a part has none, the whole is shown with a hedge: it may be half an answer. Both measures
     are the smallest of the parts: the answer is worth as much as its weakest part.

@@ -191,7 +191,7 @@ def _code(block: str) -> str:
 
 
 def _rows(table: str) -> Iterator[str]:
-    """Each row with its cells named by the header; where it names nothing, by the first cell of the row."""
+    """Yield each row with its cells named by the header; where it names nothing, by the first cell of the row."""
     lines = table.splitlines()
     header, body = ([*map(plain, _cells(lines[0]))], lines[2:]) if has_header(lines) else ([], lines)
     for row in map(_cells, body):

@@ -1,4 +1,4 @@
-"""How alert deliveries become an incident, and when it is over or open again."""
+"""Alert deliveries become an incident, which ends and may open again."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from core.model.incident import GapReason, Incident
 
 @dataclass(frozen=True, slots=True)
 class ToolGaps:
-    """In how many incidents a tool could not be read, and for what reasons, the most frequent first."""
+    """The number of incidents in which a tool could not be read, and the reasons, most frequent first."""
 
     tool: str
     incidents: int

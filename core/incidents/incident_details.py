@@ -29,7 +29,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`noun` is what its entries are called where some do not fit. `badge` is that of the claim in its title."""
+    """A section of the details. `noun` names its entries where some do not fit. `badge` is that of the claim in its title."""
 
     title: str
     entries: tuple[Entry, ...]

@@ -291,7 +291,7 @@ def parts_counted(parts: Sequence[RelatedIncident]) -> str:
 
 
 def _buttons(incident: Incident) -> Iterator[Control]:
-    """In sight. A pasted text is not stored: there is nothing to take, to reassign or to open."""
+    """Yield the visible buttons. A pasted text is not stored, so it cannot be taken, reassigned or opened."""
     if incident.source == QUESTION:
         return
     if incident.state is IncidentState.OPEN:

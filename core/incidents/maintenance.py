@@ -19,7 +19,7 @@ _WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceWish:
-    """`service` is empty for a list of the windows; `length` is None to end the one of the service."""
+    """A request about maintenance. `service` is empty for a list of the windows; `length` is None to end the service's."""
 
     service: str = ""
     length: timedelta | None = None

@@ -95,7 +95,7 @@ def as_markdown(postmortem: Postmortem) -> str:
 
 
 def escaped(text: str) -> str:
-    """One line of plain text as Markdown that shows it and nothing else."""
+    """Return one line of plain text as Markdown that shows it and nothing else."""
     visible = "".join(c for c in text[: 4 * MAX_TEXT] if c.isprintable() or c.isspace())
     line = " ".join(visible.split())
     short = line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 1]}…"

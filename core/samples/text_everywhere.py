@@ -65,7 +65,7 @@ from core.samples.parts import (
 
 
 def everywhere(text: str, count: int = 1) -> dict[str, Message]:
-    """Every message with this text in every field that comes from outside, and `count` of everything that repeats."""
+    """Return every message with this text in every field that comes from outside, and `count` of everything that repeats."""
     several = range(1, count + 1)
     said, struck, proposal = _answer(text, several), _incident(text, several), _owner(text, several)
     somebody = Person(Platform.SLACK, text, text)

@@ -37,7 +37,7 @@ class Ground(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """`score` in [0, 1] is the team's share of what this ground has to give; over all teams they sum to at most 1."""
+    """An argument for a team. `score` in [0, 1] is its share of what this ground gives; over all teams they sum to at most 1."""
 
     ground: Ground
     score: float

@@ -22,7 +22,7 @@ async def stored_incident(incident_id: str, transaction: Transaction) -> Inciden
     """Return the stored incident. Raises PlumblineError if it does not exist."""
     incident = await transaction.incidents.get(incident_id)
     if incident is None:
-        raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
+        raise PlumblineError(f"Incident {incident_id} does not exist.")
     return incident
 
 

@@ -152,7 +152,7 @@ def _claimed(words: str, ports: QuestionPorts) -> _Findings | None:
         return None
     team, text = found[0]
     told = _Findings()
-    told.add(f"{team.name} owns what its document describes so: {text}", f"{team.name}: what it owns", text)
+    told.add(f"{team.name} owns, by its own document: {text}", f"{team.name}: what it owns", text)
     return told
 
 

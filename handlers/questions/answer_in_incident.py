@@ -1,4 +1,4 @@
-"""In an incident's thread, answer questions about that incident, and pass on remarks about its cause."""
+"""Answer questions in an incident's thread about that incident, and pass on remarks about its cause."""
 
 from __future__ import annotations
 

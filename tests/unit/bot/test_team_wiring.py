@@ -65,7 +65,7 @@ def test_a_rota_keeps_to_the_clocks_of_its_time_zone(file: Path) -> None:
     [
         (
             "  - {id: a, name: A, on_call: {people: [Di], start: 2026-01-05T09:00:00Z, timezone: Mars}}\n",
-            "no time zone",
+            "is not a time zone",
         ),
         ("  - {id: a, name: A, on_call: {people: [], start: 2026-01-05T09:00:00Z}}\n", "line 4"),
         ("  - {id: a, name: A, on_call: {people: [Di], start: 2026-01-05T09:00:00}}\n", "timezone"),
