@@ -214,7 +214,8 @@ async def _start_background(
         dispatcher.notify()
         return is_new
 
-    schedules = keep_schedules(
+    schedules = partial(
+        keep_schedules,
         accept,
         core.clock,
         is_anything_held=partial(is_anything_held, store=core.store),
@@ -228,7 +229,7 @@ async def _start_background(
             dispatcher.serve(),
             replica.serve(),
             core.history.follow(BackgroundStore(core.store)),
-            schedules,
+            schedules(),
             _warm_up(core, replica, chats),
         )
     ]
