@@ -88,8 +88,9 @@ async def test_a_question_runs_the_files_that_its_walk_names(bot: RunningBot) ->
 
 async def until_idle() -> None:
     async with asyncio.timeout(TIMEOUT):
-        while await DBOS.list_workflows_async(status=["ENQUEUED", "PENDING"], load_input=False, load_output=False):
-            await asyncio.sleep(0.02)  # noqa: ASYNC110 - the engine tells nobody when it is idle
+        # The engine tells nobody when it is idle.
+        while await DBOS.list_workflows_async(status=["ENQUEUED", "PENDING"]):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
 
 async def answered(bot: RunningBot, question: str) -> None:
