@@ -35,8 +35,7 @@ from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
 from bot.wiring.application import Core, is_shared, new_incident_id, places_for, redactor, secret
 from bot.wiring.behaviours import behaviours
-from bot.wiring.chats import Chat, open_slack, open_teams
-from bot.wiring.measured_messenger import MeasuredMessenger
+from bot.wiring.chats import Chat, MeasuredMessenger, open_slack, open_teams
 from bot.work import engine, workflows
 from bot.work.batch_writer import BatchWriter
 from bot.work.dispatcher import Dispatcher

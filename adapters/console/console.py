@@ -9,8 +9,7 @@ from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessages
 from adapters.console.render import Renderer
 from adapters.console.sources import SourceStatus
-from core.model.audience import channel_audience
-from core.model.conversation import Audience, Channel, Person, Place, Platform
+from core.model.conversation import Audience, Channel, Person, Place, Platform, channel_audience
 from core.model.errors import PlumblineError
 from core.model.incident import Incident
 from core.model.prediction import PredictionKind

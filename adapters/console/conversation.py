@@ -18,8 +18,7 @@ from adapters.console.messages import ConsoleMessage, Cursor
 from adapters.console.payload import Content, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
 from core.model.answer import Answer
-from core.model.audience import channel_audience
-from core.model.conversation import Place, Platform, Question
+from core.model.conversation import Place, Platform, Question, channel_audience
 from core.model.curated import CuratedAnswer
 from core.model.errors import MalformedInput, Unavailable
 from core.model.feedback import Feedback

@@ -14,8 +14,18 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call, error_code
 from adapters.slack.guests import GuestDirectory
-from core.model.audience import channel_audience, kept_private, person_audience, with_outsiders
-from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
+from core.model.conversation import (
+    PUBLIC,
+    Audience,
+    Channel,
+    Person,
+    Place,
+    Platform,
+    channel_audience,
+    kept_private,
+    person_audience,
+    with_outsiders,
+)
 from core.model.errors import PlumblineError
 from core.ports import Clock
 

@@ -26,8 +26,8 @@ from core.incidents.incident_layout import Mood
 from core.incidents.incident_view import format_owner, is_claimed
 from core.model.conversation import Audience, MessageReference, Person, Platform
 from core.model.errors import PlumblineError
-from core.model.home import Home, KnownSource
 from core.model.incident import Incident
+from core.model.messages import Home, KnownSource
 
 MAX_SHOWN = 10  # incidents per list
 MAX_SOURCES = 40

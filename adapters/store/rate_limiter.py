@@ -17,7 +17,7 @@ from adapters.rate_limits import LocalRateLimiter
 from adapters.store.database import insert_if_absent, outages_as
 from adapters.store.tables import rate_limits
 from core.model.errors import StoreUnavailable
-from core.model.pace import LimiterState, PostingRate, new_limiter_state
+from core.model.rate_limit import LimiterState, PostingRate, new_limiter_state
 
 T = TypeVar("T")
 

@@ -25,9 +25,8 @@ from bot.config.workspace import Workspace, load_workspace
 from bot.observability.collectors import TokenTally
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
-from bot.wiring.catalogues import read_catalogue
+from bot.wiring.catalogues import open_schedule, read_catalogue
 from bot.wiring.models import llama_server
-from bot.wiring.on_call import open_schedule
 from bot.wiring.sources import open_source
 from bot.wiring.tools import open_tool
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError

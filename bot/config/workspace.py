@@ -19,7 +19,7 @@ from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSectio
 from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
 from core.answering.help_desk import HelpDesk
 from core.model.badge import NO_POLICY, Policy
-from core.model.code_owners import CodeOwners
+from core.model.catalogue import CodeOwners
 from core.model.conversation import Channel, Platform
 from core.model.curated import LIFETIME, SOURCE
 from core.model.errors import ConfigurationError

@@ -28,10 +28,9 @@ from adapters.store.store import SqlStore
 from bot.config.settings import Settings
 from bot.config.source_sections import PastIncidentsSection, SourceSection
 from bot.config.workspace import Workspace, current_teams
-from bot.wiring.catalogues import with_catalogues
+from bot.wiring.catalogues import open_on_call, with_catalogues
 from bot.wiring.growing_history import GrowingHistory
 from bot.wiring.models import open_exam, open_model
-from bot.wiring.on_call import open_on_call
 from bot.wiring.sources import open_source, source_setting
 from bot.wiring.tools import Tools, open_tools
 from core.knowledge.encoder import Encoder
@@ -40,7 +39,7 @@ from core.knowledge.retriever import Retriever
 from core.model.conversation import Place, Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import AlertDelivery, PastIncident
-from core.model.routing import incident_place, incident_places, routing_facts
+from core.model.silences import incident_place, incident_places, routing_facts
 from core.model.team import Route
 from core.ports import (
     ChangingSource,

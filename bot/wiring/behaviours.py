@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 
 from bot.config.workspace import current_teams
@@ -11,7 +12,7 @@ from bot.work.retention import apply_retention
 from bot.work.workflows import Behaviours
 from core.model.conversation import Audience, Platform
 from core.model.curated import SOURCE as CURATED
-from core.model.home import Home
+from core.model.messages import Home
 from core.ports import ThreadReader
 from core.triage.model_managers import TeamDocuments
 from handlers.feedback.recalibrate import recalibrate, watch_calibration
@@ -28,7 +29,7 @@ from handlers.incidents.investigate_incident import (
 from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
 from handlers.incidents.present_incident import present_details, show_incident
 from handlers.incidents.quiet_hours import end_quiet_hours
-from handlers.ports import IncidentPorts, QuestionPorts, Readers, no_queue
+from handlers.ports import IncidentPorts, Ports, QuestionPorts, Readers, no_queue
 from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import redeliver
 from handlers.questions.run_command import apologise, retract_question, run_command
@@ -137,17 +138,7 @@ def question_ports(
         await ingest(core, only=CURATED)
 
     return QuestionPorts(
-        store=core.store,
-        poster=poster,
-        clock=core.clock,
-        redact=incidents.redact,
-        channels=workspace.channels,
-        teams=workspace.teams,
-        dependencies=workspace.dependencies,
-        maintenance=workspace.maintenance,
-        schedules=core.schedules,
-        history_for=core.history.readable_by,
-        public_url=core.settings.public_url,
+        **{field.name: getattr(incidents, field.name) for field in fields(Ports)},
         incidents=incidents,
         retriever=core.knowledge.retriever,
         index=core.knowledge.index,

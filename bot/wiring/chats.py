@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 
 from aiohttp import web
 
 from adapters.store.conversations import SqlTeamsConversations
+from bot.observability.telemetry import POSTS, timed
+from bot.observability.tracing import span
 from bot.wiring.application import Core, secret
 from bot.wiring.behaviours import home_pages
-from core.model.conversation import MessageReference, Platform
-from core.ports import Inbox, Messenger, ThreadReader
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.messages import Message
+from core.ports import Inbox, Messenger, SignallingMessenger, ThreadReader
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
 
 
@@ -118,3 +121,38 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     threads = TeamsThreads(history, core.clock) if history else None
     # Without an app id, Teams may never be used, so the SDK is loaded on first use.
     return Chat(messenger, inbound.handle, threads, transport.opened if app_id else None)
+
+
+class MeasuredMessenger:
+    """Implements `core.ports.Messenger` and `SignallingMessenger` by delegation."""
+
+    def __init__(self, platform: Platform, messenger: Messenger) -> None:
+        self._platform = platform
+        self._messenger = messenger
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        with self._measured("post"):
+            return await self._messenger.post(place, message, intent)
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        with self._measured("edit"):
+            await self._messenger.edit(reference, message)
+
+    async def find(self, place: Place, intent: str) -> MessageReference | None:
+        with self._measured("find"):
+            return await self._messenger.find(place, intent)
+
+    async def delete(self, reference: MessageReference) -> None:
+        with self._measured("delete"):
+            await self._messenger.delete(reference)
+
+    async def link(self, reference: MessageReference) -> str:
+        return await self._messenger.link(reference)
+
+    async def signal(self, place: Place, text: str) -> bool:
+        return isinstance(self._messenger, SignallingMessenger) and await self._messenger.signal(place, text)
+
+    @contextmanager
+    def _measured(self, call: str) -> Generator[None]:
+        with span(f"{self._platform} {call}"), timed(POSTS, self._platform, call):
+            yield

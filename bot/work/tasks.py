@@ -17,7 +17,7 @@ from core.model.feedback import Feedback, Reaction
 from core.model.incident import IncidentState
 from core.ports import Store, Task
 from handlers.incidents.stored_incident import incident_of_thread
-from handlers.knowledge.redaction import Redact, without_redaction
+from handlers.ports import Redact, without_redaction
 from handlers.questions.answer_in_incident import recheck_task
 
 ANSWER = "answer_question"

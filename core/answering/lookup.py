@@ -387,7 +387,6 @@ def _date(match: re.Match[str], now: datetime) -> datetime | None:
         return None
 
 
-
 def known_services(teams: Iterable[Team], dependencies: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Return every service that a team owns or that calls another or is called."""
     return frozenset(

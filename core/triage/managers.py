@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from core.model.code_owners import CodeOwners
+from core.model.catalogue import CodeOwners
 from core.model.incident import Incident, Neighbour, PastIncident
 from core.model.team import NOBODY, Team, current_ids
 from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, history_votes

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from core.model.audience import may_see_incident
 from core.model.feedback import Feedback
-from core.model.incident import Incident
+from core.model.incident import Incident, may_see_incident
 from core.model.messages import CORRECT, TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome
 from core.ports import Store, Transaction

@@ -12,8 +12,7 @@ from core.model.messages import Notice, NoticeKind
 from core.model.team import Team, team_named
 from handlers.incidents.label_incident import label_incident
 from handlers.incidents.stored_incident import incident_of_thread, update_incident
-from handlers.knowledge.redaction import Redact, redacted
-from handlers.ports import QuestionPorts
+from handlers.ports import QuestionPorts, Redact, redacted
 
 NOTED = "Noted {fields}. I’ll use it to judge similar incidents."
 

@@ -7,11 +7,10 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from core.model.audience import may_see_incident
 from core.model.audit import Act, audit_entry
 from core.model.conversation import Audience, Person, Place, Platform, Question, cut_message
 from core.model.errors import MalformedInput, PlumblineError
-from core.model.incident import Incident, IncidentState, SimilarIncident, Stage
+from core.model.incident import Incident, IncidentState, SimilarIncident, Stage, may_see_incident
 from core.model.messages import AnswerMessage, IncidentMessage
 from core.ports import AgentCaller
 from handlers.incidents.investigate_incident import explain, triage

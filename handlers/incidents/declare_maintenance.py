@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core.incidents.maintenance import MaintenanceWish, read_maintenance
+from core.incidents.command import MaintenanceWish, read_maintenance
 from core.model.conversation import PUBLIC, Audience, Question
 from core.model.messages import Notice
 from core.model.silences import Maintenance, Matcher, Silence

@@ -26,8 +26,7 @@ from handlers.feedback.record_prediction import estimate_confidence, record_pred
 from handlers.incidents.investigate_with_model import Progress, investigate_with_model
 from handlers.incidents.observe_incident import observe_incident
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
-from handlers.knowledge.redaction import Redact, redacted
-from handlers.ports import IncidentPorts
+from handlers.ports import IncidentPorts, Redact, redacted
 
 EVIDENCE = "evidence"  # the engine that uses no language model
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding

@@ -8,10 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from core.incidents.thread_notes import with_note
-from core.model.audience import incident_audience
 from core.model.conversation import Audience
 from core.model.errors import ToolUnavailable
-from core.model.incident import Incident, IncidentState, Stage, ThreadNote
+from core.model.incident import Incident, IncidentState, Stage, ThreadNote, incident_audience
 from core.ports import AlertMonitor, Store, Task
 from core.rca.observations import Observations
 from handlers.feedback.record_prediction import is_rejected

@@ -8,10 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from core.incidents.folding import open_from
-from core.model.audience import incident_audience
 from core.model.conversation import PUBLIC, Audience, Channel, Question
 from core.model.errors import Unavailable
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
+from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage, incident_audience
 from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
 from core.rca.observations import QUESTION, investigation_intent

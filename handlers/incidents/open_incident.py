@@ -14,7 +14,7 @@ from core.model.errors import Conflict
 from core.model.incident import AlertDelivery, Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
 from handlers.incidents.stored_incident import MAX_ATTEMPTS, incident_intent
-from handlers.knowledge.redaction import Redact, redacted, without_redaction
+from handlers.ports import Redact, redacted, without_redaction
 
 INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import structlog
 
-from core.model.audience import may_see_incident
 from core.model.conversation import Audience
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.incident import DuplicateSuggestion, Incident, SeveritySuggestion
+from core.model.incident import DuplicateSuggestion, Incident, SeveritySuggestion, may_see_incident
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Evaluation, PredictionKind
 from core.ports import LanguageModel

@@ -15,10 +15,9 @@ from core.incidents.runbook import RunbookSearch
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.terms import distinct_terms
 from core.model.answer import RECORDS, Answer, Citation, Sentence
-from core.model.audience import may_see_incident
 from core.model.conversation import PUBLIC, Question
 from core.model.errors import ToolUnavailable
-from core.model.incident import Incident
+from core.model.incident import Incident, may_see_incident
 from core.model.messages import ON_CALL_UNKNOWN
 from core.model.prediction import Evaluation
 from core.model.team import Team

@@ -17,8 +17,7 @@ from core.model.messages import Notice
 from core.ports import Task
 from handlers.incidents.investigate_incident import observe
 from handlers.incidents.stored_incident import incident_of_thread
-from handlers.knowledge.redaction import Redact, redacted, redacted_beginning
-from handlers.ports import QuestionPorts
+from handlers.ports import QuestionPorts, Redact, redacted, redacted_beginning
 from handlers.questions.read_thread import remember
 from handlers.questions.show_waiting import ANSWERED, show_answer
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.model.audience import may_see_incident
 from core.model.badge import NO_POLICY, Policy
 from core.model.conversation import Audience, Channel, MessageReference
-from core.model.incident import Incident
+from core.model.incident import Incident, may_see_incident
 from core.model.messages import (
     ButtonAction,
     CauseRequest,

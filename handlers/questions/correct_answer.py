@@ -18,8 +18,7 @@ from core.model.feedback import Feedback
 from core.model.messages import CorrectionRequest, Notice, ProposalMessage
 from core.model.prediction import Outcome, PredictionKind
 from core.ports import Store, Transaction
-from handlers.knowledge.redaction import BEYOND, Redact
-from handlers.ports import Ports, QuestionPorts
+from handlers.ports import BEYOND, Ports, QuestionPorts, Redact
 from handlers.questions.post_message import Poster
 
 LOOKED_BACK = 20  # turns of the thread searched for the corrected question

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.model.audience import may_see_incident
 from core.model.conversation import PUBLIC, Audience, Question
-from core.model.home import Home, KnownSource
-from core.model.incident import Incident, IncidentState
-from core.model.messages import Notice
+from core.model.incident import Incident, IncidentState, may_see_incident
+from core.model.messages import Home, KnownSource, Notice
 from core.model.team import Team
 from handlers.ports import QuestionPorts
 from handlers.questions.show_help import ABOUT, EVERYWHERE

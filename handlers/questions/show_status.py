@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from core.model.audience import may_see_incident
 from core.model.conversation import PUBLIC, Question
-from core.model.incident import Incident, IncidentState
+from core.model.incident import Incident, IncidentState, may_see_incident
 from core.model.messages import Notice
 from core.ports import Ingestion
 from handlers.incidents.declare_maintenance import open_windows

@@ -18,9 +18,8 @@ from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversatio
 from adapters.store.store import SqlStore
 from adapters.store.tables import metadata, outcomes, posts, tasks
 from adapters.teams.references import ConversationReference, remember
-from core.model.audience import person_audience
 from core.model.audit import Act, audit_entry
-from core.model.conversation import Person, Place, Platform, Speaker, Turn, turn_key
+from core.model.conversation import Person, Place, Platform, Speaker, Turn, person_audience, turn_key
 from core.model.curated import CuratedAnswer, answer_id
 from core.model.errors import StoreUnavailable
 from core.model.incident import IncidentState, ThreadNote

@@ -18,8 +18,7 @@ from adapters.teams.activity import parse_activity
 from adapters.teams.activity import plain_text as teams_text
 from core.answering.model_text import cleaned
 from core.confidence.resolution import is_resolution
-from core.incidents.command import parse_command
-from core.incidents.maintenance import read_maintenance
+from core.incidents.command import parse_command, read_maintenance
 from core.knowledge.markdown import blocks
 from core.model.conversation import MAX_MESSAGE
 from core.rca.log_templates import message_of

@@ -13,8 +13,7 @@ import pytest
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace, load_workspace
 from bot.evaluation.triage import as_incident
-from bot.wiring.catalogues import with_catalogues
-from bot.wiring.on_call import open_on_call
+from bot.wiring.catalogues import open_on_call, with_catalogues
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import PastIncident, Severity

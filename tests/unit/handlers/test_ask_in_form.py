@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core import samples as messages
-from core.model.audience import channel_audience
-from core.model.conversation import Channel, Place, Platform
+from core.model.conversation import Channel, Place, Platform, channel_audience
 from core.model.messages import ButtonAction, CauseRequest, CorrectionRequest, Form, HandoverRequest
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.model.team import Team

@@ -11,7 +11,6 @@ from unittest.mock import patch
 import pytest
 
 from core.incidents.command import CommandName
-from core.model.audience import channel_audience, with_outsiders
 from core.model.conversation import (
     MAX_MESSAGE,
     Audience,
@@ -23,7 +22,9 @@ from core.model.conversation import (
     Question,
     Speaker,
     Turn,
+    channel_audience,
     cut_message,
+    with_outsiders,
 )
 from core.model.incident import IncidentState
 from core.model.messages import Notice

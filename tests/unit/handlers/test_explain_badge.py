@@ -14,7 +14,7 @@ from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKin
 from core.triage.history import IncidentHistory
 from handlers.feedback.explain_badge import explain_badge
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.knowledge.redaction import Redact, without_redaction
+from handlers.ports import Redact, without_redaction
 from handlers.questions.post_message import Poster
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger

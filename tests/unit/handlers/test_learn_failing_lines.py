@@ -15,8 +15,7 @@ from core.triage.history import IncidentHistory
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.investigate_on_demand import incident_from
 from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
-from handlers.knowledge.redaction import Redact, without_redaction
-from handlers.ports import QuestionPorts, Readers
+from handlers.ports import QuestionPorts, Readers, Redact, without_redaction
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.failed_build import BUILD, LOG

@@ -6,8 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.audience import channel_audience, person_audience, with_outsiders
-from core.model.conversation import Channel, MessageReference, Person, Place, Platform
+from core.model.conversation import (
+    Channel,
+    MessageReference,
+    Person,
+    Place,
+    Platform,
+    channel_audience,
+    person_audience,
+    with_outsiders,
+)
 from core.model.feedback import Feedback
 from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind

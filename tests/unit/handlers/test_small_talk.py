@@ -11,8 +11,7 @@ import pytest
 from core.incidents.command import CommandName, parse_command
 from core.model.badge import Policy
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
-from core.model.home import Home, KnownSource
-from core.model.messages import IncidentMessage, Message, Notice, ProposalMessage
+from core.model.messages import Home, IncidentMessage, KnownSource, Message, Notice, ProposalMessage
 from core.samples import explained_incident, proposed
 from handlers.ports import QuestionPorts
 from handlers.questions.ask_in_form import ShownAgain
