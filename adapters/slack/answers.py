@@ -10,14 +10,26 @@ from adapters.diagrams import reliability_png
 from adapters.slack import blocks
 from adapters.slack.blocks import Block, listing
 from adapters.slack.mrkdwn import bold, code_block, cut, escape, link, prose
-from adapters.slack.parts import LINE, Rendered, badge, context, control_elements, dotted, fallback, section
+from adapters.slack.parts import (
+    LINE,
+    Rendered,
+    badge,
+    context,
+    control_elements,
+    dotted,
+    fallback,
+    feedback_block,
+    section,
+)
 from core.answering.answer import HEADING_LINE, Answer, Citation, Sentence
 from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view
 from core.confidence.badge_explanation import BadgeExplanation
-from core.model.messages import JUDGED_BY, WHY, DriftAlarm
+from core.model.messages import JUDGED_BY, JUDGEMENTS, WHY, DriftAlarm
+from core.model.prediction import PredictionKind
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
+RATINGS = JUDGEMENTS[PredictionKind.ANSWER]
 MAX_MARKERS = 5  # per sentence
 
 SENTENCE = 900  # characters
@@ -30,8 +42,11 @@ FURTHER = 400  # characters, including escapes
 CONFLICTS = 2_500  # characters of all contradictions
 
 
-def answer_message(answer: Answer) -> Rendered:
+def answer_message(answer: Answer, *, newest: bool) -> Rendered:
+    """Return the message of an answer, with Slack's own feedback buttons if `newest` is true."""
     view = answer_view(answer)
+    rated = [each for each in view.buttons if newest and each.verdict in RATINGS]
+    buttons = [each for each in view.buttons if each not in rated]
     heading = [bold(view.heading, LINE)] if view.heading else []
     nearest = [f"• {_nearest(citation)}" for citation in view.nearest]
     return Rendered(
@@ -44,7 +59,8 @@ def answer_message(answer: Answer) -> Rendered:
             *context("\n".join(map(_further, view.further))),
             *context(f"{ASK} {escape(view.contacts, 3 * LINE)}" if view.contacts else ""),
             *context(dotted(badge(view.badge), escape(view.note, LINE))),
-            blocks.actions(control_elements(view.buttons, (), view.more)),
+            *feedback_block(rated),
+            blocks.actions(control_elements(buttons, (), view.more)),
         ],
     )
 

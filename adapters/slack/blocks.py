@@ -50,6 +50,26 @@ def button(label: str, action_id: str, value: str, *, primary: bool = False) -> 
     return element | {"style": "primary"} if primary else element
 
 
+def feedback(action_id: str, positive: tuple[str, str], negative: tuple[str, str]) -> Block:
+    """Return thumbs up and thumbs down, each with its label and value."""
+    pressed = {
+        name: {"text": _plain(label, MAX_BUTTON_TEXT), "value": value}
+        for name, (label, value) in (("positive_button", positive), ("negative_button", negative))
+    }
+    element = {"type": "feedback_buttons", "action_id": action_id, **pressed}
+    return {"type": "context_actions", "elements": [element]}
+
+
+def plan(title: str, done: Sequence[str], doing: str) -> Block:
+    """Return the steps of a work in progress."""
+    tasks = [(step, "complete") for step in done] + [(doing, "in_progress")]
+    cards = [
+        {"type": "task_card", "task_id": f"step-{number}", "title": cut(step, MAX_HEADER), "status": status}
+        for number, (step, status) in enumerate(tasks)
+    ]
+    return {"type": "plan", "title": title, "tasks": cards}
+
+
 def text_field(identifier: str, label: str, max_length: int) -> Block:
     """Return a text field. Its content is sent with every button of the message, under `identifier`."""
     element = {"type": "plain_text_input", "action_id": identifier, "multiline": True, "max_length": max_length}

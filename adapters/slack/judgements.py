@@ -14,7 +14,7 @@ from adapters.slack.channels import Readers
 from adapters.slack.client import call
 from adapters.slack.forms import CAUSE, CORRECTION, FORM_PREFIX, HANDOVER, INPUT, PICKER, Origin, feedback_form, origin
 from adapters.slack.identity import BotIdentity
-from adapters.slack.parts import ACTION_PREFIX, OPENED, SEPARATOR
+from adapters.slack.parts import ACTION_PREFIX, OPENED, RATE, SEPARATOR
 from adapters.slack.payloads import ButtonPress, ReactionEvent, Submission, parse
 from adapters.slack.questions import moment
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform
@@ -152,11 +152,12 @@ class Judgements:
 
 
 def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
-    """Return the button and its subject. A button has both in its ids, a menu in the selected value."""
+    """Return the button and its subject: a button's are its id and value, those of other elements stand in the value."""
     action = press.action
     verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
-    if action.selected_option is not None:
-        verdict, _, subject = action.selected_option.value.partition(SEPARATOR)
+    if action.selected_option is not None or verdict == RATE:
+        said = action.selected_option.value if action.selected_option is not None else action.value
+        verdict, _, subject = said.partition(SEPARATOR)
     try:
         return ButtonAction(verdict), subject
     except ValueError:

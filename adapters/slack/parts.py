@@ -14,8 +14,8 @@ from core.model.badge import Badge
 from core.model.messages import BUTTON_LABELS, ButtonAction
 
 ACTION_PREFIX = "feedback:"  # prefix of a button's action id, followed by the action; the button's value is its subject
-JUDGE_MENU, MORE_MENU = "judge", "more"  # action ids of menus, whose selected value contains the action
-SEPARATOR = "|"  # between the action and its subject in a selected value
+JUDGE_MENU, MORE_MENU, RATE = "judge", "more", "rate"  # elements of several actions, whose value contains the action
+SEPARATOR = "|"  # between the action and its subject in such a value
 OPENED = "opened"  # the value of an entry that only opens a page
 
 LINE = 250  # characters of one line of text
@@ -59,6 +59,14 @@ def control_elements(buttons: Sequence[Control], judging: Sequence[Judged], more
         *blocks.menu(RIGHT_OR_WRONG, f"{ACTION_PREFIX}{JUDGE_MENU}", groups),
         *blocks.overflow(f"{ACTION_PREFIX}{MORE_MENU}", [_option(each) for each in more]),
     ]
+
+
+def feedback_block(rated: Sequence[Control]) -> list[Block]:
+    """Return Slack's own feedback buttons for a positive and a negative control; empty without both."""
+    if len(rated) != 2:
+        return []
+    positive, negative = ((each.label, f"{each.verdict}{SEPARATOR}{each.subject}") for each in rated)
+    return [blocks.feedback(f"{ACTION_PREFIX}{RATE}", positive, negative)]
 
 
 def _button(label: str, verdict: ButtonAction, subject: str) -> Block:

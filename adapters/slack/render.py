@@ -27,12 +27,14 @@ from core.model.messages import (
 
 NOTICE_ICONS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.PROGRESS: "◐ ", NoticeKind.ERROR: "⚠️ "}
 NOTICE_LINE = 1_000  # characters
+WORKING = "Working on your question"
 
 
-def render(message: Message) -> Rendered:
+def render(message: Message, *, newest: bool = True) -> Rendered:
+    """Return the blocks of a message. `newest` allows those that a workspace may not have yet."""
     match message:
         case AnswerMessage(answer):
-            return answer_message(answer)
+            return answer_message(answer, newest=newest)
         case IncidentMessage():
             return incident_message(message)
         case IncidentDetails(incident):
@@ -52,10 +54,12 @@ def render(message: Message) -> Rendered:
         case DriftAlarm():
             return drift_alarm(message)
         case Notice():
-            return notice(message)
+            return notice(message, newest=newest)
 
 
-def notice(message: Notice) -> Rendered:
+def notice(message: Notice, *, newest: bool) -> Rendered:
+    if message.kind is NoticeKind.PROGRESS and newest:
+        return Rendered(fallback([message.text]), [blocks.plan(WORKING, message.steps, message.text)])
     icon = NOTICE_ICONS[message.kind]
     lines = [prose(line, NOTICE_LINE) for line in message.text.splitlines()]
     text = f"{icon}{blocks.listing(lines, 'lines', blocks.MAX_TEXT - len(icon))}"

@@ -168,11 +168,15 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A short plain message: help, thanks for feedback, or an error with a reference to the log."""
+    """A short plain message: help, thanks for feedback, progress, or an error with a reference to the log.
+
+    `steps` are those that were done before `text`, the step in progress.
+    """
 
     text: str
     kind: NoticeKind = NoticeKind.INFORMATION
     reference: str = ""
+    steps: tuple[str, ...] = ()
 
 
 Message = (
