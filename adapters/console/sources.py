@@ -12,7 +12,8 @@ STALE_AFTER = timedelta(hours=24)  # a source that was not read for so long is m
 class SourceStatus:
     """The state of a source. `passages` is None if the index does not count passages per source.
 
-    `read_at` is the time of the last attempt, None if there was none; `failure` says why it failed, may be empty.
+    `read_at` is the time of the last attempt, None before the first one has ended; `failure` says why it failed, may be
+    empty.
     `left_out` names documents that could not be indexed, with the reasons.
     """
 
@@ -25,9 +26,9 @@ class SourceStatus:
     left_out: tuple[str, ...] = ()
 
     def condition(self, now: datetime) -> str:
-        """Return `failing`, `never read`, `old` or `fresh`."""
+        """Return `failing`, `never read`, `first import`, `old` or `fresh`."""
         if self.failure:
             return "failing"
         if self.read_at is None:
-            return "never read"
+            return "first import" if self.documents else "never read"
         return "old" if now - self.read_at > STALE_AFTER else "fresh"

@@ -54,11 +54,18 @@ class SqlIngestions:
         )
 
     async def forget(self, source: str) -> None:
-        await self._connection.execute(sa.delete(ingestions).where(ingestions.c.source == source))
+        for table in (ingestions, source_cursors):
+            await self._connection.execute(sa.delete(table).where(table.c.source == source))
 
     async def all(self) -> list[Ingestion]:
-        rows = await self._connection.execute(sa.select(ingestions).order_by(ingestions.c.source))
-        return [Ingestion(row.source, row.finished_at, row.documents, row.failure, tuple(row.left_out)) for row in rows]
+        rows = await self._connection.execute(sa.select(ingestions))
+        ended = [
+            Ingestion(row.source, row.finished_at, row.documents, row.failure, tuple(row.left_out)) for row in rows
+        ]
+        unfinished = source_cursors.c.source.not_in(sa.select(ingestions.c.source))
+        begun = await self._connection.execute(sa.select(source_cursors).where(unfinished))
+        ended += [Ingestion(row.source, None, row.documents) for row in begun]
+        return sorted(ended, key=lambda ingestion: ingestion.source)
 
 
 _ANSWER = TypeAdapter(CuratedAnswer)

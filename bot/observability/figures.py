@@ -121,7 +121,8 @@ def _sources(snapshot: Snapshot) -> Iterable[Metric]:
     failing = GaugeMetricFamily("plumbline_source_failing", "1 if a source could not be read last", labels=["source"])
     documents = GaugeMetricFamily("plumbline_source_documents", "Documents indexed from a source", labels=["source"])
     for ingestion in snapshot.ingestions:
-        age.add_metric([ingestion.source], max((snapshot.at - ingestion.finished_at).total_seconds(), 0.0))
+        if ingestion.finished_at is not None:
+            age.add_metric([ingestion.source], max((snapshot.at - ingestion.finished_at).total_seconds(), 0.0))
         failing.add_metric([ingestion.source], float(bool(ingestion.failure)))
         documents.add_metric([ingestion.source], ingestion.documents)
     return (age, failing, documents)

@@ -10,11 +10,14 @@ from core.model.incident import Incident
 
 @dataclass(frozen=True, slots=True)
 class KnownSource:
-    """The freshness of a knowledge source. `is_read` is False if the last attempt to read it failed."""
+    """The freshness of a knowledge source. `is_read` is False if the last attempt to read it failed.
+
+    `read_at` is None while it is read for the first time.
+    """
 
     name: str
     documents: int
-    read_at: datetime
+    read_at: datetime | None
     is_read: bool = True
 
 
