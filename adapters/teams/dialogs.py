@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from adapters.teams.elements import (
@@ -85,7 +86,7 @@ def _form_card(form: Form) -> Card:
         case IncidentDetails(incident):
             return fitting(lambda room: details_card(incident, room))
     actions = [submit_button(action) for action in shown.content["actions"]]
-    return Card(shown.content | {"actions": actions}, shown.summary)
+    return replace(shown, content=shown.content | {"actions": actions})
 
 
 def _window(title: str, shown: Card) -> dict[str, Any]:

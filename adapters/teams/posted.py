@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -25,7 +26,7 @@ def marked(card: Card, intent: str) -> Card:
     body: list[Element] = list(card.content["body"])
     place = next(index for index, element in enumerate(body) if "id" not in element)
     body[place] = body[place] | {"id": _mark(intent)}
-    return Card(card.content | {"body": body}, card.summary)
+    return replace(card, content=card.content | {"body": body})
 
 
 def is_for(message: ChatMessage, intent: str, app_id: str) -> bool:

@@ -13,6 +13,7 @@ from core.knowledge.markdown import Block, BlockKind, blocks, has_header, withou
 from core.model.badge import Badge
 
 HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
+EVIDENCE = "evidence"  # the engine of an answer that quotes the documents
 RECORDS = "records"  # the engine of an answer that the workspace's own records give
 
 _ITEM = re.compile(r"^\s*+([-*+•]|\d{1,3}[.)])[ \t]+")
@@ -28,6 +29,7 @@ class Citation:
     """A numbered source. `anchor` is the heading's link target within the document, `quote` is verbatim.
 
     `stale_for` is the time since its last change, if that is longer than the limit of its source (see `HelpDesk`).
+    `restricted`: not every member of the workspace may read the document.
     """
 
     number: int
@@ -40,6 +42,7 @@ class Citation:
     quote: str
     updated_at: datetime | None = None
     stale_for: timedelta | None = None
+    restricted: bool = False
 
     @property
     def name(self) -> str:
@@ -162,6 +165,11 @@ class Answer:
     @property
     def abstained(self) -> bool:
         return not (self.sentences or self.excerpts)
+
+    @property
+    def is_composed(self) -> bool:
+        """Tell whether a language model wrote the sentences. An excerpt that a model chose was written by people."""
+        return bool(self.sentences) and self.engine not in (EVIDENCE, RECORDS)
 
     @property
     def shown(self) -> tuple[Sentence, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from core.answering.answer import Answer, Citation, Excerpt, Sentence
+from core.answering.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
 from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import Candidate, asked_rows, candidates
@@ -24,7 +24,7 @@ from core.model.conversation import Audience, Question
 from core.model.document import DocumentKind
 from core.model.prediction import Evaluation
 
-ENGINE = "evidence"
+ENGINE = EVIDENCE
 RETRIEVED = 16  # passages that the excerpts are chosen from
 FOREIGN = "Without a language model, I understand only the language of the documents."
 NEAREST = 3  # documents that are named instead of an answer

@@ -13,6 +13,7 @@ from core.answering.answer import Citation
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header, plain
 from core.knowledge.terms import terms
 from core.model.anchors import anchor
+from core.model.conversation import PUBLIC
 from core.model.document import DocumentKind, Passage
 from core.model.layout import SERVICE, split_thread, url_of
 
@@ -97,6 +98,7 @@ def cited(number: int, passage: Passage, heading: str, repeat: int, quote: str) 
         url=_url(passage, quote),
         quote=quote if len(quote) <= MAX_QUOTE else f"{quote[: MAX_QUOTE - 1]}…",
         updated_at=passage.updated_at,
+        restricted=PUBLIC not in passage.readers,
     )
 
 
