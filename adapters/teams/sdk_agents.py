@@ -30,8 +30,8 @@ class _WholeEntity(Entity):
 
     fields: dict[str, Any]
 
-    @model_serializer(mode="plain")
-    def _serialize_model(self) -> dict[str, Any]:
+    @model_serializer(mode="wrap")
+    def _serialize_model(self, handler: object, info: object) -> dict[str, Any]:
         return self.fields
 
 
