@@ -36,7 +36,7 @@ class PersonMessage:
 
 Content = PersonMessage | Message
 
-_KINDS: dict[str, type[Content]] = {
+KINDS: dict[str, type[Content]] = {
     "person": PersonMessage,
     "answer": AnswerMessage,
     "incident": IncidentMessage,
@@ -51,7 +51,7 @@ _KINDS: dict[str, type[Content]] = {
     "drift": DriftAlarm,
     "notice": Notice,
 }
-_NAMES = {content: kind for kind, content in _KINDS.items()}
+_NAMES = {content: kind for kind, content in KINDS.items()}
 
 
 def encode(content: Content) -> tuple[str, dict[str, Any]]:
@@ -67,4 +67,4 @@ def decode(kind: str, payload: Mapping[str, Any]) -> Content:
 
 @cache
 def _adapter(kind: str) -> TypeAdapter[Any]:
-    return TypeAdapter(_KINDS[kind])
+    return TypeAdapter(KINDS[kind])
