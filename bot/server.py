@@ -17,10 +17,10 @@ from aiohttp import web
 from aiohttp.log import server_logger
 
 from adapters import pacing
+from adapters.console.console import SourceStatus
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
-from adapters.console.sources import SourceStatus
 from adapters.pacing import LocalRateLimiter, RateLimitedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import run_when_available

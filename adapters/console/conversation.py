@@ -14,8 +14,7 @@ from adapters.console.console import OPERATOR, Console, PageNotFound, number_of
 from adapters.console.feed import Feed
 from adapters.console.forms import message_text, page_of, read_form, see_other
 from adapters.console.guard import HEADERS
-from adapters.console.messages import ConsoleMessage, Cursor
-from adapters.console.payload import Content, PersonMessage, decode, encode
+from adapters.console.messages import ConsoleMessage, Content, Cursor, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
 from core.answering.answer import Answer
 from core.model.audience import channel_audience

@@ -9,8 +9,7 @@ from functools import cache
 from aiohttp import web
 
 from adapters.console.console import Console, PageNotFound
-from adapters.console.messages import ConsoleMessage
-from adapters.console.payload import encode
+from adapters.console.messages import ConsoleMessage, encode
 from core.model.messages import Message
 
 LONG = "A text as long as whoever writes it likes, with *marks* and <tags>. " * 40

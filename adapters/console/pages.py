@@ -7,18 +7,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from aiohttp import web
 
 from adapters.console import static
-from adapters.console.audit import AuditLog
-from adapters.console.console import Console, PageNotFound, Replay, Retry
+from adapters.console.console import Console, PageNotFound, Replay, Retry, SourceStatus
 from adapters.console.conversation import Conversation
-from adapters.console.dead_letters import DeadLetters
 from adapters.console.forms import page_of, read_form, see_other
 from adapters.console.gallery import Gallery
 from adapters.console.guard import HEADERS, Forbidden, Guard, TooManyGuesses
 from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessages
-from adapters.console.operations import Operations
+from adapters.console.operations import AuditLog, DeadLetters, Operations
 from adapters.console.render import Renderer
-from adapters.console.sources import SourceStatus
 from core.model.audit import Act
 from core.model.conversation import Channel, Platform
 from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from adapters.console import static
 from adapters.console.document import document_url, render_inline, render_mrkdwn, render_statement
 from adapters.console.forms import MAX_TEXT, RESOLVE
-from adapters.console.payload import KINDS
+from adapters.console.messages import KINDS
 from adapters.diagrams import reliability_svg
 from core.answering import answer_view as answer_words
 from core.answering.answer import Answer

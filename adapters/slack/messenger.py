@@ -12,10 +12,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.answers import alarm_diagram, whole_answer
 from adapters.slack.client import call, error_code, pages
-from adapters.slack.files import ThreadFiles
 from adapters.slack.identity import intent_of, metadata
 from adapters.slack.parts import Rendered
 from adapters.slack.render import render
+from adapters.slack.threads import ThreadFiles
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound, Undeliverable
 from core.model.messages import AnswerMessage, DriftAlarm, Message, Notice

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,8 +39,7 @@ from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
 MAX_MARKERS = 5  # per sentence
-MAX_CITED = 20  # sources that Teams shows by itself
-SOURCES = "Sources"
+MAX_CITED = 10  # sources that Teams is told of
 FEEDBACK_LOOP = {"feedbackLoop": {"type": "default"}}  # thumbs below the message, which come back as submitAction
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 MAX_FURTHER = 160  # characters of a further excerpt
@@ -52,9 +50,7 @@ def answer_card(answer: Answer, budget: SizeBudget) -> Card:
     urls = {citation.number: citation.deep_link for citation in view.sources}
     said = listing(view.said, budget, "sentences", lambda sentence: _sentence(sentence, urls, budget))
     nearest = listing(view.nearest, budget, "documents", lambda source: _nearest(source, budget))
-    shown = _card(answer, view, [*said, *nearest], budget)
-    markers = " ".join(f"[{source.number}]" for source in _cited(view, budget))
-    return replace(shown, text=f"{SOURCES}: {markers}" if markers else "")
+    return _card(answer, view, [*said, *nearest], budget)
 
 
 def spoken(answer: Answer) -> str:
@@ -72,14 +68,9 @@ def _card(answer: Answer, view: AnswerView, said: list[Element], budget: SizeBud
     actions = control_actions(view.buttons, (), view.more)
     return replace(
         card([*titles, *said, *_below(view, budget)], actions, view.summary),
-        entities=about_message(by_model=answer.is_composed, citations=_cited(view, budget)),
+        entities=about_message(by_model=answer.is_composed, citations=view.sources[: min(budget.entries, MAX_CITED)]),
         channel_data=FEEDBACK_LOOP if answer.prediction_id else None,
     )
-
-
-def _cited(view: AnswerView, budget: SizeBudget) -> Sequence[Citation]:
-    """Return the sources that Teams shows beside the card. The markers in the text name the same."""
-    return view.sources[: min(budget.entries, MAX_CITED)]
 
 
 def _plain_sentence(sentence: Sentence) -> str:
@@ -90,7 +81,7 @@ def _plain_sentence(sentence: Sentence) -> str:
 def _below(view: AnswerView, budget: SizeBudget) -> list[Element]:
     """Return contradictions, sources, further excerpts, contacts and the badge."""
     sources = [
-        *titled(SOURCES, listing(view.sources, budget, "sources", lambda source: _source(source, budget))),
+        *titled("Sources", listing(view.sources, budget, "sources", lambda source: _source(source, budget))),
         *(element for each in view.further for element in _further(each, budget)),
     ]
     asked = f"{ASK} {view.contacts}" if view.contacts else ""

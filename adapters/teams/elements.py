@@ -64,12 +64,11 @@ _markdown = MarkdownIt("commonmark")
 class Card:
     """An Adaptive Card, its text for notifications, and the parts of its message beside it.
 
-    `text` stands above the card. `entities` and `channel_data` tell Teams about the message.
+    `entities` and `channel_data` tell Teams about the message.
     """
 
     content: dict[str, Any]
     summary: str
-    text: str = ""
     entities: tuple[dict[str, Any], ...] = ()
     channel_data: dict[str, Any] | None = None
 
@@ -94,7 +93,7 @@ def fitting(build: Callable[[SizeBudget], Card], budgets: Sequence[SizeBudget] =
 
 
 def _size(card: Card) -> int:
-    return len(json.dumps([card.content, card.summary, card.text, card.entities]))
+    return len(json.dumps([card.content, card.summary, card.entities]))
 
 
 def card(body: Iterable[Element], actions: Sequence[Element], summary: str) -> Card:

@@ -85,8 +85,6 @@ def _load_agents() -> Sdk:
 def _activity(sdk: Sdk, card: Card) -> Any:
     activity = sdk.MessageFactory.attachment(sdk.CardFactory.adaptive_card(card.content))
     activity.summary = card.summary
-    if card.text:
-        activity.text, activity.text_format = card.text, "plain"
     return _told(activity, sdk, card, [])
 
 

@@ -15,11 +15,10 @@ from typing import cast
 import numpy as np
 from aiohttp.test_utils import TestServer
 
-from adapters.console.console import Replay
+from adapters.console.console import Replay, SourceStatus
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
-from adapters.console.sources import SourceStatus
 from bot.web.routes import Webhooks, build_app
 from core.confidence.calibrator import Calibrator
 from core.knowledge.passages import passages_of

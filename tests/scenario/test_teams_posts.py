@@ -37,7 +37,7 @@ async def test_an_answer_brings_its_citations_and_thumbs_and_an_edit_does_as_wel
     reference = await teams.messenger.post(teams.inbox.questions[0].place, ANSWER, "answer")
     await teams.messenger.edit(reference, ANSWER)
     for shown in (*teams.connector.sent, *teams.connector.updated):
-        assert (shown.activity["text"], shown.activity["textFormat"]) == ("Sources: [1] [2]", "plain")
+        assert "text" not in shown.activity  # Teams would make two messages of it, and tell the id of neither
         assert shown.activity["channelData"] == {"feedbackLoop": {"type": "default"}}
         [about] = shown.activity["entities"]
         first, _ = about.pop("citation")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.teams import streams
+from adapters.teams import messenger as streams
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 from core.model.messages import AnswerMessage, Notice, NoticeKind

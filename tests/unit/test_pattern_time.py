@@ -44,7 +44,7 @@ BUILT_FROM_DATA = {
     "adapters.slack.judgements.listen": "constants of ours, for the names of buttons",
     "adapters.store.forgetting._forget_chat": "the id of a chat, escaped",
     "adapters.store.forgetting._without": "an id of a person, escaped",
-    "adapters.teams.posted.is_for": "a digest of ours",
+    "adapters.teams.history.is_for": "a digest of ours",
     "core.answering.contradictions._bans": "a word, escaped",
     "core.answering.model_text._stands_in": "a word, escaped",
     "core.knowledge.markdown._closing": "a fence of one character, anchored at both ends",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adapters.console.sources import SourceStatus
+from adapters.console.console import SourceStatus
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 
