@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessages
@@ -30,9 +31,9 @@ class PageNotFound(PlumblineError):
     """An address of the local page refers to something that does not exist, or that this channel may not read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Console:
-    """The ports and settings of the local page. `channels` are those with an id on it."""
+    """The ports and settings of the local page."""
 
     messages: ConsoleMessages
     live: Live
@@ -40,11 +41,20 @@ class Console:
     store: Store
     index: PassageIndex
     sources_status: Callable[[], Awaitable[Sequence[SourceStatus]]]
-    channels: Sequence[Channel]
+    all_channels: Sequence[Channel]
+    workspace_name: str
     clock: Clock
-    renderer: Renderer
-    examples: Sequence[str]
-    replays: Mapping[str, Replay]
+    examples: Sequence[str] = ()
+    replays: Mapping[str, Replay] = field(default_factory=dict[str, Replay])
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        return Renderer(self.clock.now, self.workspace_name)
+
+    @cached_property
+    def channels(self) -> list[Channel]:
+        """The channels with an id on this page."""
+        return [channel for channel in self.all_channels if Platform.CONSOLE in channel.ids]
 
     def channel(self, channel_id: str) -> Channel:
         """Return the channel with this id. Raises PageNotFound."""

@@ -28,10 +28,9 @@ from adapters.slack.channels import Readers
 from adapters.slack.client import slack_client
 from adapters.slack.home import HomeOf, HomeTab
 from adapters.slack.identity import BotIdentity
-from adapters.slack.judgements import Judgements
+from adapters.slack.interactions import Interactions
 from adapters.slack.payloads import Envelope, parse
 from adapters.slack.questions import Questions
-from adapters.slack.shortcut import MessageShortcuts
 from core.model.conversation import Channel
 from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
 from core.ports import Clock, Forms, Inbox
@@ -76,8 +75,7 @@ class SlackInbound:
                 raise_error_for_unhandled_request=True,
             ),
             Questions(inbox, self._readers, identity, client, clock, self._assistant),
-            Judgements(inbox, forms, self._readers, identity, client, clock),
-            MessageShortcuts(inbox, self._readers, identity, client, clock),
+            Interactions(inbox, forms, self._readers, identity, client, clock),
             HomeTab(client, self._readers, home_of, self._assistant.offer_prompts),
             self._assistant,
         )
@@ -118,9 +116,7 @@ class SlackInbound:
         return await self._app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
 
 
-def _listening_app(
-    app: AsyncApp, *listeners: Questions | Judgements | MessageShortcuts | HomeTab | AssistantThreads
-) -> AsyncApp:
+def _listening_app(app: AsyncApp, *listeners: Questions | Interactions | HomeTab | AssistantThreads) -> AsyncApp:
     for listener in listeners:
         listener.listen(app)
     app.error(_on_error)

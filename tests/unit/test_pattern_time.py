@@ -41,7 +41,7 @@ BUILT_FROM_DATA = {
     "adapters.console.document._loose": "the words of a quote, escaped, in a document of at most 8 MiB",
     "adapters.slack.mrkdwn.mentions": "the bot's own id, escaped",
     "adapters.slack.mrkdwn.plain_text": "the bot's own id, escaped",
-    "adapters.slack.judgements.listen": "constants of ours, for the names of buttons",
+    "adapters.slack.interactions.listen": "constants of ours, for the names of buttons",
     "adapters.store.forgetting._forget_chat": "the id of a chat, escaped",
     "adapters.store.forgetting._without": "an id of a person, escaped",
     "adapters.teams.history.is_for": "a digest of ours",
