@@ -8,19 +8,20 @@ import numpy as np
 
 from adapters.diagrams import reliability_png
 from adapters.slack import blocks
-from adapters.slack.blocks import Block, listing
-from adapters.slack.mrkdwn import bold, code_block, cut, escape, link, prose
-from adapters.slack.parts import (
+from adapters.slack.blocks import (
     LINE,
+    Block,
     Rendered,
     badge,
-    context,
     control_elements,
     dotted,
     fallback,
     feedback_block,
-    section,
+    listing,
+    paragraph,
+    small_text,
 )
+from adapters.slack.mrkdwn import bold, code_block, cut, escape, link, prose
 from core.answering.answer import HEADING_LINE, Answer, Citation, Sentence
 from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view
 from core.confidence.badge_explanation import BadgeExplanation
@@ -53,12 +54,12 @@ def answer_message(answer: Answer, *, newest: bool) -> Rendered:
         fallback([view.summary]),
         [
             *blocks.sections([*heading, *_sentences(view)], "sentences", SENTENCES),
-            *section(listing(nearest, "documents")),
+            *paragraph(listing(nearest, "documents")),
             *_conflicts(view),
-            *context(listing([_source(citation) for citation in view.sources], "sources")),
-            *context("\n".join(map(_further, view.further))),
-            *context(f"{ASK} {escape(view.contacts, 3 * LINE)}" if view.contacts else ""),
-            *context(dotted(badge(view.badge), escape(view.note, LINE))),
+            *small_text(listing([_source(citation) for citation in view.sources], "sources")),
+            *small_text("\n".join(map(_further, view.further))),
+            *small_text(f"{ASK} {escape(view.contacts, 3 * LINE)}" if view.contacts else ""),
+            *small_text(dotted(badge(view.badge), escape(view.note, LINE))),
             *feedback_block(rated),
             blocks.actions(control_elements(buttons, (), view.more)),
         ],
@@ -95,7 +96,7 @@ def _sentence(sentence: Sentence, urls: dict[int, str]) -> str:
 
 def _conflicts(view: AnswerView) -> list[Block]:
     lines = [f"• {_source(source)}{_quoted(source.quote)}" for source in view.conflicting]
-    return section(f"⚠️ *{CONFLICTING}*\n{listing(lines, 'sources', CONFLICTS)}" if lines else "")
+    return paragraph(f"⚠️ *{CONFLICTING}*\n{listing(lines, 'sources', CONFLICTS)}" if lines else "")
 
 
 def _source(citation: Citation) -> str:
@@ -134,8 +135,8 @@ def badge_explanation(explanation: BadgeExplanation) -> Rendered:
         [
             blocks.section(dotted(f"*{WHY}*", badge(explanation.badge))),
             blocks.section("\n".join(f"• {escape(sentence, 2 * LINE)}" for sentence in explanation.sentences)),
-            *context(listed),
-            *context(escape(explanation.for_experts, 2 * LINE)),
+            *small_text(listed),
+            *small_text(escape(explanation.for_experts, 2 * LINE)),
         ],
     )
 

@@ -35,25 +35,19 @@ class ChannelKind(StrEnum):
     UNKNOWN = "unknown"  # Slack did not answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Remembered:
-    kind: ChannelKind
-    until: datetime
-
-
 class ChannelDirectory:
     """Looks up the kinds of channels in Slack, and caches them."""
 
     def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._known: dict[str, _Remembered] = {}
+        self._known: dict[str, tuple[ChannelKind, datetime]] = {}  # until when it is believed
 
     async def kind(self, channel_id: str) -> ChannelKind:
         """Return the kind of a channel; UNKNOWN if Slack does not answer within LOOKUP_TIMEOUT. Does not raise."""
         now = self._clock.now()
-        if (known := self._known.get(channel_id)) is not None and now < known.until:
-            return known.kind
+        if (known := self._known.get(channel_id)) is not None and now < known[1]:
+            return known[0]
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT):
                 answer = await call("conversations.info", self._client.conversations_info(channel=channel_id))
@@ -63,7 +57,7 @@ class ChannelDirectory:
             logger.warning("Slack does not say who reads channel %s, so nothing public is shown: %s", channel_id, error)
             return ChannelKind.UNKNOWN
         kind = _kind(answer.get("channel", {}))
-        self._known[channel_id] = _Remembered(kind, now + KEPT)
+        self._known[channel_id] = kind, now + KEPT
         return kind
 
 

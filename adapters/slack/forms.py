@@ -10,10 +10,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.slack import blocks
-from adapters.slack.blocks import Block
+from adapters.slack.blocks import LINE, Block, Rendered, fallback, feedback_buttons, paragraph, small_text
 from adapters.slack.incidents import details_blocks
 from adapters.slack.mrkdwn import cut, escape, prose
-from adapters.slack.parts import LINE, Rendered, context, fallback, feedback_buttons, section
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.errors import MalformedInput
 from core.model.messages import (
@@ -84,13 +83,13 @@ def feedback_form(form: Form, about: Origin) -> Block:
     ]
     first |= {"hint": _plain(hint)} if hint else {}
     about = about.model_copy(update={"subject": view.subject})
-    return _view(asked, title, [*context(owner), *section(told), first, *others], about)
+    return _view(asked, title, [*small_text(owner), *paragraph(told), first, *others], about)
 
 
 def question_form(about: Origin) -> Block:
     """Return the form for a question about a selected message."""
     field = blocks.text_field(INPUT, YOUR_QUESTION, MAX_TEXT) | {"optional": True, "hint": _plain(AS_IT_STANDS)}
-    return _view(ASK, "Ask about this", [*context(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
+    return _view(ASK, "Ask about this", [*small_text(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
 
 
 def _view(asked: str, title: str, shown: list[Block], about: Origin, *, submit: str = "Send") -> Block:
@@ -130,9 +129,9 @@ def proposal(answer: CuratedAnswer) -> Rendered:
     return Rendered(
         fallback([answer.text]),
         [
-            *context(f"{PROPOSED} {prose(answer.question, 2 * LINE)}"),
+            *small_text(f"{PROPOSED} {prose(answer.question, 2 * LINE)}"),
             blocks.section(blocks.listing(lines, "lines", blocks.MAX_TEXT)),
-            *context(prose(said_by, LINE)),
+            *small_text(prose(said_by, LINE)),
             *feedback_buttons(buttons),
         ],
     )

@@ -11,6 +11,7 @@ from typing import Any
 from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR
 from adapters.slack.channels import ChannelKind, Readers
 from adapters.slack.client import call
 from adapters.slack.forms import (
@@ -28,7 +29,6 @@ from adapters.slack.forms import (
 )
 from adapters.slack.identity import BotIdentity
 from adapters.slack.mrkdwn import plain_text
-from adapters.slack.parts import ACTION_PREFIX, OPENED, RATE, SEPARATOR
 from adapters.slack.payloads import ButtonPress, MessageShortcut, ReactionEvent, Submission, parse
 from adapters.slack.questions import moment, question_id
 from core.incidents.command import CommandName
@@ -89,7 +89,7 @@ class Interactions:
             await ack()
             return
         verdict, subject = _pressed(press)
-        person = Person(Platform.SLACK, press.user.id, press.user.name or press.user.username)
+        person = press.user.person
         place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
         audience = await self._readers.audience(await self._readers.kind(channel), place, person)
         in_form = await self._open_form(verdict, subject, press, audience)
@@ -102,8 +102,8 @@ class Interactions:
                     person=person,
                     place=place,
                     at=moment(action.action_ts),
-                    text=press.typed(INPUT),
-                    choice=press.picked(PICKER),
+                    text=press.state.typed(INPUT),
+                    choice=press.state.picked(PICKER),
                     audience=audience,
                     in_form=in_form,
                 )
@@ -130,10 +130,10 @@ class Interactions:
     async def _on_form(self, body: dict[str, Any], ack: AsyncAck) -> None:
         submission = parse(Submission, body)
         about = origin(submission.view.private_metadata)
-        text, choice = submission.typed(INPUT), submission.picked(PICKER)
+        text, choice = submission.view.state.typed(INPUT), submission.view.state.picked(PICKER)
         asked = submission.view.callback_id.removeprefix(FORM_PREFIX)
         if asked == HANDOVER or text.strip():
-            person = Person(Platform.SLACK, submission.user.id, submission.user.name or submission.user.username)
+            person = submission.user.person
             place = Place(Platform.SLACK, about.channel, about.ts)
             kind = await self._readers.kind(about.channel)
             given = ButtonAction.REASSIGN if choice else ButtonAction.NOT_OURS
@@ -188,15 +188,15 @@ class Interactions:
                 await call("views.open", self._client.views_open(trigger_id=chosen.trigger_id, view=view))
         except (PlumblineError, TimeoutError) as error:
             logger.warning("Slack opened no form, so the message itself is taken as the question: %s", error or "slow")
-            person = Person(Platform.SLACK, chosen.user.id, chosen.user.name or chosen.user.username)
+            person = chosen.user.person
             await self._ask_about(chosen.trigger_id, person, "", about)
         await ack()
 
     async def _on_question(self, body: dict[str, Any], ack: AsyncAck) -> None:
         submission = parse(Submission, body)
-        person = Person(Platform.SLACK, submission.user.id, submission.user.name or submission.user.username)
+        person = submission.user.person
         about = origin(submission.view.private_metadata)
-        await self._ask_about(submission.view.id, person, submission.typed(INPUT), about)
+        await self._ask_about(submission.view.id, person, submission.view.state.typed(INPUT), about)
         await ack()
 
     async def _ask_about(self, event: str, person: Person, typed: str, about: Origin) -> None:

@@ -11,9 +11,9 @@ import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.answers import alarm_diagram, whole_answer
+from adapters.slack.blocks import Rendered
 from adapters.slack.client import call, error_code, pages
 from adapters.slack.identity import intent_of, metadata
-from adapters.slack.parts import Rendered
 from adapters.slack.render import render
 from adapters.slack.threads import ThreadFiles
 from core.model.conversation import MessageReference, Place

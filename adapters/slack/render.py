@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from adapters.slack import blocks
 from adapters.slack.answers import answer_message, badge_explanation, drift_alarm
+from adapters.slack.blocks import NAME, Rendered, fallback, small_text
 from adapters.slack.forms import proposal, request_message
 from adapters.slack.incidents import details_message, incident_message, owner_call
 from adapters.slack.mrkdwn import code, prose
-from adapters.slack.parts import NAME, Rendered, context, fallback
 from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
@@ -61,4 +61,4 @@ def notice(message: Notice, *, newest: bool) -> Rendered:
     text = f"{icon}{blocks.listing(lines, 'lines', blocks.MAX_TEXT - len(icon))}"
     body = blocks.context(text) if message.kind in (NoticeKind.THANKS, NoticeKind.PROGRESS) else blocks.section(text)
     reference = f"Reference: {code(message.reference, NAME)}" if message.reference else ""
-    return Rendered(fallback([message.text]), [body, *context(reference)])
+    return Rendered(fallback([message.text]), [body, *small_text(reference)])
