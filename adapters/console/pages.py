@@ -10,7 +10,6 @@ from adapters.console import static
 from adapters.console.console import Console, PageNotFound, Retry
 from adapters.console.conversation import Conversation
 from adapters.console.forms import page_of, read_form, see_other
-from adapters.console.gallery import Gallery
 from adapters.console.guard import HEADERS, Forbidden, Guard, TooManyGuesses
 from adapters.console.operations import AuditLog, DeadLetters, Operations
 from core.model.audit import Act
@@ -44,7 +43,6 @@ class ConsolePages:
         self._conversation = Conversation(console)
         self._operations = Operations(console)
         self._audit = AuditLog(console)
-        self._gallery = Gallery(console)
         self._dead_letters = DeadLetters(console, retry)
 
     def add_routes(self, app: web.Application) -> None:
@@ -63,7 +61,6 @@ class ConsolePages:
                 web.get("/documents/{document_id:.+}", guarded(self._operations.document, Act.VIEWED)),
                 web.get("/predictions", guarded(self._operations.predictions, Act.VIEWED)),
                 web.get("/audit", guarded(self._audit.show, Act.VIEWED)),
-                web.get("/gallery", guarded(self._gallery.show)),
                 web.get("/dead-letters", guarded(self._dead_letters.show, Act.VIEWED)),
                 web.post("/console/dead-letters", guarded(self._dead_letters.retry, Act.RETRIED)),
                 web.get("/console/messages.json", guarded(self._conversation.as_json, Act.EXPORTED)),

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapters.console import static
-from adapters.console.document import document_url, render_inline, render_mrkdwn, render_statement
+from adapters.console.document import document_url, render_inline, render_statement
 from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.messages import KINDS
 from adapters.diagrams import reliability_svg
@@ -88,7 +88,6 @@ class Renderer:
             "inline": render_inline,
             "diagram": diagram,
             "statement": render_statement,
-            "mrkdwn": render_mrkdwn,
             "time": self._time,
             "day": self._day,
             "ago": self._ago,
