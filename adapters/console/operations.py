@@ -12,11 +12,11 @@ from adapters.console.console import OPERATOR, Console, PageNotFound, Retry, num
 from adapters.console.document import joined, render_document
 from adapters.console.forms import read_form, see_other
 from adapters.console.messages import PersonMessage, decode
-from core.confidence.calibrator import Calibrator
-from core.confidence.quality import Quality, measure_drift, measure_quality
+from core.confidence.measures import Quality, measure_drift, measure_quality
 from core.incidents.gaps import gaps_by_tool
 from core.incidents.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
 from core.model.audit import Act, audit_entry
+from core.model.calibrator import Calibrator
 from core.model.conversation import PUBLIC, Audience, Platform
 from core.model.errors import MalformedInput
 from core.model.incident import Incident, IncidentState, TimelineEntry

@@ -20,13 +20,13 @@ from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.messages import KINDS
 from adapters.diagrams import reliability_svg
 from core.answering import answer_view as answer_words
-from core.answering.answer import Answer
 from core.answering.answer_view import answer_view
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.incidents import incident_layout as incident_words
 from core.incidents.incident_details import incident_details
 from core.incidents.incident_view import format_on_call, format_owner, incident_view, is_claimed
 from core.model import messages
+from core.model.answer import Answer
 from core.model.curated import MAX_TEXT as MAX_CORRECTION
 from core.model.curated import CuratedAnswer, display_name
 from core.model.incident import Incident, Stage

@@ -22,9 +22,9 @@ from adapters.slack.blocks import (
     small_text,
 )
 from adapters.slack.mrkdwn import bold, code_block, cut, escape, link, prose
-from core.answering.answer import HEADING_LINE, Answer, Citation, Sentence
-from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view
-from core.confidence.badge_explanation import BadgeExplanation
+from core.answering.answer_view import ALSO, ASK, CONFLICTING, HEADING_LINE, AnswerView, Further, answer_view
+from core.model.answer import Answer, Citation, Sentence
+from core.model.badge import BadgeExplanation
 from core.model.messages import JUDGED_BY, JUDGEMENTS, WHY, DriftAlarm
 from core.model.prediction import PredictionKind
 

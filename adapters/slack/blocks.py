@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters.slack.mrkdwn import ELLIPSIS, cut, escape, one_line, web_address
-from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
+from core.incidents.incident_layout import RIGHT_OR_WRONG, Judged
 from core.model.badge import Badge
-from core.model.messages import BUTTON_LABELS, ButtonAction
+from core.model.messages import BUTTON_LABELS, ButtonAction, Control
 
 MAX_TEXT = 3_000  # characters of one text
 MAX_HEADER = 150  # characters

@@ -28,10 +28,10 @@ from adapters.teams.elements import (
     refreshed,
     run,
 )
-from core.answering.answer import EVIDENCE
 from core.incidents.incident_details import Entry, Section, incident_details
 from core.incidents.incident_layout import Line, Link, Mood
 from core.incidents.incident_view import format_on_call, incident_view
+from core.model.answer import EVIDENCE
 from core.model.incident import AskedTeam, Incident, IncidentState
 from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, IncidentMessage, OwnerPing, OwnerQuestion
 from core.model.team import TAG
