@@ -17,10 +17,10 @@ from aiohttp import web
 from aiohttp.log import server_logger
 
 from adapters import rate_limits
+from adapters.console.console import Console, SourceStatus
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
-from adapters.console.sources import SourceStatus
 from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
 from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import run_when_available
@@ -169,21 +169,20 @@ def _pages(
     retry: Callable[[str], Awaitable[bool]],
     replays: Replays,
 ) -> ConsolePages:
-    return ConsolePages(
+    console = Console(
         messages=messages,
         live=live,
         inbox=inbox,
         store=core.store,
         index=core.knowledge.index,
         sources_status=partial(_sources_status, core),
-        channels=core.workspace.channels,
+        all_channels=core.workspace.channels,
         workspace_name=core.workspace.name,
         examples=core.workspace.examples,
-        token=secret(core.settings.console_token),
         clock=core.clock,
-        replays=replays,
-        retry=retry,
+        replays=replays or {},
     )
+    return ConsolePages(console, retry, secret(core.settings.console_token))
 
 
 async def _redeliver(core: Core, dispatcher: Dispatcher, intent: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from uuid import uuid4
 
@@ -14,8 +14,7 @@ from adapters.console.console import OPERATOR, Console, PageNotFound, number_of
 from adapters.console.feed import Feed
 from adapters.console.forms import message_text, page_of, read_form, see_other
 from adapters.console.guard import HEADERS
-from adapters.console.messages import ConsoleMessage, Cursor
-from adapters.console.payload import Content, PersonMessage, decode, encode
+from adapters.console.messages import ConsoleMessage, Content, Cursor, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
 from core.model.answer import Answer
 from core.model.conversation import Place, Platform, Question, channel_audience
@@ -89,22 +88,8 @@ class Conversation:
         channel_id = request.query.get("channel", "")
         self._console.channel(channel_id)
         messages = await self._console.messages.page(channel_id, THREADS)
-        return web.json_response(
-            {
-                "channel": channel_id,
-                "messages": [
-                    {
-                        "id": message.id,
-                        "thread": message.thread,
-                        "kind": message.kind,
-                        "at": message.at.isoformat(),
-                        "revision": message.revision,
-                        "payload": message.payload,
-                    }
-                    for message in messages
-                ],
-            }
-        )
+        shown = [asdict(message) | {"at": message.at.isoformat()} for message in messages]
+        return web.json_response({"channel": channel_id, "messages": shown})
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         """Handle `GET /console/live?channel=ID&after=CURSOR&incidents=FINGERPRINT`: stream server-sent events."""

@@ -10,21 +10,13 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.slack import blocks
-from adapters.slack.blocks import Block
+from adapters.slack.blocks import LINE, Block, Rendered, fallback, feedback_buttons, paragraph, small_text
 from adapters.slack.incidents import details_blocks
 from adapters.slack.mrkdwn import cut, escape, prose
-from adapters.slack.parts import LINE, Rendered, context, fallback, feedback_buttons
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.errors import MalformedInput
 from core.model.messages import (
-    ASK_WHAT_IS_RIGHT,
-    PICK_INCIDENT,
-    PICK_TEAM,
     PROPOSED,
-    WHAT_WAS_IT,
-    WHICH_INCIDENT,
-    WHOSE_IS_IT,
-    WHY_NOT_OURS,
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
@@ -32,11 +24,14 @@ from core.model.messages import (
     HandoverRequest,
     IncidentDetails,
     JoinRequest,
+    request_view,
 )
 
 FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its kind
 CORRECTION, HANDOVER, CAUSE, ASK = "correction", "handover", "cause", "ask"
 DETAILS = "details"  # kind of a window without input
+
+INPUT, PICKER = "correction", "team"  # ids of the blocks of the text field and the picker, and of the fields in them
 
 MAX_TITLE = 24  # characters of a form's title and buttons
 MAX_METADATA = 3_000  # characters
@@ -46,6 +41,12 @@ RIGHT_NOW = "Once somebody else confirms it, I answer with it."
 TEAM_OR_NOT = "Leave it empty if you don’t know, and I’ll ask the other teams."
 YOUR_QUESTION = "Your question"
 AS_IT_STANDS = "Leave it empty to ask the question that the message contains."
+
+MODALS: dict[type[Form], tuple[str, str, str]] = {  # kind, title, and the hint below the first field
+    CorrectionRequest: (CORRECTION, "What is right?", RIGHT_NOW),
+    HandoverRequest: (HANDOVER, "Reassign", TEAM_OR_NOT),
+    CauseRequest: (CAUSE, "Wrong cause", ""),
+}
 
 
 class Origin(BaseModel):
@@ -70,33 +71,25 @@ def origin(metadata: str) -> Origin:
 
 def feedback_form(form: Form, about: Origin) -> Block:
     """Return the form that a button opens."""
-    match form:
-        case CorrectionRequest():
-            about = about.model_copy(update={"subject": form.prediction_id})
-            field = blocks.text_field(INPUT, LABEL, MAX_TEXT) | {"optional": True, "hint": _plain(RIGHT_NOW)}
-            return _view(CORRECTION, "What is right?", [field], about)
-        case HandoverRequest():
-            about = about.model_copy(update={"subject": form.subject})
-            reason = blocks.text_field(INPUT, WHY_NOT_OURS, MAX_TEXT) | {"optional": True}
-            picker = blocks.picker(PICKER, PICK_TEAM, form.teams, TEAM_GROUPS)
-            teams = [field | {"hint": _plain(TEAM_OR_NOT)} for field in picker]
-            return _view(HANDOVER, "Reassign", [*_owner(form.owner), *teams, reason], about)
-        case CauseRequest():
-            about = about.model_copy(update={"subject": form.prediction_id})
-            field = blocks.text_field(INPUT, "The cause", MAX_TEXT) | {"optional": True}
-            return _view(CAUSE, "Wrong cause", [blocks.section(WHAT_WAS_IT), field], about)
-        case IncidentDetails(incident):
-            return _view(DETAILS, "Details", details_blocks(incident), about, submit="")
+    if isinstance(form, IncidentDetails):
+        return _view(DETAILS, "Details", details_blocks(form.incident), about, submit="")
+    view = request_view(form)
+    asked, title, hint = MODALS[type(form)]
+    owner = f"Now with {escape(form.owner, LINE)}." if isinstance(form, HandoverRequest) and form.owner else ""
+    told = view.asked if isinstance(form, CauseRequest) else ""
+    first, *others = [
+        *blocks.picker(PICKER, view.picker, view.options, TEAM_GROUPS),
+        blocks.text_field(INPUT, view.field, MAX_TEXT) | {"optional": True},
+    ]
+    first |= {"hint": _plain(hint)} if hint else {}
+    about = about.model_copy(update={"subject": view.subject})
+    return _view(asked, title, [*small_text(owner), *paragraph(told), first, *others], about)
 
 
 def question_form(about: Origin) -> Block:
     """Return the form for a question about a selected message."""
     field = blocks.text_field(INPUT, YOUR_QUESTION, MAX_TEXT) | {"optional": True, "hint": _plain(AS_IT_STANDS)}
-    return _view(ASK, "Ask about this", [*context(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
-
-
-def _owner(name: str) -> list[Block]:
-    return context(f"Now with {escape(name, LINE)}." if name else "")
+    return _view(ASK, "Ask about this", [*small_text(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
 
 
 def _view(asked: str, title: str, shown: list[Block], about: Origin, *, submit: str = "Send") -> Block:
@@ -115,17 +108,16 @@ def _plain(text: str) -> Block:
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
-INPUT = "correction"  # id of the block and of its field
-LABEL = "The right answer"
-
-
-def correction_request(request: CorrectionRequest) -> Rendered:
+def request_message(request: CorrectionRequest | HandoverRequest | JoinRequest) -> Rendered:
+    view = request_view(request)
+    field = [blocks.text_field(INPUT, view.field, MAX_TEXT) | ({"optional": True} if view.picker else {})]
     return Rendered(
-        fallback([ASK_WHAT_IS_RIGHT]),
+        fallback([view.asked]),
         [
-            blocks.section(ASK_WHAT_IS_RIGHT),
-            blocks.text_field(INPUT, LABEL, MAX_TEXT),
-            *feedback_buttons([(ButtonAction.CORRECTION, request.prediction_id)]),
+            blocks.section(view.asked),
+            *blocks.picker(PICKER, view.picker, view.options),
+            *(field if view.field else []),
+            *feedback_buttons((verdict, view.subject) for verdict, _ in view.buttons),
         ],
     )
 
@@ -137,36 +129,9 @@ def proposal(answer: CuratedAnswer) -> Rendered:
     return Rendered(
         fallback([answer.text]),
         [
-            *context(f"{PROPOSED} {prose(answer.question, 2 * LINE)}"),
+            *small_text(f"{PROPOSED} {prose(answer.question, 2 * LINE)}"),
             blocks.section(blocks.listing(lines, "lines", blocks.MAX_TEXT)),
-            *context(prose(said_by, LINE)),
-            *feedback_buttons(buttons),
-        ],
-    )
-
-
-PICKER = "team"  # id of the block and of its picker
-
-
-def join_request(request: JoinRequest) -> Rendered:
-    return Rendered(
-        fallback([WHICH_INCIDENT]),
-        [
-            blocks.section(WHICH_INCIDENT),
-            *blocks.picker(PICKER, PICK_INCIDENT, request.incidents),
-            *feedback_buttons([(ButtonAction.JOIN, request.incident_id)]),
-        ],
-    )
-
-
-def handover_request(request: HandoverRequest) -> Rendered:
-    buttons = [(verdict, request.subject) for verdict in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)]
-    return Rendered(
-        fallback([WHOSE_IS_IT]),
-        [
-            blocks.section(WHOSE_IS_IT),
-            *blocks.picker(PICKER, PICK_TEAM, request.teams),
-            blocks.text_field(INPUT, WHY_NOT_OURS, MAX_TEXT) | {"optional": True},
+            *small_text(prose(said_by, LINE)),
             *feedback_buttons(buttons),
         ],
     )

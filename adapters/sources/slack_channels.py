@@ -27,7 +27,8 @@ from core.model.document import Document
 from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable
 from core.ports import Changes, Clock
 
-PAGE = 200  # messages or users per response; Slack may return fewer
+PAGE = 200  # users or replies per response; Slack may return fewer
+HISTORY_PAGE = 100  # messages per response: the replies of their threads take up to two minutes, which a kill repeats
 FULL_READ_EVERY = timedelta(days=7)
 CLOCK_SKEW = timedelta(minutes=10)  # maximum lead of our clock over Slack's
 GONE = "channel_not_found"
@@ -166,7 +167,7 @@ class SlackChannelsSource:
         return _Position(position.mark, since=position.began, full_at=full_at, full=False)
 
     async def _page(self, channel_id: str, before: str) -> tuple[list[Message], bool]:
-        arguments = {"channel": channel_id, "limit": str(PAGE)} | ({"latest": before} if before else {})
+        arguments = {"channel": channel_id, "limit": str(HISTORY_PAGE)} | ({"latest": before} if before else {})
         answer = await self._call("conversations.history", arguments)
         messages, more = self._messages(answer), bool(answer.get("has_more"))
         if more and not any(float(message.ts) < float(before or "inf") for message in messages):

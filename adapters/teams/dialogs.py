@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from adapters.teams.elements import (
@@ -25,15 +26,7 @@ from adapters.teams.elements import (
 from adapters.teams.incidents import details_card
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.messages import (
-    ASK_WHAT_IS_RIGHT,
-    BUTTON_LABELS,
-    PICK_INCIDENT,
-    PICK_TEAM,
     PROPOSED,
-    WHAT_WAS_IT,
-    WHICH_INCIDENT,
-    WHOSE_IS_IT,
-    WHY_NOT_OURS,
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
@@ -41,6 +34,7 @@ from core.model.messages import (
     HandoverRequest,
     IncidentDetails,
     JoinRequest,
+    request_view,
 )
 
 EXTENSION = "ask"  # the command of the message extension, as in the manifest
@@ -75,17 +69,11 @@ def said_in_dialog(sentence: str) -> dict[str, Any]:
 
 
 def _form_card(form: Form) -> Card:
-    match form:
-        case CorrectionRequest():
-            shown = correction_card(form)
-        case HandoverRequest():
-            shown = fitting(lambda room: handover_card(form, room))
-        case CauseRequest():
-            shown = cause_card(form)
-        case IncidentDetails(incident):
-            return fitting(lambda room: details_card(incident, room))
+    if isinstance(form, IncidentDetails):
+        return fitting(lambda room: details_card(form.incident, room))
+    shown = fitting(lambda room: request_card(form, room))
     actions = [submit_button(action) for action in shown.content["actions"]]
-    return Card(shown.content | {"actions": actions}, shown.summary)
+    return replace(shown, content=shown.content | {"actions": actions})
 
 
 def _window(title: str, shown: Card) -> dict[str, Any]:
@@ -93,21 +81,14 @@ def _window(title: str, shown: Card) -> dict[str, Any]:
     return {"type": "continue", "value": {"title": title, "height": "medium", "width": "medium", "card": attached}}
 
 
-LABEL = "The right answer"
-CAUSE = "The cause"
-
-
-def correction_card(request: CorrectionRequest) -> Card:
-    field = text_field("text", LABEL, MAX_TEXT)
-    asked = line([run(ASK_WHAT_IS_RIGHT, len(ASK_WHAT_IS_RIGHT))])
-    return card([*asked, field], [button(ButtonAction.CORRECTION, request.prediction_id)], ASK_WHAT_IS_RIGHT)
-
-
-def cause_card(request: CauseRequest) -> Card:
-    field = text_field("text", CAUSE, MAX_TEXT)
-    asked = line([run(WHAT_WAS_IT, len(WHAT_WAS_IT))])
-    send = button(ButtonAction.CAUSE_WRONG, request.prediction_id) | {"title": BUTTON_LABELS[ButtonAction.CORRECTION]}
-    return card([*asked, field], [send], WHAT_WAS_IT)
+def request_card(request: CorrectionRequest | CauseRequest | HandoverRequest | JoinRequest, budget: SizeBudget) -> Card:
+    view = request_view(request)
+    fields = [
+        *([picker("choice", view.picker, view.options, budget)] if view.picker else []),
+        *([text_field("text", view.field, MAX_TEXT)] if view.field else []),
+    ]
+    buttons = [button(verdict, view.subject) | {"title": label} for verdict, label in view.buttons]
+    return card([*line([run(view.asked, len(view.asked))]), *fields], buttons, view.asked)
 
 
 def proposal_card(answer: CuratedAnswer, budget: SizeBudget) -> Card:
@@ -120,16 +101,3 @@ def proposal_card(answer: CuratedAnswer, budget: SizeBudget) -> Card:
         *note(said_by, budget.characters),
     ]
     return card(body, buttons, answer.text)
-
-
-def handover_card(request: HandoverRequest, budget: SizeBudget) -> Card:
-    asked = line([run(WHOSE_IS_IT, len(WHOSE_IS_IT))])
-    body = [*asked, picker("choice", PICK_TEAM, request.teams, budget), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
-    buttons = [button(verdict, request.subject) for verdict in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)]
-    return card(body, buttons, WHOSE_IS_IT)
-
-
-def join_card(request: JoinRequest, budget: SizeBudget) -> Card:
-    asked = line([run(WHICH_INCIDENT, len(WHICH_INCIDENT))])
-    body = [*asked, picker("choice", PICK_INCIDENT, request.incidents, budget)]
-    return card(body, [button(ButtonAction.JOIN, request.incident_id)], WHICH_INCIDENT)

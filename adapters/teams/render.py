@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from adapters.teams.answers import alarm_card, alarm_picture, answer_card, badge_card, footer_card, spoken
-from adapters.teams.dialogs import correction_card, handover_card, join_card, proposal_card
+from adapters.teams.dialogs import proposal_card, request_card
 from adapters.teams.elements import (
     SIZE_BUDGETS,
     Card,
@@ -64,12 +64,8 @@ def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Ca
             return fit(lambda budget: incident_card(message, budget))
         case IncidentDetails(incident):
             return fit(lambda budget: details_card(incident, budget))
-        case CorrectionRequest():
-            return correction_card(message)
-        case HandoverRequest():
-            return fit(lambda budget: handover_card(message, budget))
-        case JoinRequest():
-            return fit(lambda budget: join_card(message, budget))
+        case CorrectionRequest() | HandoverRequest() | JoinRequest():
+            return fit(lambda budget: request_card(message, budget))
         case ProposalMessage(answer):
             return fit(lambda budget: proposal_card(answer, budget))
         case BadgeMessage(explanation):

@@ -62,8 +62,8 @@ class Sdk(Protocol):
     CardFactory: Any
     MessageFactory: Any
 
-    def entity(self, update: StreamUpdate) -> Any:
-        """Return the part of an activity that tells Teams of a stream."""
+    def entity(self, fields: dict[str, Any]) -> Any:
+        """Return an entity of an activity with exactly these fields."""
         ...
 
     async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:

@@ -85,15 +85,25 @@ def _load_agents() -> Sdk:
 def _activity(sdk: Sdk, card: Card) -> Any:
     activity = sdk.MessageFactory.attachment(sdk.CardFactory.adaptive_card(card.content))
     activity.summary = card.summary
-    return activity
+    return _told(activity, sdk, card, [])
 
 
 def _streamed(sdk: Sdk, update: StreamUpdate) -> Any:
     activity = sdk.Activity(type="message" if update.phase is StreamPhase.FINAL else "typing")
     activity.text, activity.text_format = update.text, "plain"
-    if update.card is not None:
-        activity.attachments = [sdk.CardFactory.adaptive_card(update.card.content)]
-    activity.entities = [sdk.entity(update)]
+    if update.card is None:
+        activity.entities = [sdk.entity(update.entity)]
+        return activity
+    activity.attachments = [sdk.CardFactory.adaptive_card(update.card.content)]
+    return _told(activity, sdk, update.card, [update.entity])
+
+
+def _told(activity: Any, sdk: Sdk, card: Card, entities: list[dict[str, Any]]) -> Any:
+    """Return the activity with what Teams shows of the message beside its card."""
+    if told := [*entities, *card.entities]:
+        activity.entities = [sdk.entity(each) for each in told]
+    if card.channel_data is not None:
+        activity.channel_data = card.channel_data
     return activity
 
 

@@ -143,6 +143,8 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
 
 def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
     what = f"last ingestion of {ingestion.source}"
+    if ingestion.finished_at is None:
+        yield Finding(f"first import of {ingestion.source}", f"{ingestion.documents} documents so far")
     if ingestion.failure:
         yield Finding(what, "failed", ingestion.failure, fatal=False)
     if count := len(ingestion.left_out):

@@ -28,6 +28,7 @@ from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 SERVICE = "https://smba.trafficmanager.net/teams/"  # the global connector service
 PACKAGE = Path("plumbline-teams.zip")  # as deploy/teams/build.py names it
 MAX_MANIFEST = 1 << 20  # bytes
+TO_AGENTS = "Microsoft archived it and mends no security hole: unset TEAMS_SDK, and the Agents SDK does the same."
 WITHOUT_HISTORY = (
     "Without it a post whose answer is lost may appear twice, and a mention in a thread is answered without the thread."
 )
@@ -49,6 +50,8 @@ async def check_teams(
         yield Finding("Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off")
         return
     yield _ids(settings)
+    if settings.teams_sdk == "botbuilder":
+        yield Finding("Teams SDK", "botbuilder has had no support since 31 December 2025", TO_AGENTS, fatal=False)
     if settings.teams_app_password is None:
         yield Finding("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
         return

@@ -69,10 +69,9 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
     from adapters.teams.connector import AccessToken, Connector, TeamsGuests
     from adapters.teams.events import TeamsAudiences
-    from adapters.teams.history import TeamsHistory
+    from adapters.teams.history import PostedMessages, TeamsHistory
     from adapters.teams.inbound import TeamsInbound
     from adapters.teams.messenger import TeamsMessenger
-    from adapters.teams.posted import PostedMessages
     from adapters.teams.threads import TeamsThreads
     from adapters.teams.transport import open_transport
 

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from core.knowledge.markdown import Block, BlockKind, anchor, blocks, has_header, plain
 from core.knowledge.terms import terms
 from core.model.answer import Citation
+from core.model.conversation import PUBLIC
 from core.model.document import DocumentKind, Passage
 from core.model.layout import SERVICE, split_thread, url_of
 
@@ -96,6 +97,7 @@ def cited(number: int, passage: Passage, heading: str, repeat: int, quote: str) 
         url=_url(passage, quote),
         quote=quote if len(quote) <= MAX_QUOTE else f"{quote[: MAX_QUOTE - 1]}…",
         updated_at=passage.updated_at,
+        restricted=PUBLIC not in passage.readers,
     )
 
 

@@ -168,11 +168,15 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A short plain message: help, thanks for feedback, or an error with a reference to the log."""
+    """A short plain message: help, thanks for feedback, progress, or an error with a reference to the log.
+
+    `steps` are those that were done before `text`, the step in progress.
+    """
 
     text: str
     kind: NoticeKind = NoticeKind.INFORMATION
     reference: str = ""
+    steps: tuple[str, ...] = ()
 
 
 Message = (
@@ -215,6 +219,9 @@ PICK_TEAM = "Team"
 WHY_NOT_OURS = "Why (I learn from it)"
 WHICH_INCIDENT = "Which incident should this one be merged into? That incident’s message will list this one."
 PICK_INCIDENT = "Incident"
+RIGHT_ANSWER = "The right answer"
+RIGHT_CAUSE = "The cause"
+SEND = "Send"
 WHAT_WAS_IT = "What was the cause? I keep it with your judgement and learn from both."
 PROPOSED = "Proposed as the answer to:"
 WHY = "Why this number?"
@@ -285,12 +292,43 @@ BUTTON_LABELS = {
     ButtonAction.JOIN: "Merge",
     ButtonAction.JOIN_SUGGESTED: "Join",
     ButtonAction.DETAILS: "Details",
-    ButtonAction.CORRECTION: "Send",
+    ButtonAction.CORRECTION: SEND,
     ButtonAction.CONFIRM: "Confirm",
     ButtonAction.WHY_ANSWER: "Why this number?",
     ButtonAction.WHY_OWNER: "Owner: why this number?",
     ButtonAction.WHY_CAUSE: "Cause: why this number?",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class RequestView:
+    """What a request asks of a person, decided once for every chat.
+
+    `picker` is the label of a list of `options` (values and names), `field` that of a text field; each is empty for none.
+    `buttons` send the input, with their labels; all are about `subject`.
+    """
+
+    asked: str
+    subject: str
+    buttons: tuple[tuple[ButtonAction, str], ...]
+    picker: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    field: str = ""
+
+
+def request_view(request: CorrectionRequest | CauseRequest | HandoverRequest | JoinRequest) -> RequestView:
+    """Decide what a request asks."""
+    match request:
+        case CorrectionRequest(subject):
+            return RequestView(ASK_WHAT_IS_RIGHT, subject, ((ButtonAction.CORRECTION, SEND),), field=RIGHT_ANSWER)
+        case CauseRequest(subject):
+            return RequestView(WHAT_WAS_IT, subject, ((ButtonAction.CAUSE_WRONG, SEND),), field=RIGHT_CAUSE)
+        case HandoverRequest():
+            buttons = tuple((each, BUTTON_LABELS[each]) for each in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS))
+            return RequestView(WHOSE_IS_IT, request.subject, buttons, PICK_TEAM, request.teams, WHY_NOT_OURS)
+        case JoinRequest(subject, incidents):
+            buttons = ((ButtonAction.JOIN, BUTTON_LABELS[ButtonAction.JOIN]),)
+            return RequestView(WHICH_INCIDENT, subject, buttons, PICK_INCIDENT, incidents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,11 +373,14 @@ CORRECT = {
 
 @dataclass(frozen=True, slots=True)
 class KnownSource:
-    """The freshness of a knowledge source. `is_read` is False if the last attempt to read it failed."""
+    """The freshness of a knowledge source. `is_read` is False if the last attempt to read it failed.
+
+    `read_at` is None while it is read for the first time.
+    """
 
     name: str
     documents: int
-    read_at: datetime
+    read_at: datetime | None
     is_read: bool = True
 
 

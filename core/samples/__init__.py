@@ -1,6 +1,6 @@
 """Sample messages: each thing that Plumbline can say, at its smallest, as it usually is, and at its largest.
 
-The gallery of the local page shows them, and the tests render them for every platform.
+The tests render them for every platform.
 """
 
 from core.samples.messages import SAMPLES

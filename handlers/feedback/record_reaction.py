@@ -47,7 +47,8 @@ async def record_reaction(reaction: Reaction, ports: QuestionPorts) -> None:
 def _feedback(reaction: Reaction, prediction: Prediction, post: Post, *, approves: bool, at: datetime) -> Feedback:
     approval, disapproval = JUDGEMENTS[prediction.kind]
     verdict = approval if approves else disapproval
-    return Feedback(reaction.id, verdict, prediction.id, reaction.person, post.place, at)
+    comment = reaction.comment if approves is reaction.approves else ""
+    return Feedback(reaction.id, verdict, prediction.id, reaction.person, post.place, at, comment)
 
 
 async def _counted_reaction(prediction: Prediction, person: str, store: Store) -> tuple[bool, datetime] | None:

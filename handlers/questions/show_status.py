@@ -45,6 +45,8 @@ def _format_state(incident: Incident) -> str:
 
 
 def _freshness(ingestion: Ingestion) -> str:
+    if ingestion.finished_at is None:
+        return f"• {ingestion.source}: first import, {ingestion.documents} documents so far"
     failed = ", could not be read since" if ingestion.failure else ""
     left_out = f", {len(ingestion.left_out)} left out" if ingestion.left_out else ""
     read = f"read {ingestion.finished_at:%Y-%m-%d %H:%M} UTC"

@@ -32,6 +32,8 @@ MOST_QUEUED = 1_000  # queued questions watched; further ones get no notice
 QUEUED = "Your question is in the queue, because many arrived at once. The answer will replace this message."
 THINKING = "Reading what I found …"
 WAITING = "Waiting for the language model: {position} in the queue …"
+SEARCHED = "Searched the documents"
+WAITED = "Waited for the language model"
 
 SIGN, QUOTED, ANSWERED = "waiting", "quoted", "answer"  # what the message shows, the last word last
 STAGES = (SIGN, QUOTED, ANSWERED)
@@ -98,13 +100,16 @@ async def shown_waiting(question: Question, position: Callable[[], int], *, post
 
 async def _show_position(question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event) -> None:
     pause = SIGN_DELAY
+    steps: tuple[str, ...] = ()
     while not await _happens(done, pause):
         pause = INTERVAL
-        place = position()
-        text = WAITING.format(position=_ordinal(place)) if place else THINKING
+        if place := position():
+            steps, text = (SEARCHED,), WAITING.format(position=_ordinal(place))
+        else:
+            steps, text = (SEARCHED, WAITED) if steps else (), THINKING
         try:
             if not await poster.signal(question.place, text):
-                await show_answer(Notice(text, NoticeKind.PROGRESS), question, SIGN, poster, text)
+                await show_answer(Notice(text, NoticeKind.PROGRESS, steps=steps), question, SIGN, poster, text)
         except Unavailable:
             return  # not worth a retry
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.console.payload import PersonMessage, encode
+from adapters.console.messages import PersonMessage, encode
 from adapters.store import forgetting, retention
 from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.store.store import SqlStore

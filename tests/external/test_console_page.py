@@ -169,9 +169,9 @@ async def test_a_verdict_is_thanked_for_and_can_be_changed(site: Site, page: Pag
     await site.post(HELP, AnswerMessage(messages.answer()))
     await open_channel(page)
     await page.get_by_role("button", name="Helpful").click()
-    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted as helpful.")
+    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted: helpful.")
     await page.get_by_role("button", name="change to “wrong”").click()
-    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted as wrong.")
+    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted: wrong.")
     assert [feedback.verdict for feedback in site.inbox.feedback] == ["helpful", "wrong"]
 
 
@@ -247,7 +247,7 @@ async def test_operator_pages_follow_along(site: Site, page: Page) -> None:
     await expect(page.get_by_role("heading", name="1. A configuration change")).to_be_visible()
     await page.get_by_text("Right or wrong?").click()
     await page.get_by_role("button", name="Right owner").click()
-    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted as the right owner.")
+    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted: right owner.")
     assert [feedback.verdict for feedback in site.inbox.feedback] == ["owner-right"]
 
 

@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
+from adapters.console.console import Console
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
@@ -266,18 +267,18 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         Platform.CONSOLE: ConsoleMessenger(console, live, core.clock),
     }
     inbox.behaviours = behaviours(core, Poster(core.store, messengers), {Platform.SLACK: SlackThreads(client)})
-    pages = ConsolePages(
+    page = Console(
         messages=console,
         live=live,
         inbox=inbox,
         store=core.store,
         index=core.knowledge.index,
         sources_status=_no_sources,
-        channels=channels,
+        all_channels=channels,
         workspace_name=core.workspace.name,
         clock=core.clock,
-        retry=partial(ask_to_redeliver, store=core.store),
     )
+    pages = ConsolePages(page, partial(ask_to_redeliver, store=core.store))
     app = build_app(
         webhooks=Webhooks({}, _nothing, None, core.clock),
         slack=slack_inbound.handle,

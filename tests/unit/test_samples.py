@@ -8,7 +8,6 @@ from typing import get_args
 
 import pytest
 
-from adapters.console.gallery import gallery_samples
 from adapters.slack.render import render as as_blocks
 from adapters.teams.render import render as as_card
 from core.model.messages import Message
@@ -60,7 +59,3 @@ def test_teams_takes_it(message: Message) -> None:
     card = as_card(message)
     assert adaptive_card.problems(card.content, card.summary) == []
     assert json.loads(json.dumps(card.content)) == card.content
-
-
-def test_the_gallery_shows_every_sample_and_each_at_its_largest() -> None:
-    assert gallery_samples().keys() == SAMPLES.keys() | {f"{name}, at its largest" for name in everywhere("x")}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from adapters.console.payload import Content, PersonMessage, decode, encode
+from adapters.console.messages import Content, PersonMessage, decode, encode
 from core.samples import SAMPLES, everywhere
 
 CONTENTS: dict[str, Content] = {

@@ -28,7 +28,7 @@ from core.model.conversation import (
 )
 from core.model.incident import IncidentState
 from core.model.messages import Notice
-from core.ports import Ingestion
+from core.ports import Ingestion, SourceCursor
 from core.samples import explained_incident, incident
 from handlers.ports import QuestionPorts
 from handlers.questions.post_message import Poster
@@ -146,6 +146,7 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
         "handbook": Ingestion("handbook", NOW, 60),
         "wiki": Ingestion("wiki", NOW, 0, "The folder is gone."),
     }
+    await store.cursors.save("chat", SourceCursor("page 3", 1500))
     await show_status(
         question("status"),
         question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
@@ -154,6 +155,7 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
         "1 open incident.",
         "• The till is slow (since 09:30 UTC)",
         "0 passages indexed.",
+        "• chat: first import, 1500 documents so far",
         "• handbook: 60 documents, read 2026-03-14 09:30 UTC",
         "• wiki: 0 documents, read 2026-03-14 09:30 UTC, could not be read since",
     ]

@@ -63,10 +63,11 @@ async def reacted(
     approves: bool = True,
     taken_back: bool = False,
     seconds: int = 0,
+    comment: str = "",
 ) -> None:
     # A platform may not say in which thread the message stands.
     message = MessageReference(Place(Platform.SLACK, reference.place.channel), reference.message_id)
-    reaction = Reaction(f"r{seconds}", message, approves, ADA, NOW + timedelta(seconds=seconds), taken_back)
+    reaction = Reaction(f"r{seconds}", message, approves, ADA, NOW + timedelta(seconds=seconds), taken_back, comment)
     await record_reaction(reaction, question_ports(store=store, poster=poster))
 
 
@@ -97,6 +98,12 @@ async def test_whoever_disagrees_with_an_answer_is_asked_what_is_right(
     reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
     await reacted(reference, store, poster, approves=False)
     assert chat.posted[-1] == (THREAD, CorrectionRequest("answer-1"))
+
+
+async def test_what_was_typed_with_a_thumb_is_kept_with_the_label(store: InMemoryStore, poster: Poster) -> None:
+    reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
+    await reacted(reference, store, poster, approves=False, comment="The command is old.")
+    assert [(label.correct, label.comment) for label in labels(store)] == [(False, "The command is old.")]
 
 
 async def test_what_is_taken_back_is_no_label_any_more(store: InMemoryStore, poster: Poster) -> None:

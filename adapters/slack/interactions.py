@@ -1,23 +1,38 @@
-"""Inbound feedback in Slack: buttons, forms and reactions."""
+"""Inbound interactions in Slack: buttons, forms, reactions, and “Ask Plumbline about this” in the menu of a message."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import re
+from dataclasses import replace
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.channels import Readers
+from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR
+from adapters.slack.channels import ChannelKind, Readers
 from adapters.slack.client import call
-from adapters.slack.forms import CAUSE, CORRECTION, FORM_PREFIX, HANDOVER, INPUT, PICKER, Origin, feedback_form, origin
+from adapters.slack.forms import (
+    ASK,
+    CAUSE,
+    CORRECTION,
+    FORM_PREFIX,
+    HANDOVER,
+    INPUT,
+    PICKER,
+    Origin,
+    feedback_form,
+    origin,
+    question_form,
+)
 from adapters.slack.identity import BotIdentity
-from adapters.slack.parts import ACTION_PREFIX, OPENED, SEPARATOR
-from adapters.slack.payloads import ButtonPress, ReactionEvent, Submission, parse
-from adapters.slack.questions import moment
-from core.model.conversation import Audience, MessageReference, Person, Place, Platform
+from adapters.slack.mrkdwn import plain_text
+from adapters.slack.payloads import ButtonPress, MessageShortcut, ReactionEvent, Submission, parse
+from adapters.slack.questions import moment, question_id
+from core.incidents.command import CommandName
+from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question, Speaker, Turn
 from core.model.errors import MalformedInput, PlumblineError
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction
@@ -28,13 +43,20 @@ TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after 
 APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
 DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
 SAYS_NOTHING = frozenset({ButtonAction.HAND_OVER, ButtonAction.DETAILS})  # buttons that only open a window
+SHORTCUT = "ask_about_message"
+MAX_QUOTED = 600  # characters of the message; at six bytes each, they fit into Slack's 3 000 for a form
 SKIN_TONE = "::skin-tone-"  # suffix of a reaction with a skin tone
 
 logger = logging.getLogger(__name__)
 
 
-class Judgements:
-    """Passes feedback to the inbox. A button that needs details opens a form, if Slack opens it in time."""
+class Interactions:
+    """Passes feedback and questions about a message to the inbox.
+
+    A button that needs details opens a form, if Slack opens it in time. A question about a message is asked in a form, else
+    the message itself is the question; the answer stands in the message's thread, or is a direct message if the bot is not
+    in the conversation.
+    """
 
     def __init__(
         self,
@@ -55,6 +77,8 @@ class Judgements:
     def listen(self, app: AsyncApp) -> None:
         app.action(re.compile(f"^{ACTION_PREFIX}"))(self._on_button)
         app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE})$"))(self._on_form)
+        app.message_shortcut(SHORTCUT)(self._on_shortcut)
+        app.view(f"{FORM_PREFIX}{ASK}")(self._on_question)
         app.event("reaction_added")(self._on_reaction)
         app.event("reaction_removed")(self._on_reaction)
 
@@ -65,7 +89,7 @@ class Judgements:
             await ack()
             return
         verdict, subject = _pressed(press)
-        person = Person(Platform.SLACK, press.user.id, press.user.name or press.user.username)
+        person = press.user.person
         place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
         audience = await self._readers.audience(await self._readers.kind(channel), place, person)
         in_form = await self._open_form(verdict, subject, press, audience)
@@ -78,8 +102,8 @@ class Judgements:
                     person=person,
                     place=place,
                     at=moment(action.action_ts),
-                    text=press.typed(INPUT),
-                    choice=press.picked(PICKER),
+                    text=press.state.typed(INPUT),
+                    choice=press.state.picked(PICKER),
                     audience=audience,
                     in_form=in_form,
                 )
@@ -106,10 +130,10 @@ class Judgements:
     async def _on_form(self, body: dict[str, Any], ack: AsyncAck) -> None:
         submission = parse(Submission, body)
         about = origin(submission.view.private_metadata)
-        text, choice = submission.typed(INPUT), submission.picked(PICKER)
+        text, choice = submission.view.state.typed(INPUT), submission.view.state.picked(PICKER)
         asked = submission.view.callback_id.removeprefix(FORM_PREFIX)
         if asked == HANDOVER or text.strip():
-            person = Person(Platform.SLACK, submission.user.id, submission.user.name or submission.user.username)
+            person = submission.user.person
             place = Place(Platform.SLACK, about.channel, about.ts)
             kind = await self._readers.kind(about.channel)
             given = ButtonAction.REASSIGN if choice else ButtonAction.NOT_OURS
@@ -150,13 +174,61 @@ class Judgements:
             )
         )
 
+    async def _on_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        chosen = parse(MessageShortcut, body)
+        message = chosen.message
+        quoted = plain_text(message.text, await self._identity.user_id())
+        about = Origin(channel=chosen.channel.id, ts=message.thread_ts or message.ts, quoted=quoted[:MAX_QUOTED])
+        try:
+            async with asyncio.timeout(TRIGGER_LIFETIME):
+                # Looked up in advance, while the person is typing.
+                absent = await self._readers.kind(about.channel) is ChannelKind.ABSENT
+                about = about.model_copy(update={"in_person": absent})
+                view = question_form(about)
+                await call("views.open", self._client.views_open(trigger_id=chosen.trigger_id, view=view))
+        except (PlumblineError, TimeoutError) as error:
+            logger.warning("Slack opened no form, so the message itself is taken as the question: %s", error or "slow")
+            person = chosen.user.person
+            await self._ask_about(chosen.trigger_id, person, "", about)
+        await ack()
+
+    async def _on_question(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        submission = parse(Submission, body)
+        person = submission.user.person
+        about = origin(submission.view.private_metadata)
+        await self._ask_about(submission.view.id, person, submission.view.state.typed(INPUT), about)
+        await ack()
+
+    async def _ask_about(self, event: str, person: Person, typed: str, about: Origin) -> None:
+        text = plain_text(typed, await self._identity.user_id())
+        asked = (text or about.quoted).strip()
+        kind = ChannelKind.ABSENT if about.in_person else await self._readers.kind(about.channel)
+        place = Place(Platform.SLACK, about.channel, about.ts)
+        if kind is ChannelKind.ABSENT:
+            # Opens the direct message with this person.
+            kind, place = ChannelKind.DIRECT, Place(Platform.SLACK, person.id)
+        question = Question(
+            id=question_id(about.channel, event),
+            text=f"{CommandName.ASK} {asked}"
+            if asked
+            else "",  # prefixed, so that the text is never taken for another command
+            asker=person,
+            place=place,
+            audience=await self._readers.audience(kind, place, person),
+            asked_at=self._clock.now(),
+        )
+        if text and about.quoted:
+            question = replace(question, history=(Turn(Speaker.PERSON, about.quoted),))
+        await self._inbox.ask(question)
+
 
 def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
-    """Return the button and its subject. A button has both in its ids, a menu in the selected value."""
+    """Return the button and its subject: a button's are its id and value, those of other elements stand in the value."""
     action = press.action
     verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
-    if action.selected_option is not None:
-        verdict, _, subject = action.selected_option.value.partition(SEPARATOR)
+    if action.selected_option is not None or verdict == RATE:
+        said = action.selected_option.value if action.selected_option is not None else action.value
+        verdict, _, subject = said.partition(SEPARATOR)
     try:
         return ButtonAction(verdict), subject
     except ValueError:
