@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.alerts.alertmanager import SOURCE, parse
+from adapters.alerts.alertmanager import FORMAT, parse
 from adapters.http import Http
 from adapters.tools.alertmanager import Alertmanager
 from adapters.tools.prometheus_rules import PrometheusRules
@@ -41,7 +41,9 @@ async def test_a_real_silence_is_read_and_a_real_alert_is_told_from_one_that_is_
         monitoring(tmp_path, str(server.make_url("/webhook"))) as running,
         asyncio.timeout(2 * TIMEOUT),
     ):
-        alertmanager = Alertmanager("Alertmanager", Http("Alertmanager", running.alertmanager_url, session), SOURCE)
+        alertmanager = Alertmanager(
+            "Alertmanager", Http("Alertmanager", running.alertmanager_url, session), FORMAT.source
+        )
         prometheus = PrometheusRules("Prometheus", Http("Prometheus", running.prometheus_url, session))
         await alertmanager.check()
         running.till.latency = 4.0
