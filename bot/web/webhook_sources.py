@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from adapters.alerts import alertmanager, azure_monitor, datadog, grafana, opsgenie, pagerduty, sentry
+from adapters.alerts import (
+    alertmanager,
+    azure_monitor,
+    datadog,
+    grafana,
+    incident_io,
+    opsgenie,
+    pagerduty,
+    sentry,
+    servicenow,
+)
 from adapters.alerts.fields import Format
 from bot.config.section import GenericWebhookSection, WebhookSection, WebhooksSection
 from bot.config.settings import named_secret
@@ -22,10 +32,12 @@ FORMATS: tuple[Format[Any], ...] = (
     azure_monitor.FORMAT,
     datadog.FORMAT,
     grafana.FORMAT,
+    incident_io.FORMAT,
     opsgenie.FORMAT,
     opsgenie.JIRA_SERVICE_MANAGEMENT,
     pagerduty.FORMAT,
     sentry.FORMAT,
+    servicenow.FORMAT,
 )
 
 Parser = Callable[[bytes, datetime], AlertDelivery | None]
