@@ -48,13 +48,9 @@ class PagerDuty:
     """Implements `core.ports.OnCall`."""
 
     def __init__(self, name: str, http: Http, teams: Mapping[str, PagerDutyIds]) -> None:
-        self._name = name
+        self.name = name
         self._http = http
         self._teams = teams
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def teams(self) -> frozenset[str]:
@@ -83,7 +79,7 @@ class PagerDuty:
             found += page.oncalls
             if not page.more:
                 return found
-        raise ToolUnavailable(f"{self._name} has more than {MAX_PAGES * PAGE} people on call for one team.")
+        raise ToolUnavailable(f"{self.name} has more than {MAX_PAGES * PAGE} people on call for one team.")
 
 
 def _is_on_duty(entry: _Entry, at: datetime) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import aiohttp
 
-from adapters.http import Http, Token
-from adapters.on_call.opsgenie import Opsgenie
+from adapters.http import Http, Token, basic
+from adapters.on_call.atlassian import JiraServiceManagement, Opsgenie
 from adapters.on_call.pagerduty import PagerDuty, PagerDutyIds
 from bot.config.settings import named_secret
-from bot.config.team_sections import OnCallSection, OpsgenieSection, PagerDutySection
+from bot.config.team_sections import JiraServiceManagementSection, OnCallSection, OpsgenieSection, PagerDutySection
 from core.model.errors import ConfigurationError
 from core.model.team import Team, TeamRotas
 from core.ports import OnCall
@@ -31,7 +31,9 @@ def open_on_call(
     return (*schedules, TeamRotas(teams))
 
 
-def open_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> PagerDuty | Opsgenie:
+def open_schedule(
+    section: OnCallSection, session: aiohttp.ClientSession
+) -> PagerDuty | JiraServiceManagement | Opsgenie:
     """Open what one section describes. Raises ConfigurationError."""
     token, system = named_secret(section.token_env, section.name), f"{section.name} at {section.url}"
     match section:
@@ -39,6 +41,9 @@ def open_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Pag
             headers = {"Accept": "application/vnd.pagerduty+json;version=2"}
             http = Http(system, section.url, session, Token(f"Token token={token}"), headers)
             return PagerDuty(section.name, http, _pagerduty(section))
+        case JiraServiceManagementSection():
+            http = Http(system, section.url, session, basic(section.email, token))
+            return JiraServiceManagement(section.name, http, section.cloud_id, _ids(section.schedules))
         case OpsgenieSection():
             http = Http(system, section.url, session, Token(f"GenieKey {token}"))
             return Opsgenie(section.name, http, _ids(section.schedules))
