@@ -121,6 +121,20 @@ class GitLabCiTool(Section):
     token_env: EnvironmentName
 
 
+class AzureDevOpsTool(Section):
+    """Azure DevOps. `url` names the organization or collection; `services` maps a service to the pipeline that ships it.
+
+    A pipeline is `PROJECT/ID`, with the number that its address shows as `definitionId`. `token_env` names the variable
+    with a personal access token that may read builds and code.
+    """
+
+    kind: Literal["azure_devops"]
+    name: str = "Azure DevOps"
+    url: Url
+    services: Annotated[dict[str, Annotated[str, Field(pattern=r"^[^/]+/\d+$")]], Field(min_length=1)]
+    token_env: EnvironmentName
+
+
 class JenkinsTool(Section):
     """Jenkins. `services` maps a service to its job path, including folders. `token_env` names the token of `user`."""
 
@@ -162,6 +176,7 @@ ToolSection = Annotated[
     | KubernetesTool
     | GitHubActionsTool
     | GitLabCiTool
+    | AzureDevOpsTool
     | JenkinsTool
     | CodeTool
     | McpTool,
