@@ -79,12 +79,8 @@ class ChatThreadSource:
     """A JSON lines file of threads. Invalid lines are logged and left out."""
 
     def __init__(self, name: str, path: Path) -> None:
-        self._name = name
+        self.name = name
         self._path = path
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def documents(self) -> AsyncIterator[Document]:
         threads = list(self._threads())
@@ -103,8 +99,8 @@ class ChatThreadSource:
     def _document(self, thread: _Thread, people: tuple[tuple[str, ...], ...]) -> Document:
         replies = sorted(thread.replies, key=lambda reply: reply.at)
         return Document(
-            id=f"{self._name}/{thread.id}",
-            source=self._name,
+            id=f"{self.name}/{thread.id}",
+            source=self.name,
             family=FAMILY,
             title=thread_title(thread.channel, thread.text),
             text=thread_text(thread.text, [reply.text for reply in replies]),

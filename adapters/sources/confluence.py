@@ -68,7 +68,7 @@ class ConfluenceSource:
         """`url` is the site's, with its context path (`https://acme.atlassian.net/wiki`)."""
         if wrong := [space for space in spaces if not _SPACE.match(space)]:
             raise ConfigurationError(f"Source {name}: {wrong[0]!r} is not the key of a Confluence space.")
-        self._name = name
+        self.name = name
         self._server = server
         self._url = url.rstrip("/")
         is_cloud = (urlsplit(url).hostname or "").endswith(".atlassian.net")
@@ -76,15 +76,11 @@ class ConfluenceSource:
         self._spaces = spaces
         self._access = access
 
-    @property
-    def name(self) -> str:
-        return self._name
-
     async def check(self) -> None:
         async for _ in self._listed():
             return
         raise SourceUnavailable(
-            f"{self._name}: Confluence shows no page of {', '.join(self._spaces)}. Check the spaces and the token's rights."
+            f"{self.name}: Confluence shows no page of {', '.join(self._spaces)}. Check the spaces and the token's rights."
         )
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
@@ -92,7 +88,7 @@ class ConfluenceSource:
         listed = {page.id: page async for page in self._listed()}
         if known_ids and not listed:
             raise SourceUnavailable(
-                f"{self._name}: Confluence shows no page of {', '.join(self._spaces)} any more. Check the token's rights."
+                f"{self.name}: Confluence shows no page of {', '.join(self._spaces)} any more. Check the token's rights."
             )
         readers = await self._readers(listed)
         marks = {page_id: mark for page_id in listed if (mark := self._mark(readers[page_id]))}
@@ -145,7 +141,7 @@ class ConfluenceSource:
         except ValidationError:
             detail = error.errors()[0]
             raise SourceUnavailable(
-                f"{self._name}: Confluence lists a page without {'.'.join(map(str, detail['loc']))}."
+                f"{self.name}: Confluence lists a page without {'.'.join(map(str, detail['loc']))}."
             ) from error
 
     async def _search(self, cql: str, expand: str, limit: int) -> AsyncIterator[dict[str, Any]]:
@@ -158,7 +154,7 @@ class ConfluenceSource:
             following = (answer.get("_links") or {}).get("next")
             if not following:
                 return
-            answer = await self._server.get(self._absolute(followed(str(following), before, self._name)))
+            answer = await self._server.get(self._absolute(followed(str(following), before, self.name)))
 
     def _absolute(self, link: str) -> str:
         """Return an absolute address. Links may lack the context path and the host."""
@@ -218,7 +214,7 @@ class ConfluenceSource:
         identities = {key: names[0] for names in people for key in names[1:]}
         return Document(
             id=self._id(page.id),
-            source=self._name,
+            source=self.name,
             family=space,
             title=page.title,
             text=await confluence_text(storage, self._url, space, identities),
@@ -235,7 +231,7 @@ class ConfluenceSource:
         A page deleted during a listing by offset shifts others across the edge of a result page, so a missing page is
         checked by id.
         """
-        missing = {known.removeprefix(f"{self._name}/") for known in known_ids} - listed.keys()
+        missing = {known.removeprefix(f"{self.name}/") for known in known_ids} - listed.keys()
         ours = {page_id for page_id in missing if page_id.isdigit()}
         spaces = ",".join(f'"{space}"' for space in self._spaces)
         there = set[str]()
@@ -245,7 +241,7 @@ class ConfluenceSource:
         return frozenset(self._id(page_id) for page_id in missing - there)
 
     def _id(self, page_id: str) -> str:
-        return f"{self._name}/{page_id}"
+        return f"{self.name}/{page_id}"
 
 
 def _named(marks: Mapping[str, str]) -> dict[str, str]:

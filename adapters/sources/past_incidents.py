@@ -47,19 +47,15 @@ class PastIncidentSource:
     """
 
     def __init__(self, name: str, path: Path, readers: frozenset[str] = frozenset({PUBLIC})) -> None:
-        self._name = name
+        self.name = name
         self._path = path
         self._readers = readers
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def documents(self) -> AsyncIterator[Document]:
         for incident in _incidents(self._path, self._readers):
             yield Document(
-                id=f"{self._name}/{incident.id}",
-                source=self._name,
+                id=f"{self.name}/{incident.id}",
+                source=self.name,
                 family=FAMILY,
                 title=f"{incident.id}: {incident.title}",
                 text=_text(incident),

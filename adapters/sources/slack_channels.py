@@ -73,14 +73,10 @@ class SlackChannelsSource:
 
     def __init__(self, name: str, client: AsyncWebClient, channels: Sequence[str], clock: Clock) -> None:
         """`channels` are ids; the bot is a member of each."""
-        self._name = name
+        self.name = name
         self._client = client
         self._channels = channels
         self._clock = clock
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def check(self) -> None:
         await self._call("auth.test", {})
@@ -107,14 +103,14 @@ class SlackChannelsSource:
                     # Deleted, or private without the bot: its current readers are unknown.
                     positions.pop(channel_id, None)
                     yield Changes((), known, cursor_of(positions))
-        wanted = tuple(f"{self._name}/{channel_id}/" for channel_id in self._channels)
+        wanted = tuple(f"{self.name}/{channel_id}/" for channel_id in self._channels)
         left = frozenset(known for known in known_ids if not known.startswith(wanted))
         yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in self._channels}))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
     def _known(self, channel_id: str, known_ids: frozenset[str]) -> frozenset[str]:
-        return frozenset(known for known in known_ids if known.startswith(f"{self._name}/{channel_id}/"))
+        return frozenset(known for known in known_ids if known.startswith(f"{self.name}/{channel_id}/"))
 
     async def _read(
         self, channel_id: str, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
@@ -134,7 +130,7 @@ class SlackChannelsSource:
         self, channel: SlackChannel, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
     ) -> tuple[list[Document], frozenset[str], _Position]:
         """Read one page, from the newest message down. It contains everything between two times."""
-        prefix = f"{self._name}/{channel.id}/"
+        prefix = f"{self.name}/{channel.id}/"
         known = {known.removeprefix(prefix) for known in self._known(channel.id, known_ids)}
         messages, finished = await self._page(channel.id, position.before)
         upper = float(position.before or "inf")
@@ -170,9 +166,7 @@ class SlackChannelsSource:
         answer = await self._call("conversations.history", arguments)
         messages, more = self._messages(answer), bool(answer.get("has_more"))
         if more and not any(float(message.ts) < float(before or "inf") for message in messages):
-            raise SourceUnavailable(
-                f"{self._name}: Slack gave a page of {channel_id} without an earlier message in it."
-            )
+            raise SourceUnavailable(f"{self.name}: Slack gave a page of {channel_id} without an earlier message in it.")
         return messages, not more
 
     async def _thread(self, channel: SlackChannel, root: Message, workspace: _Workspace) -> Document | None:
@@ -190,7 +184,7 @@ class SlackChannelsSource:
                     raise
                 return None
             messages += [each for each in replies if each.ts != root.ts and not _is_own(each, workspace)]
-        return thread_document(self._name, channel, messages, workspace.directory)
+        return thread_document(self.name, channel, messages, workspace.directory)
 
     async def _channel(self, channel_id: str, workspace: _Workspace) -> SlackChannel:
         info = (await self._call("conversations.info", {"channel": channel_id})).get("channel") or {}
@@ -232,7 +226,7 @@ class SlackChannelsSource:
             try:
                 messages.append(Message.model_validate(value))
             except ValidationError as error:
-                log.warning("message_left_out", source=self._name, error=str(error.errors()[0]["msg"]))
+                log.warning("message_left_out", source=self.name, error=str(error.errors()[0]["msg"]))
         return messages
 
 

@@ -33,13 +33,9 @@ class SlackExportSource:
 
         `url` is the workspace's address (`https://acme.slack.com`), which the export lacks; empty: no links.
         """
-        self._name = name
+        self.name = name
         self._path = path
         self._url = url.rstrip("/")
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def documents(self) -> AsyncIterator[Document]:
         for channel_documents in await asyncio.to_thread(lambda: list(self._channels())):
@@ -78,7 +74,7 @@ class SlackExportSource:
                     log.warning("message_left_out", file=file, error=str(error.errors()[0]["msg"]))
                     continue
                 threads[message.thread_ts or message.ts].append(message)
-        found = (thread_document(self._name, channel, _counted(ts, each), directory) for ts, each in threads.items())
+        found = (thread_document(self.name, channel, _counted(ts, each), directory) for ts, each in threads.items())
         return [document for document in found if document]
 
 

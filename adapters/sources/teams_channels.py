@@ -65,15 +65,11 @@ class TeamsChannelsSource:
 
         `teams` maps a team id to the ids of the channels to read; empty means all visible ones.
         """
-        self._name = name
+        self.name = name
         self._server = server
         self._teams = teams
         self._clock = clock
         self._bot_id = bot_id
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def check(self) -> None:
         for team_id in self._teams:
@@ -121,7 +117,7 @@ class TeamsChannelsSource:
             except Refused as error:
                 if error.status not in LINK_REFUSED:
                     raise
-                log.info("source_read_anew", source=self._name, channel=channel.id, reason=str(error))
+                log.info("source_read_anew", source=self.name, channel=channel.id, reason=str(error))
             else:
                 return
         async for part in self._whole(team_id, channel, known):
@@ -149,7 +145,7 @@ class TeamsChannelsSource:
                 position = part.position
         except Refused as error:
             # Graph refuses deltas of new and empty channels, which are small and are read completely the next time.
-            log.info("source_without_delta", source=self._name, channel=channel.id, reason=str(error))
+            log.info("source_without_delta", source=self.name, channel=channel.id, reason=str(error))
         yield _Part((), known - seen, position)
 
     async def _changed(self, team_id: str, channel: TeamsChannel, position: _Position) -> AsyncIterator[_Part]:
@@ -205,7 +201,7 @@ class TeamsChannelsSource:
         if following := expanded.get("replies@odata.nextLink"):
             replies += [each async for page in self._pages(str(following)) for each in page.get("value", ())]
         messages = [message for value in (root, *replies) if (message := self._message(value))]
-        return thread_document(self._name, channel, [each for each in messages if not self._is_own(each)])
+        return thread_document(self.name, channel, [each for each in messages if not self._is_own(each)])
 
     async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:
         team = await self._server.get(f"teams/{quote(team_id)}")
@@ -238,7 +234,7 @@ class TeamsChannelsSource:
         try:
             values = [each async for page in self._pages(address) for each in page.get("value", ())]
         except Refused as error:
-            log.warning("members_unknown", source=self._name, channel=channel_id, error=str(error))
+            log.warning("members_unknown", source=self.name, channel=channel_id, error=str(error))
             return {}
         return {
             str(value["userId"]): tuple(str(value[key]) for key in ("displayName", "email") if value.get(key))
@@ -253,20 +249,20 @@ class TeamsChannelsSource:
             yield answer
             if not (following := answer.get("@odata.nextLink")):
                 return
-            answer = await self._server.get(followed(str(following), before, self._name))
+            answer = await self._server.get(followed(str(following), before, self.name))
 
     def _message(self, value: Any) -> ChatMessage | None:
         try:
             return ChatMessage.model_validate(value)
         except ValidationError as error:
-            log.warning("message_left_out", source=self._name, error=str(error.errors()[0]["msg"]))
+            log.warning("message_left_out", source=self.name, error=str(error.errors()[0]["msg"]))
             return None
 
     def _is_own(self, message: ChatMessage) -> bool:
         return bool(self._bot_id) and message.application_id == self._bot_id
 
     def _id(self, channel_id: str, message_id: str) -> str:
-        return f"{self._name}/{channel_id}/{message_id}"
+        return f"{self.name}/{channel_id}/{message_id}"
 
 
 def _messages_of(team_id: str, channel_id: str) -> str:

@@ -29,12 +29,8 @@ class TeamsExportSource:
     """The threads of every channel in an export. Invalid messages are logged and left out."""
 
     def __init__(self, name: str, path: Path) -> None:
-        self._name = name
+        self.name = name
         self._path = path
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def documents(self) -> AsyncIterator[Document]:
         for document in await asyncio.to_thread(lambda: list(self._documents())):
@@ -72,7 +68,7 @@ class TeamsExportSource:
                 people=members if is_standard else (),
             )
             channel = TeamsChannel(channel_id, str(row.get("displayName") or channel_id), readers, names)
-            found = (thread_document(self._name, channel, messages) for messages in threads[channel_id].values())
+            found = (thread_document(self.name, channel, messages) for messages in threads[channel_id].values())
             yield from (document for document in found if document)
 
     def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[ChatMessage]]]:

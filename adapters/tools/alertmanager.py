@@ -56,15 +56,11 @@ class Alertmanager:
     """Implements `core.ports.AlertMonitor` and `CheckedTool` for one Alertmanager and the alerts of `source`."""
 
     def __init__(self, name: str, http: Http, source: str) -> None:
-        self._name = name
+        self.name = name
         self._http = http
         self._source = source
         self._silences: list[Silence] = []
         self._read_at = float("-inf")
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def check(self) -> None:
         await self._http.parsed("api/v2/status", _UPTIME)
@@ -93,11 +89,11 @@ class Alertmanager:
     def _silence(self, silence: _Silence) -> Silence:
         matchers = tuple(Matcher(m.name, frozenset({m.value}), m.isEqual, m.isRegex) for m in silence.matchers)
         return Silence(
-            id=f"{self._name}:{silence.id}",
+            id=f"{self.name}:{silence.id}",
             matchers=matchers,
             starts_at=silence.startsAt.astimezone(UTC),
             ends_at=silence.endsAt.astimezone(UTC),
-            by=self._name,
+            by=self.name,
             reason=" ".join(silence.comment.split())[:MAX_REASON],
             author=silence.createdBy,
         )

@@ -47,12 +47,8 @@ class ChangeFiles:
     """ChangeReader over a folder."""
 
     def __init__(self, name: str, root: Path) -> None:
-        self._name = name
+        self.name = name
         self._files = FolderFiles(root, (NAME,), _read)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         return await asyncio.to_thread(self._changes, window)

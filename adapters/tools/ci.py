@@ -105,13 +105,9 @@ class Builds:
     """Toolbox and BuildReader over a build server. `projects` maps a service to its project."""
 
     def __init__(self, name: str, server: BuildServer, projects: Mapping[str, str]) -> None:
-        self._name = name
+        self.name = name
         self._server = server
         self._projects = projects
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the runs of a project cannot be listed."""
@@ -174,7 +170,7 @@ class Builds:
         step = next((each for each in steps if each.job == job), steps[0] if steps else None)
         log = await self._server.log(project, run, step, MAX_FAILED_LOG) if step else ""
         return FailedBuild(
-            self._name, project, service, run.id, step.name if step else "", whole_lines(log), run.url, run.at
+            self.name, project, service, run.id, step.name if step else "", whole_lines(log), run.url, run.at
         )
 
 

@@ -102,12 +102,8 @@ class CodeRepositories:
     """CodeReader over checkouts: service → folder. Links are not followed, so nothing outside a folder is read."""
 
     def __init__(self, name: str, folders: Mapping[str, Path]) -> None:
-        self._name = name
+        self.name = name
         self._folders = dict(folders)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def definitions(self, names: Sequence[str]) -> list[Definition]:
         return await asyncio.to_thread(self._definitions, frozenset(names))

@@ -39,15 +39,11 @@ class HostedChanges:
     """
 
     def __init__(self, name: str, host: RepositoryHost, services: Mapping[str, str]) -> None:
-        self._name = name
+        self.name = name
         self._host = host
         self._services: dict[str, list[str]] = {}
         for service, project in services.items():
             self._services.setdefault(project, []).append(service)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         found = await asyncio.gather(*(self._of(project, window) for project in self._services))

@@ -49,13 +49,9 @@ class Loki:
     """LogReader over Loki. `selectors` maps a service to the labels of its streams; other services are unknown."""
 
     def __init__(self, name: str, http: Http, selectors: Mapping[str, Mapping[str, str]]) -> None:
-        self._name = name
+        self.name = name
         self._http = http
         self._selectors = selectors
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         labels = self._selectors.get(service)

@@ -39,12 +39,8 @@ class PrometheusRules:
     """Implements `core.ports.AlertMonitor` over Prometheus or a compatible server."""
 
     def __init__(self, name: str, http: Http) -> None:
-        self._name = name
+        self.name = name
         self._http = http
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def firing(self, incident: Incident) -> bool | None:
         """Return whether an alert fires, by labels.

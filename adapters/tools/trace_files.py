@@ -72,12 +72,8 @@ class TraceFiles:
     """
 
     def __init__(self, name: str, root: Path) -> None:
-        self._name = name
+        self.name = name
         self._files = FolderFiles(root, SUFFIXES, _read)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
         return await asyncio.to_thread(self._dependencies, window)

@@ -33,12 +33,8 @@ class JaegerGraph:
     """DependencyReader over a Jaeger query service."""
 
     def __init__(self, name: str, http: Http) -> None:
-        self._name = name
+        self.name = name
         self._http = http
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
         answer = await self._http.parsed("api/dependencies", _JAEGER, _asked(window))
@@ -49,12 +45,8 @@ class ZipkinGraph:
     """DependencyReader over a Zipkin server."""
 
     def __init__(self, name: str, http: Http) -> None:
-        self._name = name
+        self.name = name
         self._http = http
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
         calls = await self._http.parsed("api/v2/dependencies", _ZIPKIN, _asked(window))
