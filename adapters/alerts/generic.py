@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -41,40 +39,21 @@ MAX_SHOWN = 60  # characters of an unknown status in an error
 _TIME = TypeAdapter[datetime](AwareDatetime)
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
-    """The JSONPaths of the fields of a body. An empty path reads nothing.
+class GenericFormat:
+    """A format described by the JSONPaths of its fields. An empty path reads nothing.
 
-    `group` identifies the incident of a request; without it, the title does. `status` is its state; without it, every
-    request fires. `by` is the person who acknowledged. `statuses` adds words to the usual ones, each with a key of
-    MEANINGS.
+    - `title`: required. `group`: identifies the incident of a request; without it, the title does.
+    - `status`: the state; without it, every request fires. `by`: the person who acknowledged.
     """
 
-    title: str
-    group: str = ""
-    status: str = ""
-    by: str = ""
-    service: str = ""
-    severity: str = ""
-    description: str = ""
-    url: str = ""
-    runbook: str = ""
-    starts_at: str = ""
-    updated_at: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    statuses: Mapping[str, str] = field(default_factory=dict[str, str])
+    def __init__(self, paths: Mapping[str, str], labels: Mapping[str, str], statuses: Mapping[str, str]) -> None:
+        """Create the format. Raises ConfigurationError for an invalid JSONPath.
 
-
-class GenericFormat:
-    """The format described by paths."""
-
-    def __init__(self, paths: Paths) -> None:
-        """Create the format. Raises ConfigurationError for an invalid JSONPath."""
-        named = {each.name: getattr(paths, each.name) for each in dataclasses.fields(paths)}
-        named["group"] = paths.group or paths.title
-        self._paths = {name: _compiled(path) for name, path in named.items() if isinstance(path, str)}
-        self._labels = {name: _compiled(path) for name, path in paths.labels.items()}
-        self._meanings = MEANING_OF | {word.lower(): meaning for word, meaning in paths.statuses.items()}
+        `statuses` adds words to the usual ones, each with a key of MEANINGS.
+        """
+        self._paths = {name: _compiled(path) for name, path in paths.items()}
+        self._labels = {name: _compiled(path) for name, path in labels.items()}
+        self._meanings = MEANING_OF | {word.lower(): meaning for word, meaning in statuses.items()}
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a body; None for a test. Raises MalformedInput if its title or group is missing."""
@@ -89,7 +68,7 @@ class GenericFormat:
             return None
         said = {name: _said(path, value) for name, path in self._paths.items()}
         event = fields.Event(
-            group=self._needed("group", value),
+            group=self._needed("group" if self._paths["group"] else "title", value),
             title=self._needed("title", value),
             status=STATUSES[meaning],
             severity=fields.severity(said["severity"]),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote, urlencode
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
 from core.model.errors import ToolUnavailable
@@ -36,12 +36,9 @@ class _Users(BaseModel):
     values: list[_User]
 
 
-class _Recipients(BaseModel):
-    onCallRecipients: list[str] = []
-
-
 class _Reply(BaseModel):
-    data: _Recipients
+    data: dict[str, object]
+    people: list[str] = Field([], validation_alias=AliasPath("data", "onCallRecipients"))
 
 
 _ON_CALL_USERS = TypeAdapter(_OnCallUsers)
@@ -59,17 +56,14 @@ class JiraServiceManagement:
         self._http = http
         self._schedules = f"jsm/ops/api/{quote(cloud_id, safe='')}/v1/schedules"
         self._users = f"ex/jira/{quote(cloud_id, safe='')}/rest/api/3/user/bulk"
-        self._teams = teams
-
-    @property
-    def teams(self) -> frozenset[str]:
-        return frozenset(self._teams)
+        self.teams = frozenset(teams)
+        self._of_team = teams
 
     async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
         asked = {"flat": "true", "date": at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")}
         found = [
             (await self._http.parsed(f"{self._of(schedule)}/on-calls", _ON_CALL_USERS, asked)).onCallUsers
-            for schedule in self._teams.get(team_id, ())
+            for schedule in self._of_team.get(team_id, ())
         ]
         accounts = tuple(dict.fromkeys(account for each in found for account in each))
         if len(accounts) > MAX_PEOPLE:
@@ -78,7 +72,7 @@ class JiraServiceManagement:
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the token, its scopes, a schedule's id or the connection are wrong."""
-        for schedules in self._teams.values():
+        for schedules in self._of_team.values():
             for schedule in schedules:
                 await self._http.parsed(self._of(schedule), _SCHEDULE)
 
@@ -102,11 +96,8 @@ class Opsgenie:
     def __init__(self, name: str, http: Http, teams: Mapping[str, tuple[str, ...]]) -> None:
         self.name = name
         self._http = http
-        self._teams = teams
-
-    @property
-    def teams(self) -> frozenset[str]:
-        return frozenset(self._teams)
+        self.teams = frozenset(teams)
+        self._of_team = teams
 
     async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
         asked = {
@@ -115,10 +106,10 @@ class Opsgenie:
             "date": at.astimezone(UTC).isoformat(timespec="seconds"),
         }
         found = [
-            (await self._http.parsed(f"v2/schedules/{quote(schedule, safe='')}/on-calls", _REPLY, asked)).data
-            for schedule in self._teams.get(team_id, ())
+            (await self._http.parsed(f"v2/schedules/{quote(schedule, safe='')}/on-calls", _REPLY, asked)).people
+            for schedule in self._of_team.get(team_id, ())
         ]
-        return tuple(dict.fromkeys(person for each in found for person in each.onCallRecipients if person))
+        return tuple(dict.fromkeys(person for each in found for person in each if person))
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the key, its permissions or the connection are wrong."""

@@ -50,14 +50,11 @@ class PagerDuty:
     def __init__(self, name: str, http: Http, teams: Mapping[str, PagerDutyIds]) -> None:
         self.name = name
         self._http = http
-        self._teams = teams
-
-    @property
-    def teams(self) -> frozenset[str]:
-        return frozenset(self._teams)
+        self.teams = frozenset(teams)
+        self._of_team = teams
 
     async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
-        ids = self._teams.get(team_id)
+        ids = self._of_team.get(team_id)
         if ids is None:
             return ()
         entries = [entry for entry in await self._entries(ids, at) if _is_on_duty(entry, at)]

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic_core import to_json
 
-from adapters.sources.json_lines import objects, skip
+from adapters.sources.json_lines import records
 from core.model.document import Document, DocumentKind
-from core.model.errors import MalformedInput
 from core.model.layout import thread_text
 
 P = TypeVar("P")
@@ -31,17 +24,17 @@ def mark(name: str, readers: Iterable[str]) -> str:
     return hashlib.blake2b("\x00".join((name, *sorted(readers))).encode(), digest_size=8).hexdigest()
 
 
-def positions_of(cursor: str, position: Callable[..., P]) -> dict[str, P]:
+def positions_of(cursor: str, kind: TypeAdapter[dict[str, P]]) -> dict[str, P]:
     """Return the position of each channel; empty for an empty or invalid cursor."""
     try:
-        return {str(channel): position(**value) for channel, value in json.loads(cursor).items()}
-    except (ValueError, TypeError, AttributeError):
+        return kind.validate_json(cursor)
+    except ValueError:
         return {}
 
 
-def cursor_of(positions: Mapping[str, DataclassInstance]) -> str:
+def cursor_of(positions: Mapping[str, object]) -> str:
     """Return the cursor for `positions_of`."""
-    return json.dumps({channel: asdict(position) for channel, position in positions.items()}, sort_keys=True)
+    return to_json(positions).decode()
 
 
 FAMILY = "chat"
@@ -63,7 +56,7 @@ class _Thread(BaseModel):
 
     id: str
     channel: str
-    readers: list[str]
+    readers: Annotated[list[str], Field(min_length=1)]
     url: str = ""
     author: str
     at: AwareDatetime
@@ -83,18 +76,11 @@ class ChatThreadSource:
         self._path = path
 
     async def documents(self) -> AsyncIterator[Document]:
-        threads = list(self._threads())
+        threads = list(records(self._path, _Thread))
         # Every author in the file may be mentioned anywhere in it.
         people = tuple((name,) for name in sorted({name for thread in threads for name in thread.authors}))
         for thread in threads:
             yield self._document(thread, people)
-
-    def _threads(self) -> Iterator[_Thread]:
-        for number, value in objects(self._path):
-            try:
-                yield _thread(value)
-            except MalformedInput as error:
-                skip(self._path, number, error)
 
     def _document(self, thread: _Thread, people: tuple[tuple[str, ...], ...]) -> Document:
         replies = sorted(thread.replies, key=lambda reply: reply.at)
@@ -112,16 +98,6 @@ class ChatThreadSource:
         )
 
 
-def _thread(value: dict[str, Any]) -> _Thread:
-    try:
-        thread = _Thread.model_validate(value)
-    except ValidationError as error:
-        raise MalformedInput(f"The thread lacks something: {_first(error)}.") from error
-    if not thread.readers:
-        raise MalformedInput("`readers` names nobody.")
-    return thread
-
-
 def thread_title(channel: str, message: str) -> str:
     """Return the channel and the beginning of the message, cut between words or between the parts of a long address.
 
@@ -134,8 +110,3 @@ def thread_title(channel: str, message: str) -> str:
 
 def _latest(thread: _Thread, replies: list[_Reply]) -> datetime:
     return replies[-1].at if replies else thread.at
-
-
-def _first(error: ValidationError) -> str:
-    detail = error.errors()[0]
-    return f"`{'.'.join(map(str, detail['loc']))}`: {detail['msg']}"

@@ -11,7 +11,6 @@ read, and of pages whose readers changed.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from adapters.http import Http, Refused, followed
 from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
@@ -51,14 +51,13 @@ class _Position:
     def parsed(cls, cursor: str, setting: str) -> _Position:
         """Return the position in `cursor`; the start if there is none, or it was made with other settings."""
         try:
-            value = json.loads(cursor)
-            position = cls(value["setting"], value["since"], dict(value["marks"]))
-        except (ValueError, KeyError, TypeError):
+            position = TypeAdapter(cls).validate_json(cursor)
+        except ValueError:
             return cls(setting)
         return position if position.setting == setting else cls(setting)
 
     def __str__(self) -> str:
-        return json.dumps({"setting": self.setting, "since": self.since, "marks": self.marks}, sort_keys=True)
+        return to_json(self).decode()
 
 
 class ConfluenceSource:

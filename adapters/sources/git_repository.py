@@ -186,12 +186,7 @@ class GitRepositorySource:
 
     async def _files(self, commit: str) -> dict[PurePosixPath, _File]:
         """Return the files that contain documents."""
-        files = dict[PurePosixPath, _File]()
-        for file in await self._listed(commit):
-            if not has_format(file.path):
-                continue
-            files[file.path] = file
-        return files
+        return {file.path: file for file in await self._listed(commit) if has_format(file.path)}
 
     async def _listed(self, commit: str) -> list[_File]:
         """Return all regular files, without links and submodules."""

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-import structlog
-from pydantic import ValidationError
+from pydantic import TypeAdapter
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call, pages, refusal_code
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
+from adapters.sources.json_lines import messages_in
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
 from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable
@@ -31,8 +31,6 @@ PAGE = 200  # messages or users per response; Slack may return fewer
 FULL_READ_EVERY = timedelta(days=7)
 CLOCK_SKEW = timedelta(minutes=10)  # maximum lead of our clock over Slack's
 GONE = "channel_not_found"
-
-log = structlog.get_logger()
 
 
 class _SlackRefusal(SourceUnavailable):
@@ -58,6 +56,9 @@ class _Position:
     before: str = ""
     began: float = 0.0
     full: bool = True
+
+
+_POSITIONS = TypeAdapter(dict[str, _Position])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class SlackChannelsSource:
                 raise SourceUnavailable(f"{channel_id}: {error}") from error
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-        positions = positions_of(cursor, _Position)
+        positions = positions_of(cursor, _POSITIONS)
         workspace = await self._workspace()
         refusals = list[str]()
         for channel_id in self._channels:
@@ -221,13 +222,7 @@ class SlackChannelsSource:
             return await call(method, self._client.api_call(method, http_verb="GET", params=dict(arguments)))
 
     def _messages(self, answer: Mapping[str, Any]) -> list[Message]:
-        messages = list[Message]()
-        for value in answer.get("messages", ()):
-            try:
-                messages.append(Message.model_validate(value))
-            except ValidationError as error:
-                log.warning("message_left_out", source=self.name, error=str(error.errors()[0]["msg"]))
-        return messages
+        return list(messages_in(answer.get("messages", ()), Message, source=self.name))
 
 
 @contextmanager

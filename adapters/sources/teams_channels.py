@@ -17,11 +17,12 @@ from typing import Any
 from urllib.parse import quote
 
 import structlog
-from pydantic import ValidationError
+from pydantic import TypeAdapter
 
 from adapters.http import Http, Refused, followed
 from adapters.microsoft_graph.messages import ChatMessage
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
+from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
@@ -46,6 +47,9 @@ class _Position:
     mark: str = ""
     link: str = ""
     full_at: float = 0.0
+
+
+_POSITIONS = TypeAdapter(dict[str, _Position])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class TeamsChannelsSource:
             await self._server.get(f"teams/{quote(team_id)}/channels")
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-        positions = positions_of(cursor, _Position)
+        positions = positions_of(cursor, _POSITIONS)
         wanted = set[str]()
         refusals = list[str]()
         all_listed = True
@@ -200,7 +204,7 @@ class TeamsChannelsSource:
         replies = list(expanded.get("replies") or ())
         if following := expanded.get("replies@odata.nextLink"):
             replies += [each async for page in self._pages(str(following)) for each in page.get("value", ())]
-        messages = [message for value in (root, *replies) if (message := self._message(value))]
+        messages = messages_in((root, *replies), ChatMessage, source=self.name)
         return thread_document(self.name, channel, [each for each in messages if not self._is_own(each)])
 
     async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:
@@ -250,13 +254,6 @@ class TeamsChannelsSource:
             if not (following := answer.get("@odata.nextLink")):
                 return
             answer = await self._server.get(followed(str(following), before, self.name))
-
-    def _message(self, value: Any) -> ChatMessage | None:
-        try:
-            return ChatMessage.model_validate(value)
-        except ValidationError as error:
-            log.warning("message_left_out", source=self.name, error=str(error.errors()[0]["msg"]))
-            return None
 
     def _is_own(self, message: ChatMessage) -> bool:
         return bool(self._bot_id) and message.application_id == self._bot_id

@@ -13,16 +13,18 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import structlog
-from pydantic import ValidationError
+from pydantic import AliasPath, Field
 
 from adapters.microsoft_graph.messages import ChatMessage
 from adapters.sources.archive import Archive, open_archive
+from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 
-log = structlog.get_logger()
+
+class _Exported(ChatMessage):
+    channel_id: str | None = Field(None, validation_alias=AliasPath("channelIdentity", "channelId"))
 
 
 class TeamsExportSource:
@@ -74,15 +76,9 @@ class TeamsExportSource:
     def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[ChatMessage]]]:
         """Return the messages by channel id and root id."""
         threads: defaultdict[str, defaultdict[str, list[ChatMessage]]] = defaultdict(lambda: defaultdict(list))
-        for row in _rows(archive, file):
-            channel = (row.get("channelIdentity") or {}).get("channelId")
-            try:
-                message = ChatMessage.model_validate(row)
-            except ValidationError as error:
-                log.warning("message_left_out", file=file, error=str(error.errors()[0]["msg"]))
-                continue
-            if channel:
-                threads[str(channel)][message.replyToId or message.id].append(message)
+        for message in messages_in(_rows(archive, file), _Exported, file=file):
+            if message.channel_id:
+                threads[message.channel_id][message.replyToId or message.id].append(message)
         return threads
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
-from pydantic import AwareDatetime, BaseModel, TypeAdapter
+from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
 from core.model.incident import AlertStatus, Incident
@@ -17,13 +17,8 @@ MAX_SILENCES = 1_000  # read per Alertmanager
 MAX_REASON = 200  # characters of a comment
 
 
-class _Status(BaseModel):
-    state: str
-
-
 class _Alert(BaseModel):
     fingerprint: str
-    status: _Status
 
 
 class _Uptime(BaseModel):
@@ -39,7 +34,7 @@ class _Matcher(BaseModel):
 
 class _Silence(BaseModel):
     id: str
-    status: _Status
+    state: str = Field(validation_alias=AliasPath("status", "state"))
     startsAt: AwareDatetime
     endsAt: AwareDatetime
     comment: str = ""
@@ -82,7 +77,7 @@ class Alertmanager:
     async def silences(self) -> list[Silence]:
         if time.monotonic() - self._read_at > KEPT:
             read = await self._http.parsed("api/v2/silences", _SILENCES)
-            self._silences = [self._silence(each) for each in read[:MAX_SILENCES] if each.status.state == "active"]
+            self._silences = [self._silence(each) for each in read[:MAX_SILENCES] if each.state == "active"]
             self._read_at = time.monotonic()
         return self._silences
 

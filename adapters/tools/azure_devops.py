@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Generic, TypeVar
 from urllib.parse import quote
 
-from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
+from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
@@ -16,6 +17,8 @@ from adapters.tools.hosted_changes import MAX_COMMITS, MAX_DETAIL, MAX_TITLE, Ch
 from core.ports import Change, TimeWindow
 
 VERSION = {"api-version": "7.1"}
+T = TypeVar("T")
+
 EXPLAINED = 5  # successful runs of a window whose changes are asked for
 FAILURES = (("Task", "failed"), ("Job", "failed"), ("Task", "succeededWithIssues"))
 """Types and results of timeline records that are failed steps, if none of the earlier ones are there."""
@@ -25,10 +28,6 @@ class _Build(Run):
     definition: int = Field(validation_alias=AliasPath("definition", "id"))
     finished_at: AwareDatetime | None = Field(None, validation_alias="finishTime")
     requested_for: str = Field("", validation_alias=AliasPath("requestedFor", "displayName"))
-
-
-class _Builds(BaseModel):
-    value: list[_Build]
 
 
 class _Record(BaseModel):
@@ -45,24 +44,16 @@ class _Timeline(BaseModel):
     records: list[_Record] = []
 
 
-class _Log(BaseModel):
-    value: list[str]
-
-
-class _Commits(BaseModel):
-    value: list[Commit]
-
-
-class _Files(BaseModel):
-    changes: list[ChangedFile]
+class _List(BaseModel, Generic[T]):
+    value: list[T] = Field(validation_alias=AliasChoices("value", "changes"))
 
 
 _BUILD = TypeAdapter(_Build)
-_BUILDS = TypeAdapter(_Builds)
+_BUILDS = TypeAdapter(_List[_Build])
 _TIMELINE = TypeAdapter(_Timeline | None)
-_LOG = TypeAdapter(_Log)
-_COMMITS = TypeAdapter(_Commits)
-_FILES = TypeAdapter(_Files)
+_LOG = TypeAdapter(_List[str])
+_COMMITS = TypeAdapter(_List[Commit])
+_FILES = TypeAdapter(_List[ChangedFile])
 
 
 class AzureDevOps:
@@ -129,7 +120,7 @@ class AzureDevOps:
         if not marker or not repository:
             return commit
         path = f"{quote(name)}/_apis/git/repositories/{quote(repository)}/commits/{quote(commit.revision)}/changes"
-        return with_files(commit, (await self._http.parsed(path, _FILES, VERSION)).changes)
+        return with_files(commit, (await self._http.parsed(path, _FILES, VERSION)).value)
 
     async def _runs(self, project: str, before: datetime) -> list[_Build]:
         asked = {

@@ -107,7 +107,7 @@ class Kubernetes:
         found = [
             (event.at, event)
             for event in events
-            if event.at and window.start <= event.at < window.end and event.involvedObject.name in names
+            if event.at and window.start <= event.at < window.end and event.involved in names
         ]
         return sorted(found, key=lambda each: each[0])
 

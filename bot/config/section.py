@@ -116,7 +116,7 @@ class WebhookSection(Section):
 
 
 class GenericWebhookSection(WebhookSection):
-    """The paths of the fields in a body; see `adapters.alerts.generic.Paths`."""
+    """The paths of the fields in a body; see `adapters.alerts.generic.GenericFormat`."""
 
     title: Annotated[Path, Field(min_length=1)]
     group: Path = ""

@@ -19,7 +19,7 @@ from adapters.alerts import (
     servicenow,
 )
 from adapters.alerts.fields import Format
-from bot.config.section import GenericWebhookSection, WebhookSection, WebhooksSection
+from bot.config.section import GenericWebhookSection, WebhooksSection
 from bot.config.settings import named_secret
 from core.model.errors import ConfigurationError
 from core.model.incident import AlertDelivery
@@ -64,13 +64,12 @@ def webhook_parsers(webhooks: WebhooksSection) -> dict[str, Parser]:
 def webhook_sources(webhooks: WebhooksSection) -> dict[str, WebhookSource]:
     """Return all sources by name. Raises ConfigurationError for a secret missing in the environment."""
     signatures = {each.source: each.is_signed for each in FORMATS}
-    sections: dict[str, WebhookSection | None] = {
-        name: getattr(webhooks, name) for name in WebhooksSection.model_fields
-    }
-    return {
-        name: WebhookSource(parse, signatures.get(name), _secret(name, sections[name]))
-        for name, parse in webhook_parsers(webhooks).items()
-    }
+    found = dict[str, WebhookSource]()
+    for name, parse in webhook_parsers(webhooks).items():
+        variable = getattr(webhooks, name).secret_env
+        secret = named_secret(variable, f"webhooks.{name}") if variable else None
+        found[name] = WebhookSource(parse, signatures.get(name), secret)
+    return found
 
 
 def webhook_parser(webhooks: WebhooksSection, source: str) -> Parser:
@@ -81,14 +80,9 @@ def webhook_parser(webhooks: WebhooksSection, source: str) -> Parser:
     return parsers[source]
 
 
-def _secret(name: str, section: WebhookSection | None) -> str | None:
-    if section is None or not section.secret_env:
-        return None
-    return named_secret(section.secret_env, f"webhooks.{name}")
-
-
 def _generic(section: GenericWebhookSection) -> GenericFormat:
     # Imported late: few workspaces use it, and its JSONPath library is slow to load.
-    from adapters.alerts.generic import GenericFormat, Paths
+    from adapters.alerts.generic import GenericFormat
 
-    return GenericFormat(Paths(**section.model_dump(exclude={"secret_env"})))
+    paths = section.model_dump(exclude={"secret_env", "labels", "statuses"})
+    return GenericFormat(paths, section.labels, section.statuses)

@@ -69,13 +69,9 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
             return Tools(changes=(ChangeFiles(section.name, section.path),))
         case sections.PrometheusTool():
             from adapters.tools.prometheus import Prometheus
-            from adapters.tools.prometheus_rules import PrometheusRules
 
-            http = _http(section, session)
-            return Tools(
-                metrics=(Prometheus(section.name, http),),
-                monitors=(PrometheusRules(section.name, http),),
-            )
+            prometheus = Prometheus(section.name, _http(section, session))
+            return Tools(metrics=(prometheus,), monitors=(prometheus,))
         case sections.AlertmanagerTool():
             from adapters.tools.alertmanager import Alertmanager
 
@@ -101,11 +97,11 @@ def _graph(
     section: sections.TraceFilesTool | sections.TraceGraphTool, session: aiohttp.ClientSession
 ) -> DependencyReader:
     from adapters.tools.trace_files import TraceFiles
-    from adapters.tools.trace_graph import JaegerGraph, ZipkinGraph
+    from adapters.tools.trace_graph import TraceGraph
 
     if isinstance(section, sections.TraceFilesTool):
         return TraceFiles(section.name, section.path)
-    return (JaegerGraph if section.kind == "jaeger" else ZipkinGraph)(section.name, _http(section, session))
+    return TraceGraph(section.name, _http(section, session), is_jaeger=section.kind == "jaeger")
 
 
 def _loki(section: sections.LokiTool, session: aiohttp.ClientSession) -> Loki:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import aiohttp
 import pytest
@@ -85,7 +86,7 @@ def jenkins() -> World:
 
 
 def azure() -> World:
-    def build(number: int, minute: int, result: str | None, definition: int = 12) -> dict[str, object]:
+    def build(number: int, minute: int, result: str | None, definition: int = 12) -> dict[str, Any]:
         return {
             "id": number,
             "buildNumber": f"20260314.{number}",
