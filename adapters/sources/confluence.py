@@ -14,7 +14,6 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -94,7 +93,7 @@ class ConfluenceSource:
         people = tuple(sorted({names for page in listed.values() if (names := names_of(page.version.by))}))
         done = dict(position.marks)
         since = position.since
-        for batch in _batched(self._due(listed.values(), position, marks, known_ids), BODIES):
+        for batch in _batched(self._due(listed.values(), position, marks, known_ids)):
             documents, left_out = await self._documents(batch, readers, people)
             done |= {page.id: marks.get(page.id, "") for page in batch}
             since = max(since, *(page.changed_at for page in batch))
@@ -234,7 +233,7 @@ class ConfluenceSource:
         ours = {page_id for page_id in missing if page_id.isdigit()}
         spaces = ",".join(f'"{space}"' for space in self._spaces)
         there = set[str]()
-        for batch in _batched(sorted(ours), BODIES):
+        for batch in _batched(sorted(ours)):
             cql = f"type=page and space in ({spaces}) and id in ({','.join(batch)})"
             there |= {str(item.get("id")) async for item in self._search(cql, "version", BODIES)}
         return frozenset(self._id(page_id) for page_id in missing - there)
@@ -247,10 +246,8 @@ def _named(marks: Mapping[str, str]) -> dict[str, str]:
     return {page_id: mark for page_id, mark in marks.items() if mark}
 
 
-def _batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
-    iterator = iter(items)
-    while batch := tuple(islice(iterator, size)):
-        yield batch
+def _batched(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[start : start + BODIES] for start in range(0, len(items), BODIES))
 
 
 def _digest(parts: Iterable[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +26,7 @@ def records(path: Path, kind: type[M]) -> Iterator[M]:
                 if not line.strip():
                     continue
                 try:
-                    yield _record(_object(line), kind)
+                    yield _record(line, kind)
                 except MalformedInput as error:
                     log.warning("line_left_out", path=str(path), line=number, error=str(error))
     except OSError as error:
@@ -43,21 +42,11 @@ def messages_in(rows: Iterable[Any], kind: type[M], **origin: str) -> Iterator[M
             log.warning("message_left_out", **origin, error=str(error.errors()[0]["msg"]))
 
 
-def _record(value: dict[str, Any], kind: type[M]) -> M:
-    try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        detail = error.errors()[0]
-        raise MalformedInput(f"`{'.'.join(map(str, detail['loc']))}`: {detail['msg']}.") from error
-
-
-def _object(line: bytes) -> dict[str, Any]:
+def _record(line: bytes, kind: type[M]) -> M:
     if len(line) > MAX_LINE:
         raise MalformedInput(f"The line is longer than {MAX_LINE} bytes.")
     try:
-        value: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise MalformedInput(f"The line is not JSON: {error}.") from error
-    if not isinstance(value, dict):
-        raise MalformedInput("The line is not a JSON object.")
-    return value
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        detail = error.errors(include_input=False)[0]
+        raise MalformedInput(f"`{'.'.join(map(str, detail['loc']))}`: {detail['msg']}.") from error

@@ -187,11 +187,7 @@ class TeamsChannelsSource:
                 if str(item.get("id")) == root_id and "createdDateTime" in item
                 else await self._server.get(address)
             )
-            replies = [
-                each
-                async for page in self._pages(f"{address}/replies", {"$top": PAGE})
-                for each in page.get("value", ())
-            ]
+            replies = await self._values(f"{address}/replies", {"$top": PAGE})
         except Refused as error:
             if error.status not in GONE:
                 raise
@@ -203,15 +199,13 @@ class TeamsChannelsSource:
     ) -> Document | None:
         replies = list(expanded.get("replies") or ())
         if following := expanded.get("replies@odata.nextLink"):
-            replies += [each async for page in self._pages(str(following)) for each in page.get("value", ())]
+            replies += await self._values(str(following))
         messages = messages_in((root, *replies), ChatMessage, source=self.name)
         return thread_document(self.name, channel, [each for each in messages if not self._is_own(each)])
 
     async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:
         team = await self._server.get(f"teams/{quote(team_id)}")
-        values = [
-            each async for page in self._pages(f"teams/{quote(team_id)}/channels") for each in page.get("value", ())
-        ]
+        values = await self._values(f"teams/{quote(team_id)}/channels")
         standard = [str(value["id"]) for value in values if value.get("membershipType") == "standard"]
         channels = list[TeamsChannel]()
         for value in values:
@@ -236,7 +230,7 @@ class TeamsChannelsSource:
         """
         address = f"teams/{quote(team_id)}/channels/{_quoted(channel_id)}/members"
         try:
-            values = [each async for page in self._pages(address) for each in page.get("value", ())]
+            values = await self._values(address)
         except Refused as error:
             log.warning("members_unknown", source=self.name, channel=channel_id, error=str(error))
             return {}
@@ -245,6 +239,9 @@ class TeamsChannelsSource:
             for value in values
             if value.get("userId")
         }
+
+    async def _values(self, address: str, parameters: Mapping[str, str] | None = None) -> list[Any]:
+        return [each async for page in self._pages(address, parameters) for each in page.get("value", ())]
 
     async def _pages(self, address: str, parameters: Mapping[str, str] | None = None) -> AsyncIterator[dict[str, Any]]:
         answer = await self._server.get(address, parameters)

@@ -78,18 +78,10 @@ def _change(line: str, path: Path, number: int) -> Change:
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
         raise ToolUnavailable(f"Line {number} of {path} is no change record: {problem}; mend or remove it.") from error
-    return Change(
-        id=record.id,
-        at=record.at,
-        kind=record.kind,
-        service=record.service,
-        author=record.author,
-        title=record.title,
-        detail=record.detail,
-        files=tuple(record.files[:MAX_FILES]),
-        url=record.url,
-        services=tuple(record.services[:MAX_NAMED]),
-        revision=record.revision,
-        commits=tuple(record.commits[:MAX_NAMED]),
-        diff=record.diff[:MAX_DIFF],
-    )
+    limited = {
+        "files": tuple(record.files[:MAX_FILES]),
+        "services": tuple(record.services[:MAX_NAMED]),
+        "commits": tuple(record.commits[:MAX_NAMED]),
+        "diff": record.diff[:MAX_DIFF],
+    }
+    return Change(**record.model_dump() | limited)

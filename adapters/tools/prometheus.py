@@ -14,7 +14,7 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
 from core.model.errors import ToolUnavailable
-from core.model.incident import Alert, AlertStatus, Incident
+from core.model.incident import AlertStatus, Incident
 from core.model.silences import Silence
 from core.ports import Series, TimeWindow
 
@@ -108,7 +108,8 @@ class Prometheus:
         named = [rule for group in rules for rule in group.rules if rule.name in {alert.name for alert in mine}]
         if not named:
             return None
-        return any(_is_one(active, alert) for rule in named for active in rule.alerts for alert in mine)
+        firing = [active for rule in named for active in rule.alerts if active.state == "firing"]
+        return any(active.labels.items() <= alert.labels.items() for active in firing for alert in mine)
 
     async def silences(self) -> list[Silence]:
         return []
@@ -159,7 +160,3 @@ def _together(values: Sequence[float], *, is_sum: bool) -> float:
     if not finite:
         return math.nan
     return sum(finite) if is_sum else sum(finite) / len(finite)
-
-
-def _is_one(active: _Active, alert: Alert) -> bool:
-    return active.state == "firing" and active.labels.items() <= alert.labels.items()
