@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -63,10 +62,6 @@ class _Thread(BaseModel):
     text: str
     replies: list[_Reply] = []
 
-    @property
-    def authors(self) -> tuple[str, ...]:
-        return (self.author, *(reply.author for reply in self.replies))
-
 
 class ChatThreadSource:
     """A JSON lines file of threads. Invalid lines are logged and left out."""
@@ -78,7 +73,8 @@ class ChatThreadSource:
     async def documents(self) -> AsyncIterator[Document]:
         threads = list(records(self._path, _Thread))
         # Every author in the file may be mentioned anywhere in it.
-        people = tuple((name,) for name in sorted({name for thread in threads for name in thread.authors}))
+        authors = {each.author for thread in threads for each in (thread, *thread.replies)}
+        people = tuple((name,) for name in sorted(authors))
         for thread in threads:
             yield self._document(thread, people)
 
@@ -92,7 +88,7 @@ class ChatThreadSource:
             text=thread_text(thread.text, [reply.text for reply in replies]),
             kind=DocumentKind.THREAD,
             url=thread.url,
-            updated_at=_latest(thread, replies),
+            updated_at=replies[-1].at if replies else thread.at,
             readers=frozenset(thread.readers),
             people=people,
         )
@@ -106,7 +102,3 @@ def thread_title(channel: str, message: str) -> str:
     line = " ".join(message.split())
     shortened = line if len(line) <= MAX_TITLE else f"{_CUT_OFF.sub('', line[: MAX_TITLE - 1])}…"
     return f"#{channel}: {shortened}"
-
-
-def _latest(thread: _Thread, replies: list[_Reply]) -> datetime:
-    return replies[-1].at if replies else thread.at

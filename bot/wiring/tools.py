@@ -88,7 +88,11 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
         ):
             return _build_server(section, session)
         case sections.CodeTool():
-            return _code(section)
+            from adapters.tools.code_repository import CodeRepositories
+            from adapters.tools.git_history import GitHistory
+
+            history = GitHistory(f"{section.name} history", section.services)
+            return Tools(changes=(history,), code=(CodeRepositories(section.name, section.services),))
         case sections.McpTool():
             return Tools(toolboxes=(_mcp(section),))
 
@@ -149,16 +153,6 @@ def _build_server(
             return Tools(toolboxes=(Builds(section.name, jenkins, section.services),))
     builds = Builds(section.name, server, section.services)
     return Tools(toolboxes=(builds,), changes=(HostedChanges(f"{section.name} changes", server, section.services),))
-
-
-def _code(section: sections.CodeTool) -> Tools:
-    from adapters.tools.code_repository import CodeRepositories
-    from adapters.tools.git_history import GitHistory
-
-    return Tools(
-        changes=(GitHistory(f"{section.name} history", section.services),),
-        code=(CodeRepositories(section.name, section.services),),
-    )
 
 
 def _mcp(section: sections.McpTool) -> Toolbox:
