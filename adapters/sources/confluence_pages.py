@@ -38,7 +38,7 @@ class _Group(_Model):
 
 
 class Restrictions(_Model):
-    """Who may read a page. More people or groups may be counted than are shown to us."""
+    """The people and groups that may read a page. More of them may be counted than are shown to us."""
 
     users: list[Author] = Field(validation_alias=AliasPath(*_READ, "user", "results"))
     user_count: int = Field(0, validation_alias=AliasPath(*_READ, "user", "size"))
