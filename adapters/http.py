@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,8 @@ MAY_PASS = frozenset({408, 412, 425, 429})  # HTTP status codes besides those of
 NOT_IMPLEMENTED = 501  # the one 5xx that will not
 
 T = TypeVar("T")
+
+_OBJECT = TypeAdapter(dict[str, Any])
 
 log = structlog.get_logger()
 
@@ -149,13 +150,7 @@ class Http:
 
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return the object at `address`, which is relative to the server's URL or was given by the server itself."""
-        try:
-            value = json.loads(await self.body(address, parameters))
-        except (ValueError, RecursionError) as error:
-            raise self.errors.refused(f"{self.system} did not answer with JSON.", 0) from error
-        if not isinstance(value, dict):
-            raise self.errors.refused(f"{self.system} did not answer with a JSON object.", 0)
-        return value
+        return await self.parsed(address, _OBJECT, parameters)
 
     async def parsed(
         self,

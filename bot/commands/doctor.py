@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -20,7 +21,7 @@ from bot.config import tool_sections as sections
 from bot.config.section import WebhooksSection
 from bot.config.settings import Settings, missing_secrets
 from bot.config.source_sections import SourceSection
-from bot.config.team_sections import CatalogueSection, OnCallSection
+from bot.config.team_sections import CatalogueSection, OnCallSection, OpsgenieSection
 from bot.config.workspace import Workspace, load_workspace
 from bot.observability.collectors import TokenTally
 from bot.web.webhook_sources import webhook_sources
@@ -35,6 +36,10 @@ from core.ports import CheckedSource, Ingestion
 TIMEOUT = 5.0  # seconds for an external system to answer
 TOOL_TIMEOUT = 20.0  # seconds for a tool to answer for all of its services
 CHATS = {"slack": check_slack, "teams": check_teams}
+OPSGENIE_ENDS = (
+    "Atlassian ends its support for Opsgenie on 5 April 2027. Move to Jira Service Management: `kind: "
+    "jira_service_management` under `on_call`, and its alerts to /webhooks/jira_service_management."
+)
 SHOWN = 5  # documents left out that are listed per source
 
 
@@ -227,7 +232,9 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
         await open_schedule(section, session).check()
         return "says who is on call"
 
-    return await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
+    found = await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
+    ends = found.well and isinstance(section, OpsgenieSection)
+    return replace(found, remedy=OPSGENIE_ENDS, fatal=False) if ends else found
 
 
 async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Finding:

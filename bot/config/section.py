@@ -116,7 +116,7 @@ class WebhookSection(Section):
 
 
 class GenericWebhookSection(WebhookSection):
-    """The paths of the fields in a body; see `adapters.alerts.generic.Paths`."""
+    """The paths of the fields in a body; see `adapters.alerts.generic.GenericFormat`."""
 
     title: Annotated[Path, Field(min_length=1)]
     group: Path = ""
@@ -140,8 +140,10 @@ class WebhooksSection(Section):
     azure_monitor: WebhookSection = WebhookSection()
     datadog: WebhookSection = WebhookSection()
     grafana: WebhookSection = WebhookSection()
+    incident_io: WebhookSection = WebhookSection()
     jira_service_management: WebhookSection = WebhookSection()
     opsgenie: WebhookSection = WebhookSection()
     pagerduty: WebhookSection = WebhookSection()
     sentry: WebhookSection = WebhookSection()
+    servicenow: WebhookSection = WebhookSection()
     generic: GenericWebhookSection | None = None

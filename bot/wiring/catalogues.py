@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from adapters.catalogues.backstage import read_backstage
 from adapters.catalogues.codeowners import read_codeowners
 from adapters.catalogues.files import CatalogueFiles, FolderFiles, RepositoryFiles
-from adapters.http import Http, Token
-from adapters.on_call.opsgenie import Opsgenie
+from adapters.http import Http, Token, basic
+from adapters.on_call.atlassian import JiraServiceManagement, Opsgenie
 from adapters.on_call.pagerduty import PagerDuty, PagerDutyIds
 from bot.config.settings import Settings, named_secret
 from bot.config.source_sections import GitRepositorySection
@@ -22,6 +22,7 @@ from bot.config.team_sections import (
     BackstageSection,
     CatalogueSection,
     CodeownersSection,
+    JiraServiceManagementSection,
     MentionSection,
     OnCallSection,
     OpsgenieSection,
@@ -135,7 +136,9 @@ def open_on_call(
     return (*schedules, TeamRotas(teams))
 
 
-def open_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> PagerDuty | Opsgenie:
+def open_schedule(
+    section: OnCallSection, session: aiohttp.ClientSession
+) -> PagerDuty | JiraServiceManagement | Opsgenie:
     """Open what one section describes. Raises ConfigurationError."""
     token, system = named_secret(section.token_env, section.name), f"{section.name} at {section.url}"
     match section:
@@ -143,6 +146,9 @@ def open_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Pag
             headers = {"Accept": "application/vnd.pagerduty+json;version=2"}
             http = Http(system, section.url, session, Token(f"Token token={token}"), headers)
             return PagerDuty(section.name, http, _pagerduty(section))
+        case JiraServiceManagementSection():
+            http = Http(system, section.url, session, basic(section.email, token))
+            return JiraServiceManagement(section.name, http, section.cloud_id, _ids(section.schedules))
         case OpsgenieSection():
             http = Http(system, section.url, session, Token(f"GenieKey {token}"))
             return Opsgenie(section.name, http, _ids(section.schedules))

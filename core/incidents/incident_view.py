@@ -53,7 +53,14 @@ MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, since half a command does harm
 MAX_ON_CALL = 3  # people of a team who are named
 MAX_PARTS = 3  # incidents that are named in the message of the one that leads them
-SYSTEMS = {"jira_service_management": "Jira", "azure_monitor": "Azure Monitor"}  # sources with another name
+SYSTEMS = {
+    "azure_monitor": "Azure Monitor",
+    "incident_io": "incident.io",
+    "jira_service_management": "Jira",
+    "servicenow": "ServiceNow",
+}
+"""Names of the sources that are not called what they are configured as."""
+
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels with which an alert says its own
 
 WEB = ("http://", "https://")

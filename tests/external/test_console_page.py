@@ -16,6 +16,7 @@ from core.model.incident import Stage
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Notice
 from tests.external.browser import open_browser
 from tests.fakes.console_site import Site, console_site
+from tests.fakes.text_everywhere import everywhere
 from tests.scenario.console import HELP, INCIDENTS, site
 
 __all__ = ["site"]  # the fixture
@@ -291,9 +292,9 @@ async def test_the_token_is_asked_for_once(browser: Browser) -> None:
 async def test_no_page_is_wider_than_the_window_and_every_control_has_a_name(
     site: Site, browser: Browser, width: int
 ) -> None:
-    for message in messages.everywhere(LONG_WORD, count=3).values():
+    for message in everywhere(LONG_WORD, count=3).values():
         await site.post(INCIDENTS, message)
-    struck = messages.everywhere(LONG_WORD, count=3)["incident"]
+    struck = everywhere(LONG_WORD, count=3)["incident"]
     assert isinstance(struck, IncidentMessage)
     site.happen(struck.incident)
     table = f"| {LONG_WORD} | b |\n|---|---|\n| c | {LONG_WORD} |"

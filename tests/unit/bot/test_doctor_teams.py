@@ -11,9 +11,9 @@ from aiohttp.test_utils import TestServer
 
 from bot.commands.doctor import check_catalogue, check_schedule
 from bot.config.settings import Settings
-from bot.config.team_sections import BackstageSection, CodeownersSection, PagerDutySection
+from bot.config.team_sections import BackstageSection, CodeownersSection, OpsgenieSection, PagerDutySection
 from bot.config.workspace import load_workspace
-from tests.fakes.on_call_servers import FakePagerDuty
+from tests.fakes.on_call_servers import FakeOpsgenie, FakePagerDuty
 
 
 async def test_a_schedule_that_lets_us_in_is_well_and_one_that_does_not_is_no_fatal_finding(
@@ -28,6 +28,19 @@ async def test_a_schedule_that_lets_us_in_is_well_and_one_that_does_not_is_no_fa
     assert (refused.well, refused.fatal) == (False, False)
     assert "refuses the token" in refused.remedy
     assert "PD_TOKEN" in unset.remedy
+
+
+async def test_users_of_opsgenie_are_told_when_it_ends_and_what_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.fakes.tool_servers.TOKEN", "GenieKey key")
+    monkeypatch.setattr(os, "environ", {"OPSGENIE_KEY": "key"})
+    async with TestServer(FakeOpsgenie({}).app()) as server, aiohttp.ClientSession() as session:
+        url = str(server.make_url("")).rstrip("/")
+        found = await check_schedule(
+            OpsgenieSection(kind="opsgenie", url=url, token_env="OPSGENIE_KEY", schedules={"payments": "P1"}), session
+        )
+    assert (found.result, found.fatal) == ("says who is on call", False)
+    assert "5 April 2027" in found.remedy
+    assert "jira_service_management" in found.remedy
 
 
 async def test_a_catalogue_is_counted_and_one_that_is_missing_is_no_fatal_finding(tmp_path: Path) -> None:
