@@ -234,7 +234,6 @@ OR = " or "  # between the teams that are asked
 NOT_CLEAR = "not clear"  # whose it is
 NEAREST = "Nearest"  # teams, where none is asked
 LESS_LIKELY = "Less likely"  # than those that are asked
-A_PERSON_DECIDES = f"{NOT_CLEAR}, a person should decide"
 I_AM_UNSURE = "I’m not sure who owns it. Press “Take” or “Reassign…” above to settle it."
 COULD_IT_BE = "Could it be this? {cause}"
 
