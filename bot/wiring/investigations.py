@@ -15,9 +15,7 @@ from core.model.audience import incident_audience
 from core.model.conversation import Audience
 from core.model.errors import ChatBusy, MessageNotFound, Unavailable, Undeliverable
 from core.model.incident import Incident, ThreadNote
-from core.ports import LanguageModel
 from core.rca.observations import Observations
-from core.triage.model_managers import TeamDocuments
 from handlers.incidents.arrange_incident import Surroundings, arrange_incident, watch_incidents
 from handlers.incidents.check_firing import reason_to_stop
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
@@ -25,7 +23,6 @@ from handlers.incidents.find_runbook import find_runbook
 from handlers.incidents.investigate_incident import investigate_incident, is_under_way, report_progress, save_findings
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.keep_quiet import hold_incident, is_held
-from handlers.incidents.negotiate_owner import Negotiator, Observe
 from handlers.incidents.observe_incident import Readers, observe_incident
 from handlers.incidents.ping_owner import ping_owner
 from handlers.incidents.present_incident import present_incident, update_details
@@ -36,7 +33,6 @@ from handlers.incidents.update_incident import update_incident
 from handlers.incidents.write_postmortem import write_postmortem
 from handlers.questions.post_message import Poster
 
-Negotiators = Callable[[Observe], Negotiator]
 Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
 
 
@@ -50,7 +46,6 @@ class Investigations:
         self._core = core
         self._poster = poster
         self._judge = core.model if core.workspace.two_step else None
-        self._negotiators = _negotiators(core.model)
         self._around = Surroundings(
             core.workspace.channels,
             core.workspace.teams,
@@ -73,11 +68,11 @@ class Investigations:
         )
 
     async def triage(self, incident: Incident, audience: Audience, show: Show | None = None) -> Incident:
-        """Find the owner by negotiation of the teams, played by the language model if there is one.
+        """Find the owner by negotiation of the teams; a language model decides where they agree on nobody.
 
         `show` receives the evidence-only result before the model is asked.
         """
-        if show is not None and self._core.model is not None:
+        if show is not None and self._core.examined is not None:
             await show(await self.triage_at_once(incident, audience))
         return await self._triaged(incident, audience)
 
@@ -108,21 +103,21 @@ class Investigations:
                 await show(await self.triage_at_once(explained, audience))
 
         core = self._core
-        model = core.model if not over else None
         explained = await explain_incident(
             incident,
             self._readers,
             history=await asyncio.to_thread(core.history.readable_by, audience),
             store=core.store,
             clock=core.clock,
-            model=model,
+            examined=core.examined if not over else None,
+            judge=self._judge,
             progress=progress,
             show=show_owned,
             teams=core.workspace.teams,
             redact=redactor(core),
         )
         cut_short = over if core.model is not None else ""
-        if model is not None:
+        if core.examined is not None and not over:
             await show_owned(explained)
         return await self._triaged(replace(explained, cut_short=cut_short), audience, asks=not over)
 
@@ -223,8 +218,7 @@ class Investigations:
         core = self._core
         history = await asyncio.to_thread(core.history.readable_by, audience)
         observe = partial(observe_incident, readers=self._readers, history=history, clock=core.clock)
-        model = core.model if asks else None
-        incident = await suggest_severity(incident, history=history, store=core.store, clock=core.clock, model=model)
+        incident = await suggest_severity(incident, history=history, store=core.store, clock=core.clock)
         incident = await suggest_duplicate(
             incident,
             audience=audience,
@@ -232,7 +226,6 @@ class Investigations:
             dependencies=core.workspace.dependencies,
             store=core.store,
             clock=core.clock,
-            model=model,
         )
         incident = await triage_incident(
             incident,
@@ -241,7 +234,7 @@ class Investigations:
             store=core.store,
             clock=core.clock,
             owners=await core.owner_models.load(),
-            negotiator=self._negotiators(observe) if asks and self._negotiators else None,
+            examined=core.examined if asks else None,
             judge=self._judge if asks else None,
             schedules=core.schedules,
             observe=observe if looks else None,
@@ -249,11 +242,3 @@ class Investigations:
             embedder=core.knowledge.embedder,
         )
         return await find_runbook(incident, retriever=core.knowledge.retriever, audience=audience)
-
-
-def _negotiators(model: LanguageModel | None) -> Negotiators | None:
-    """Return a factory of one negotiator per triage; they share the team documents. None without a model."""
-    if model is None:
-        return None
-    documents = TeamDocuments(model)
-    return lambda observe: Negotiator(model, documents, observe)

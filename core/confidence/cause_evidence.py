@@ -11,6 +11,7 @@ from core.rca.observations import Observations
 from core.rca.scene import Scene
 
 VERSION = "cause-evidence-3"
+RANKING_VERSION = "cause-choice-1"  # where a language model ranked the causes (core/rca/model_ranking.py)
 INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown
 NOT_STRONG = 0.89  # maximum RCE if a second cause is about as likely

@@ -156,17 +156,6 @@ def parse(reply: str, choices: Choices) -> Action | Finding:
     return _finding(thought, named, choices.services)
 
 
-def parse_finding(reply: str, services: Sequence[str]) -> Finding:
-    """A reply under `finding_schema`. Raises Refused."""
-    try:
-        said = cast("object", json.loads(reply))
-    except ValueError:
-        raise Refused("That was no valid JSON.") from None
-    if not isinstance(said, dict):
-        raise Refused("That was no finding.")
-    return _finding("", {str(key): value for key, value in cast("dict[object, object]", said).items()}, services)
-
-
 def _call(thought: str, name: str, arguments: Mapping[str, object], choices: Choices) -> Action:
     if choices.must_finalise:
         raise Refused(f"No step is left. Call {FINALISE} with what you know.")

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from core.confidence.cause_evidence import VERSION, evaluate_cause
+from core.confidence.cause_evidence import RANKING_VERSION, VERSION, evaluate_cause
 from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
 from core.model.incident import Explanation, Hypothesis, Incident
 from core.model.language_model import Urgency
-from core.model.prediction import Evaluation, PredictionKind
+from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, FailedBuild, LanguageModel, Store
 from core.rca.explain import explain, redacted_explanation
+from core.rca.model_ranking import evaluate_ranking, needs_ranking
 from core.rca.observations import QUESTION, Observations
 from core.rca.scene import survey
 from core.triage.history import IncidentHistory
 from handlers.feedback.estimate_confidence import estimate_confidence
-from handlers.feedback.record_prediction import record_prediction
+from handlers.feedback.record_prediction import is_likelier, record_prediction
 from handlers.incidents.analysis import run_in_analysis_thread
 from handlers.incidents.investigate_with_model import Progress, investigate_with_model
 from handlers.incidents.observe_incident import Readers, observe_incident
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
 from handlers.knowledge.redaction import Redact, redacted, without_redaction
+from handlers.questions.examine_model import ExaminedModel
 
 EVIDENCE = "evidence"  # the engine that uses no language model
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding
 PROGRESS_DELAY = 1.0  # seconds before a step's progress is shown
+PROGRESS_INTERVAL = 10.0  # seconds after which it changes at the latest
 READING = "reading logs, metrics, changes and tools"
 COMPARING = "comparing {count} with the time before"
 
@@ -47,7 +51,8 @@ async def explain_incident(
     history: IncidentHistory,
     store: Store,
     clock: Clock,
-    model: LanguageModel | None = None,
+    examined: ExaminedModel | None = None,
+    judge: LanguageModel | None = None,
     progress: Progress | None = None,
     show: Show | None = None,
     teams: Sequence[Team] = (),
@@ -55,10 +60,12 @@ async def explain_incident(
 ) -> Incident:
     """Return the incident with its explanation: ranked hypotheses, or none and what was ruled out.
 
-    A tool that fails or times out is named in the explanation as a gap. A `model` investigates after the fixed plan,
-    and its confidence in its finding is estimated. Before that, `show` receives the evidence-only result, which is a
-    prediction of its own. `progress` receives the current activity during slow steps. `redact` removes names, addresses
-    and secrets from everything stored and shown.
+    A tool that fails or times out is named in the explanation as a gap. Where the evidence for the first cause is not
+    strong, a language model that passed its exam (`examined`) ranks the causes; before that, `show` receives the
+    evidence-only result, which is a prediction of its own. Its ranking is shown where people's verdicts do not say that it
+    is the worse one, and never with a stronger badge. `judge` estimates the confidence in it; without it, the evidence
+    does. `progress` receives the current activity during slow steps. `redact` removes names, addresses and secrets from
+    everything stored and shown.
     """
     report = progress or _no_progress
     reading = observe_incident(incident, readers, history=history, clock=clock)
@@ -78,7 +85,7 @@ async def explain_incident(
         explanation = await run_in_analysis_thread(redacted_explanation, explanation, partial(redacted, redact=redact))
         if explanation.cause is None or evaluation is None:
             return replace(incident, explanation=explanation)
-        evaluation, version = await _judged(incident, explanation, evaluation, history, model)
+        evaluation, version = await _judged(incident, explanation, evaluation, history, judge)
         prediction_id, badge = await record_prediction(
             PredictionKind.CAUSE,
             incident.id,
@@ -96,31 +103,41 @@ async def explain_incident(
         await record_failure(explanation, observations.builds, failures, place=place, at=clock.now(), store=store)
         return replace(incident, explanation=explanation)
 
-    if model is not None:
-        if show is not None:
-            await show(await claimed(explanation, evaluation))
-        scene = await run_in_analysis_thread(survey, observations)
-        explanation = await investigate_with_model(
-            explanation,
-            observations,
-            scene,
-            model=model,
-            progress=progress,
-            history=history,
-            readers=readers,
-        )
-        if explanation.cause is not None:
-            evaluation = evaluate_cause(explanation.hypotheses, scene, observations)
+    skill = examined.skill if examined is not None and needs_ranking(evaluation) else None
+    if examined is None or skill is None or evaluation is None:
+        return await claimed(explanation, evaluation)
+    if show is not None:
+        await show(await claimed(explanation, evaluation))
+    scene = await run_in_analysis_thread(survey, observations)
+    asking = investigate_with_model(
+        explanation,
+        observations,
+        scene,
+        model=examined.model,
+        right=skill.right,
+        progress=report,
+        history=history,
+        readers=readers,
+    )
+    asked = await _with_progress(asking, LOOKS_CLOSER, report)
+    if asked.engine == EVIDENCE:
+        return await claimed(asked, evaluation)
+    judged = evaluate_ranking(asked.hypotheses, evaluation, scene, observations)
+    claim = Estimator(PredictionKind.CAUSE, asked.engine, RANKING_VERSION), judged
+    if await is_likelier(claim, (Estimator(PredictionKind.CAUSE, EVIDENCE, VERSION), evaluation), store):
+        return await claimed(asked, judged)
     return await claimed(explanation, evaluation)
 
 
 async def _with_progress(work: Coroutine[Any, Any, T], doing: str, report: Progress) -> T:
-    """Return the result of `work`. If it takes longer than PROGRESS_DELAY, report `doing` to `report`."""
-    task = asyncio.create_task(work)
+    """Return the result of `work`. After PROGRESS_DELAY, and every PROGRESS_INTERVAL, `report` receives what is done."""
+    task, began = asyncio.create_task(work), time.monotonic()
+    pause, said = PROGRESS_DELAY, doing
     try:
-        await asyncio.wait({task}, timeout=PROGRESS_DELAY)
-        if not task.done():
-            await report(doing)
+        while not (await asyncio.wait({task}, timeout=pause))[0]:
+            await report(said)
+            pause = PROGRESS_INTERVAL
+            said = f"{doing}, for {time.monotonic() - began + pause:.0f} s"
         return await task
     finally:
         task.cancel()
@@ -158,22 +175,24 @@ async def _judged(
     explanation: Explanation,
     measured: Evaluation,
     history: IncidentHistory,
-    model: LanguageModel | None,
+    judge: LanguageModel | None,
 ) -> tuple[Evaluation, str]:
     """Return the evaluation of the cause and its version.
 
-    The evidence engine's own measures are kept. A model's finding is judged by how similar incidents ended, using only
-    incidents from before this one.
+    The evidence engine's own measures are kept. What a model ranked first is judged by `judge`, if there is one, by how
+    similar incidents ended, using only incidents from before this one.
     """
     if explanation.engine == EVIDENCE or explanation.cause is None:
         return measured, VERSION
+    if judge is None:
+        return measured, RANKING_VERSION
     situation = f"{incident.description}\n{incident.service}"
     similar = history.similar(situation, JUDGED_BY, without=frozenset({incident.id}))
     return await estimate_confidence(
         Claim(incident.id, situation, explanation.cause.cause, incident.started_at),
         [settled_case(neighbour.incident) for neighbour in similar],
-        (measured, VERSION),
-        model=model,
+        (measured, RANKING_VERSION),
+        model=judge,
         urgency=Urgency.INCIDENT,
         requester=incident.id,
     )

@@ -10,13 +10,9 @@ from core.knowledge.terms import terms
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.team import Team
-from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.rca.scene import Scene, survey
 from core.triage.monitoring import TeamFinding, finding_of
-
-MAX_SERVICES = 4  # of a team, described to a language model
-READ = ("read_logs", "read_metrics", "list_changes")  # tools whose output a manager reads
 
 Observe = Callable[[Incident], Awaitable[Observations]]
 """Reads the monitoring systems around an incident; unreadable systems are recorded as gaps."""
@@ -32,13 +28,6 @@ class TeamMonitoring:
         self._incident = incident
         self._observe = observe
         self._observed: dict[str, asyncio.Future[tuple[Observations, Scene]]] = {}
-
-    async def describe(self, team: Team) -> str:
-        """Return the monitoring data of a team as text for a language model; empty if there is none."""
-        found, scene = await self._seen_by(team)
-        own = [service for service in found.services if service in team.services][:MAX_SERVICES]
-        tools = [tool for tool in observation_tools(found, scene) if tool.name in READ]
-        return "\n".join([await tool.call({"service": service}) for service in own for tool in tools])
 
     async def finding(self, team: Team) -> TeamFinding:
         """Return the monitoring data of a team as numbers and quotes.

@@ -6,41 +6,46 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import structlog
+
 from core.confidence.model_estimator import Claim, settled_case
 from core.confidence.owner_evidence import evaluate_owner, version_with
 from core.model.code_owners import CodeOwners
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
-from core.model.language_model import Urgency
-from core.model.prediction import Evaluation, PredictionKind
+from core.model.language_model import ModelRequest, Urgency
+from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import Clock, Embedder, LanguageModel, OnCall, Store
 from core.triage.evidence_negotiation import negotiate_in_rounds
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
-from core.triage.model_negotiation import VERSION as VOTES_VERSION
-from core.triage.model_negotiation import Negotiation, candidates_of, evaluate_votes
+from core.triage.model_decider import VERSION as DECIDER_VERSION
+from core.triage.model_decider import decided_by_model, needs_decider
 from core.triage.monitoring import Enrichment, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate
 from core.triage.owner_model import OwnerModel
 from core.triage.precedents import precedents
 from handlers.feedback.estimate_confidence import estimate_confidence
-from handlers.feedback.record_prediction import record_prediction
+from handlers.feedback.record_prediction import is_likelier, record_prediction
 from handlers.incidents.analysis import run_in_analysis_thread
 from handlers.incidents.find_on_call import find_on_call
-from handlers.incidents.negotiate_owner import Negotiator, negotiate_owner
 from handlers.incidents.team_monitoring import Observe, TeamMonitoring
 from handlers.knowledge.embed_incidents import embed_incident
+from handlers.questions.examine_model import ExaminedModel
 
 ENGINE = "evidence"  # uses the incident's text
 ENRICHED_ENGINE = "evidence+monitoring"  # also uses the cause found by monitoring; calibrated separately
 JUDGED_BY = 8  # similar past incidents behind a badge
 ASKED = 2  # candidate teams asked if no owner can be named
 
-WITHOUT_MODEL = "The language model gave no usable answer. This result is based on the evidence alone."
+WITHOUT_MODEL = "The language model did not answer in time."
 NEW_TEAM = "{names} owns the service but has no past incidents to compare with. A person should decide."
 NO_OWNER_BEFORE = "Most similar incidents belonged to no team. A person should decide."
 NO_MAJORITY = "The teams did not agree, even with their monitoring. A person should decide."
-NOT_AGREED = "The teams’ managers did not agree. These are the votes of the last round. A person should decide."
+DEADLINE = 60.0  # seconds for the language model
+
+log = structlog.get_logger()
 
 
 async def triage_incident(
@@ -51,7 +56,7 @@ async def triage_incident(
     store: Store,
     clock: Clock,
     owners: OwnerModel | None = None,
-    negotiator: Negotiator | None = None,
+    examined: ExaminedModel | None = None,
     judge: LanguageModel | None = None,
     schedules: Sequence[OnCall] = (),
     observe: Observe | None = None,
@@ -68,7 +73,8 @@ async def triage_incident(
       uses embeddings.
     - `code`: the owners of failing files.
     - `observe`: lets the managers of the teams consult their own monitoring and vote in rounds.
-    - `negotiator`: lets a language model play the managers. Their votes decide; the evidence engine is the fallback.
+    - `examined`: a language model that decides where the managers agree on nobody, once it has passed its exam. Its choice
+      is shown where people's verdicts do not say that it is no good.
     - `judge`: estimates the confidence; without it, the evidence or the votes do.
     - `schedules`: tell who is on call.
     """
@@ -83,7 +89,7 @@ async def triage_incident(
         return await run_in_analysis_thread(gather, incident, teams, history, known, owners, code, vector)
 
     removed = _todays(incident.turned_away, teams)
-    if observe is not None and negotiator is None:
+    if observe is not None:
         look = TeamMonitoring(incident, observe).finding
         settled = await negotiate_in_rounds(gathered, enrichment, look, removed)
         verdict, evidence, enrichment = settled.verdict, settled.evidence, settled.enrichment
@@ -92,13 +98,8 @@ async def triage_incident(
         verdict = await run_in_analysis_thread(negotiate, evidence, removed)
     measured_by = version_with(embedder.name if embedder and vector is not None else "")
     found = _from_evidence(verdict, evidence, enrichment, measured_by)
-    if negotiator is not None and evidence.teams.keys() - removed:
-        text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
-        negotiation = await negotiate_owner(incident, text, evidence, verdict, negotiator, removed)
-        if negotiation is None:
-            found = replace(found, note=WITHOUT_MODEL)
-        else:
-            found = _from_votes(negotiation, evidence, verdict, negotiator.model.name)
+    if examined is not None and needs_decider(verdict) and (skill := examined.skill) is not None:
+        found = await _decided(found, verdict, evidence, incident, enrichment, examined.model, skill.right, store)
     found = await _judged(found, incident, evidence, judge)
     return replace(incident, owner=await _recorded(found, incident, evidence, schedules, store, clock), stage=stage)
 
@@ -140,11 +141,31 @@ def _reason_for_no_owner(verdict: Verdict, evidence: TriageEvidence) -> str:
     return NO_MAJORITY if any(vote.round > 1 for vote in verdict.votes) else ""
 
 
-def _from_votes(negotiation: Negotiation, evidence: TriageEvidence, verdict: Verdict, engine: str) -> _Found:
-    candidates = candidates_of(negotiation, evidence)
-    evaluation = evaluate_votes(candidates, verdict)
-    note = "" if negotiation.agreed else NOT_AGREED
-    return _Found(candidates, negotiation.agreed, negotiation.votes, evaluation, engine, VOTES_VERSION, note)
+async def _decided(
+    found: _Found,
+    verdict: Verdict,
+    evidence: TriageEvidence,
+    incident: Incident,
+    enrichment: Enrichment,
+    model: LanguageModel,
+    right: float,
+    store: Store,
+) -> _Found:
+    """Return what the model decides; `found`, with a note, where it fails, and without where verdicts speak against it."""
+    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            decided = await decided_by_model(verdict, evidence, incident, enrichment.text, model, request, right)
+    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
+        log.warning("owner not decided by the language model", incident=incident.id, reason=str(error) or "too slow")
+        return replace(found, note=f"{found.note} {WITHOUT_MODEL}".strip())
+    evaluation = evaluate_owner(decided)
+    claim = Estimator(PredictionKind.OWNER, model.name, DECIDER_VERSION), evaluation
+    if not await is_likelier(claim, None, store):
+        return found
+    named = decided.owner is not None
+    note = "" if named else found.note
+    return _Found(decided.candidates, named, decided.votes, evaluation, model.name, DECIDER_VERSION, note)
 
 
 async def _judged(found: _Found, incident: Incident, evidence: TriageEvidence, judge: LanguageModel | None) -> _Found:

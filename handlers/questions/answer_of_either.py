@@ -12,14 +12,15 @@ from core.answering.answer import Answer
 from core.answering.certainty import VERSION
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import VERSION as MODEL_VERSION
-from core.answering.model_answer import Skill, chosen_answer, needs_choice
+from core.answering.model_answer import chosen_answer, needs_choice
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Question
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, PredictionKind
+from core.model_calls.choice import Skill
 from core.ports import LanguageModel, Store
-from handlers.feedback.record_prediction import calibrated_probability
+from handlers.feedback.record_prediction import is_likelier
 from handlers.questions.examine_model import ExaminedModel
 
 PATIENCE = 0.7  # seconds that a model has before what the evidence engine found is shown
@@ -60,7 +61,10 @@ async def answer_of_either(
     cited = frozenset(citation.passage_id for citation in answer.citations)
     if not await retriever.holds(cited, question.audience):
         return await find_answer(question, retriever)
-    return chosen if answer.engine == ENGINE or await _is_likelier(chosen, found, store) else found
+    if answer.engine == ENGINE:
+        return chosen
+    instead = None if found[0].abstained else _claim(found)
+    return chosen if await is_likelier(_claim(chosen), instead, store) else found
 
 
 async def _in_time(
@@ -78,20 +82,10 @@ async def _in_time(
         return replace(answer, note=f"{answer.note} {WITHOUT_MODEL}".strip()), evaluation
 
 
-async def _is_likelier(chosen: Judged, found: Judged, store: Store) -> bool:
-    """Tell whether a choice is as likely right as what was found, by the verdicts on both engines; True without them."""
-    if found[0].abstained:
-        return True
-    told = [
-        await calibrated_probability(
-            Estimator(PredictionKind.ANSWER, answer.engine, VERSION if answer.engine == ENGINE else MODEL_VERSION),
-            evaluation,
-            store,
-        )
-        for answer, evaluation in (chosen, found)
-    ]
-    model, evidence = told
-    return model is None or evidence is None or model >= evidence
+def _claim(judged: Judged) -> tuple[Estimator, Evaluation]:
+    answer, evaluation = judged
+    version = VERSION if answer.engine == ENGINE else MODEL_VERSION
+    return Estimator(PredictionKind.ANSWER, answer.engine, version), evaluation
 
 
 def requester(question: Question) -> str:

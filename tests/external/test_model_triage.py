@@ -11,6 +11,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from core.triage.model_managers import TeamDocuments
+from handlers.incidents.negotiate_owner import Negotiator
 
 from adapters.llama.server import LlamaServer
 from core.model.incident import Incident, PastIncident, Severity
@@ -18,8 +20,6 @@ from core.model.language_model import ModelReply, ModelRequest
 from core.model.team import Team
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
-from core.triage.model_managers import TeamDocuments
-from handlers.incidents.negotiate_owner import Negotiator
 from handlers.incidents.triage_incident import NOT_AGREED, triage_incident
 from tests.external.llama_servers import llama_server
 from tests.fakes.clock import FakeClock

@@ -14,17 +14,17 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp import web
+from core.model_calls.prompts.triage import NOBODY
+from tests.fakes.triage_script import TriageScript
 
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role
-from core.model_calls.prompts.triage import NOBODY
 from core.triage.negotiate import MAX_ROUNDS
 from handlers.incidents.triage_incident import NOT_AGREED, WITHOUT_MODEL
 from tests.fakes import block_kit
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.llama_server import FakeLlamaServer, fake_llama_server
 from tests.fakes.slack_api import CHANNEL
-from tests.fakes.triage_script import TriageScript
 from tests.scenario.home import Home, furnished
 from tests.scenario.mortal_bot import MortalBot
 from tests.scenario.slack import WatchedSlack

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from core.model_calls.prompts.answering import Composed, Rewritten
 from core.model_calls.prompts.rca_log import ChunkReading, LogSummary
-from core.model_calls.prompts.triage import Ballot, Distilled, DocumentSummary, MonitoringSummary, Ranking
 
 # All reply types that the model may be asked for.
-REPLY_TYPES: tuple[type, ...] = (
-    Rewritten,
-    Composed,
-    ChunkReading,
-    LogSummary,
-    Distilled,
-    DocumentSummary,
-    Ranking,
-    MonitoringSummary,
-    Ballot,
-)
+REPLY_TYPES: tuple[type, ...] = (Rewritten, Composed, ChunkReading, LogSummary)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from core.triage.model_suggestions import DUPLICATE_VERSION, SEVERITY_VERSION
 
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
 from core.model.errors import ModelUnavailable
@@ -18,7 +19,6 @@ from core.model.messages import ButtonAction
 from core.model.prediction import Estimator, PredictionKind
 from core.ports import Task
 from core.triage.history import IncidentHistory
-from core.triage.model_suggestions import DUPLICATE_VERSION, SEVERITY_VERSION
 from core.triage.severity import VERSION
 from handlers.feedback.accept_suggestion import accept_suggestion
 from handlers.feedback.fit_severity import fit_severity
