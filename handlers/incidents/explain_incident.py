@@ -81,8 +81,11 @@ async def explain_incident(
         explanation = named_first(explanation, incident.notes, ruled_out)
         evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
 
+    async def cleaned(explanation: Explanation) -> Explanation:
+        return await run_in_analysis_thread(redacted_explanation, explanation, partial(redacted, redact=redact))
+
     async def claimed(explanation: Explanation, evaluation: Evaluation | None) -> Incident:
-        explanation = await run_in_analysis_thread(redacted_explanation, explanation, partial(redacted, redact=redact))
+        explanation = await cleaned(explanation)
         if explanation.cause is None or evaluation is None:
             return replace(incident, explanation=explanation)
         evaluation, version = await _judged(incident, explanation, evaluation, history, judge)
@@ -110,7 +113,7 @@ async def explain_incident(
         await show(await claimed(explanation, evaluation))
     scene = await run_in_analysis_thread(survey, observations)
     asking = investigate_with_model(
-        explanation,
+        await cleaned(explanation),
         observations,
         scene,
         model=examined.model,

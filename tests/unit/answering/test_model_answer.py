@@ -18,7 +18,6 @@ from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
 from core.model_calls.choice import NONE, Skill, weighed
-
 from tests.fakes.answering_script import choosing, excerpts, prompt, task, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, REQUEST, question, retriever
