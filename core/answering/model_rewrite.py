@@ -10,7 +10,7 @@ from core.answering.rewrite import standalone
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Question
 from core.model.language_model import ModelRequest
-from core.model_calls.context_budget import fit_context
+from core.model_calls.context_budget import fitting_turns
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
@@ -43,13 +43,9 @@ async def understood(question: Question, retriever: Retriever, model: LanguageMo
 
 async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:
     """Restate it by as much of the conversation as fits into the model's context, the latest turns first."""
-    fitted = await fit_context(
-        model,
-        instructions=prompts.rewrite(question.text, ()),
-        max_tokens=REWRITE_TOKENS,
-        history=[prompts.turn_line(turn) for turn in question.history],
-    )
-    messages = prompts.rewrite(question.text, [question.history[position] for position in fitted.history])
+    lines = [prompts.turn_line(turn) for turn in question.history]
+    count = await fitting_turns(model, prompts.rewrite(question.text, ()), REWRITE_TOKENS, lines)
+    messages = prompts.rewrite(question.text, question.history[len(lines) - count :])
     return await structured(model, replace(request, messages=messages, max_tokens=REWRITE_TOKENS), prompts.Rewritten)
 
 

@@ -45,7 +45,7 @@ KEY_LENGTH = 6  # hexadecimal digits; an investigation has a few dozen observati
 class Snapshots:
     """The observations of one investigation by key.
 
-    `written` are the keys of those that show nothing of the system: what a model wrote, and what could not be read.
+    `written` are the keys of those that show nothing of the system, because it could not be read.
     """
 
     by_key: dict[str, str] = field(default_factory=dict[str, str])

@@ -38,7 +38,6 @@ MAX_TOKENS = 24_000  # read and written in all steps, those from a server's cach
 MAX_SECONDS = 180.0  # for all steps
 ENOUGH = 0.75  # share of either from which the next step allows nothing but to finalise
 TOOL_DEADLINE = 20.0  # seconds
-EXPERT_DEADLINE = 240.0  # seconds for a tool that reads a snapshot, with the same language model
 
 Listener = Callable[[Step], Awaitable[None]]  # told of every step as it was taken
 
@@ -154,16 +153,14 @@ class Investigation:
 
     async def _observed(self, reply: str, action: Action) -> Step:
         tool = next(tool for tool in self.tools if tool.name == action.tool)
-        expert = any(parameter.snapshot for parameter in tool.parameters)
-        deadline = EXPERT_DEADLINE if expert else TOOL_DEADLINE
-        was_read = not expert
+        was_read = True
         try:
-            async with asyncio.timeout(deadline):
+            async with asyncio.timeout(TOOL_DEADLINE):
                 observation = await tool.call(self._expanded(tool, action.arguments))
         except ToolUnavailable as error:
             observation, was_read = f"{action.tool} could not be read: {error}", False
         except TimeoutError:
-            observation, was_read = f"{action.tool} gave no answer within {deadline:.0f} s.", False
+            observation, was_read = f"{action.tool} gave no answer within {TOOL_DEADLINE:.0f} s.", False
         key = self.snapshots.keep(observation or "Nothing was found.", written=not was_read)
         return Step(reply[:MAX_REPLY], action, self.snapshots.head(key), snapshot=key)
 

@@ -119,7 +119,6 @@ async def explain_incident(
         model=examined.model,
         right=skill.right,
         progress=report,
-        history=history,
         readers=readers,
     )
     asked = await _with_progress(asking, LOOKS_CLOSER, report)

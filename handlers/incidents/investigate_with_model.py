@@ -15,19 +15,16 @@ from core.model.trajectory import Ending, Finding, Step
 from core.ports import LanguageModel, Tool
 from core.rca.controller import MAX_SECONDS, MAX_TOKENS, SAMPLES, Investigation, investigate
 from core.rca.grounding import grounded
-from core.rca.log_analysis import LogAnalysis
 from core.rca.merge import merged
 from core.rca.model_ranking import ranked_by_model, situation
-from core.rca.observation_tools import observation_tools, planned_calls
+from core.rca.observation_tools import LogExpert, observation_tools, planned_calls
 from core.rca.observations import Observations
 from core.rca.scene import Scene
-from core.triage.history import IncidentHistory
 from handlers.incidents.observe_incident import Readers
 from handlers.incidents.offer_tools import offer_tools
 
 DEADLINE = 60.0  # seconds for the choice among the causes
 REPLY_DEADLINE = 120.0  # seconds that one reply of the controller may take
-NO_HISTORY = IncidentHistory(())
 NOTHING_MORE = Readers((), (), (), {})
 CHOOSING = "comparing the causes with the language model, for {seconds:.0f} s at most"
 
@@ -45,7 +42,6 @@ async def investigate_with_model(
     right: float,
     progress: Progress,
     samples: int = SAMPLES,
-    history: IncidentHistory = NO_HISTORY,
     readers: Readers = NOTHING_MORE,
 ) -> Explanation:
     """Return the explanation as the model leaves it: with its own finding, if it looked further, and the causes ranked.
@@ -55,7 +51,7 @@ async def investigate_with_model(
     """
     incident = observations.incident
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=REPLY_DEADLINE)
-    tools, gaps = await action_set(model, request, observations, scene, history=history, readers=readers)
+    tools, gaps = await action_set(observations, scene, readers)
     if gaps:
         explanation = replace(explanation, gaps=tuple(dict.fromkeys((*explanation.gaps, *gaps))))
     if tools:
@@ -111,13 +107,7 @@ async def _looked_further(
 
 
 async def action_set(
-    model: LanguageModel,
-    request: ModelRequest,
-    observations: Observations,
-    scene: Scene,
-    *,
-    history: IncidentHistory,
-    readers: Readers,
+    observations: Observations, scene: Scene, readers: Readers
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
     """Return the tools of the controller, and a gap for each system that could not list its tools.
 
@@ -127,8 +117,7 @@ async def action_set(
     unasked = [tool for tool in more if not planned_calls([tool], observations.services)]
     if not unasked:
         return (), gaps
-    expert = LogAnalysis(model, request, history, readers.embedder)
-    return (*observation_tools(observations, scene), *unasked, expert), gaps
+    return (*observation_tools(observations, scene), *unasked, LogExpert()), gaps
 
 
 def _votes(finding: Finding, samples: tuple[Finding, ...]) -> float:

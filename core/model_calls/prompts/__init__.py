@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from core.model_calls.prompts.answering import Composed, Rewritten
-from core.model_calls.prompts.rca_log import ChunkReading, LogSummary
 
 # All reply types that the model may be asked for.
-REPLY_TYPES: tuple[type, ...] = (Rewritten, Composed, ChunkReading, LogSummary)
+REPLY_TYPES: tuple[type, ...] = (Rewritten, Composed)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -109,27 +108,16 @@ async def test_every_step_is_told() -> None:
     assert "of 180 s" in told[0]
 
 
-async def test_the_log_expert_reads_what_was_seen_and_is_no_source_of_evidence_itself() -> None:
-    def reply(request: ModelRequest) -> str:
-        asked = request.messages[-1].text
-        if "was read part by part" in asked:
-            return '{"summary": "The stock room is flooded by the river.", "interpretations": [1]}'
-        if "one part of the log" in asked:
-            return json.dumps({"interpretations": [{"meaning": "The disk is full.", "evidence": FULL}]})
-        return said.pop(0)
-
+async def test_the_log_expert_quotes_what_complains_in_an_observation() -> None:
     logs = next(tool for tool in observation_tools(SEEN, survey(SEEN)) if tool.name == "read_logs")
     key = Snapshots().keep(await logs.call({"service": "stock"}))
-    invented = "The stock room is flooded by the river."
-    said = [*LOOK, call("analyse_log", snapshot=key), finalise("A flood.", "stock", evidence=[invented])]
-    model = ScriptedModel(reply, context=100_000)
-    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=0, **PORTS)
+    found = await looked_into(
+        [*LOOK, call("read_for_trouble", snapshot=key), finalise("Full.", "stock", evidence=[FULL])]
+    )
     assert found.trajectory is not None
     step = found.trajectory.steps[-1]
     assert not step.fault
     assert FULL in step.shown
-    assert invented in step.shown
-    assert found.hypotheses == BEFORE.hypotheses
 
 
 async def test_a_service_that_the_model_blames_with_evidence_is_not_ruled_out_any_more() -> None:
