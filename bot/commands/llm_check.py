@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter, perf_counter_ns
 from typing import Literal
 
@@ -14,6 +15,7 @@ from core.model.errors import PlumblineError
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
+from handlers.questions.examine_model import keep_not
 
 LEAST_CONTEXT = 4_096  # tokens: instructions, a handful of passages and a reply
 SCHEMA_ROUNDS = 3  # structured replies with different seeds
@@ -44,8 +46,11 @@ class Verdict:
 Outcome = tuple[bool, str]  # whether it works, and the details
 
 
-async def check_model(model: LanguageModel) -> AsyncIterator[Ability]:
-    """Test every ability, needed ones first. A failure does not stop the following tests."""
+async def check_model(model: LanguageModel, keep: Callable[[int], None] = keep_not) -> AsyncIterator[Ability]:
+    """Test every ability, needed ones first. A failure does not stop the following tests.
+
+    `keep` receives the number of right choices in the model's exam.
+    """
     checks: list[tuple[str, bool, Callable[[LanguageModel], Awaitable[Outcome]]]] = [
         ("answers", True, _answers),
         ("context", True, _context),
@@ -54,7 +59,7 @@ async def check_model(model: LanguageModel) -> AsyncIterator[Ability]:
         ("probabilities", False, _probabilities),
         ("prompt cache", False, _cache),
         ("samples", False, _samples),
-        ("choices", False, _choices),
+        ("choices", False, partial(_choices, keep=keep)),
         ("speed", False, _speed),
     ]
     for name, needed, check in checks:
@@ -129,10 +134,11 @@ async def _samples(model: LanguageModel) -> Outcome:
     return len(replies) == 4, f"4 replies, {different} different, in {perf_counter() - started:.2f} s"
 
 
-async def _choices(model: LanguageModel) -> Outcome:
+async def _choices(model: LanguageModel, keep: Callable[[int], None]) -> Outcome:
     right = await examined(model, ModelRequest((), requester="llm check", deadline=DEADLINE))
+    keep(right)
     skill = skill_of(right)
-    use = "not asked for answers" if skill is None else "chooses and composes" if skill.composes else "chooses"
+    use = "not asked" if skill is None else "chooses and composes" if skill.composes else "chooses"
     return (
         skill is not None,
         f"{right} of {len(QUESTIONS)} questions of its exam right: {use} with PLUMBLINE_LLM_ANSWERS=auto",

@@ -19,8 +19,9 @@ from bot.commands.llama_launch import HUB, Hardware, Launch, hardware, server_co
 from bot.commands.llm_check import Ability, check_model
 from bot.config.settings import Settings
 from bot.observability.model_metrics import TokenTally
-from bot.wiring.models import llama_server
+from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
 from core.model.errors import ConfigurationError
+from handlers.questions.examine_model import keep_not
 
 Start = Callable[[list[str]], None]
 
@@ -68,7 +69,11 @@ def _described(found: Hardware) -> str:
 
 
 async def run_check(settings: Settings, url: str, out: Console) -> int:
-    """Print the abilities of the servers. Returns exit code 1 if a needed one is missing."""
+    """Print the abilities of the servers, and keep the outcome of the exam of those in PLUMBLINE_LLM_URL for `serve`.
+
+    Returns exit code 1 if a needed ability is missing.
+    """
+    configured = not url
     if url:
         settings = settings.model_copy(update={"llm_url": url})
     if not settings.llm_urls:
@@ -77,7 +82,8 @@ async def run_check(settings: Settings, url: str, out: Console) -> int:
     async with aiohttp.ClientSession() as session:
         for address in settings.llm_urls:
             model = llama_server(address, settings, session, TokenTally())
-            abilities = [ability async for ability in check_model(model)]
+            keep = KeptExam(settings.data_dir / EXAM_FILE, model).save if configured else keep_not
+            abilities = [ability async for ability in check_model(model, keep)]
             out.print(_table(f"{model.name} at {address}", abilities))
             missing = missing or any(ability.needed and not ability.works for ability in abilities)
     return 1 if missing else 0

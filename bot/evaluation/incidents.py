@@ -39,6 +39,7 @@ from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, p
 from bot.evaluation.report import print_whole
 from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.confidence.calibrator import PROBABLE, badge_for
+from core.confidence.cause_evidence import evaluate_ranking, needs_ranking
 from core.confidence.measures import auroc, ece
 from core.incidents.folding import open_from
 from core.model.badge import Strength
@@ -48,7 +49,7 @@ from core.model.incident import Explanation, Incident
 from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill
 from core.rca.explain import explain
-from core.rca.model_ranking import evaluate_ranking, needs_ranking, ranked_by_model
+from core.rca.model_ranking import ranked_by_model
 from core.rca.observations import Observations
 from core.rca.scene import SLACK, survey
 from core.triage.history import IncidentHistory

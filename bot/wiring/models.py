@@ -63,7 +63,10 @@ def _api_key(settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_exam(model: LanguageModel | None, settings: Settings) -> AsyncGenerator[ExaminedModel | None]:
-    """The model for answers, as PLUMBLINE_LLM_ANSWERS has it: after an exam whose outcome is kept in the data directory."""
+    """Open the model for answers, causes and owners, as PLUMBLINE_LLM_ANSWERS has it; None without one.
+
+    It sits an exam before it is asked, whose outcome is kept in the data directory.
+    """
     if model is None or settings.llm_answers == "never":
         yield None
         return
@@ -94,4 +97,5 @@ class KeptExam:
     def save(self, right: int) -> None:
         told = {"model": self._model.name, "version": EXAM_VERSION, "right": right}
         with suppress(OSError):  # then it is examined again after the next start
+            self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.write_text(json.dumps(told), "utf-8")

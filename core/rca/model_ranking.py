@@ -11,38 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.confidence.calibrator import PROBABLE, badge_for
-from core.confidence.cause_evidence import evaluate_cause
-from core.model.badge import Strength
 from core.model.incident import Evidence, Hypothesis, SimilarIncident
 from core.model.language_model import ModelRequest
-from core.model.prediction import Evaluation
 from core.model_calls.choice import choose, weighed
 from core.model_calls.prompts.incidents import choose_cause
 from core.model_calls.prompts.quoted import Named
 from core.ports import LanguageModel
 from core.rca.observations import Observations
-from core.rca.scene import Scene
 
 QUOTES = 4  # lines for a cause and as many against it that a model reads
 PAST = 3  # past incidents that it reads
 LEAST = 0.02  # probability that none of the causes is right, at least
-
-
-def needs_ranking(evaluation: Evaluation | None) -> bool:
-    """Tell whether a model is asked at all: not without a cause, nor where the evidence for the first one is strong."""
-    return evaluation is not None and badge_for(evaluation, None, scale=PROBABLE).strength is not Strength.STRONG
-
-
-def evaluate_ranking(
-    ranked: Sequence[Hypothesis], before: Evaluation, scene: Scene, observations: Observations
-) -> Evaluation:
-    """Return the evaluation of the first of the ranked causes; its RCE is at most that of `before`, the evidence engine's.
-
-    A model makes no badge stronger until people's verdicts on its choices do.
-    """
-    measured = evaluate_cause(ranked, scene, observations)
-    return replace(measured, rce=min(measured.rce, before.rce))
 
 
 async def ranked_by_model(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from core.confidence.cause_evidence import RANKING_VERSION, VERSION, evaluate_cause
+from core.confidence.cause_evidence import RANKING_VERSION, VERSION, evaluate_cause, evaluate_ranking, needs_ranking
 from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
 from core.model.incident import Explanation, Hypothesis, Incident
@@ -18,7 +18,6 @@ from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, FailedBuild, LanguageModel, Store
 from core.rca.explain import explain, redacted_explanation
-from core.rca.model_ranking import evaluate_ranking, needs_ranking
 from core.rca.observations import QUESTION, Observations
 from core.rca.scene import survey
 from core.triage.history import IncidentHistory
