@@ -10,7 +10,6 @@ from pathlib import Path
 import aiohttp
 
 from adapters.llama.connection import LlamaConnection
-from adapters.llama.health import check_health
 from adapters.llama.server import LlamaServer
 from adapters.model_pool.pool import ModelPool
 from adapters.model_pool.server import ModelServer
@@ -46,7 +45,7 @@ def _server(url: str, settings: Settings, session: aiohttp.ClientSession, tally:
     connection = LlamaConnection(url, session, _api_key(settings))
 
     async def check() -> int:
-        await check_health(connection)
+        await connection.check_health()
         return await model.slots()
 
     return ModelServer(connection.host, model, slots=1, check=check)
