@@ -26,7 +26,6 @@ from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from adapters.alerts.alertmanager import parse
 from adapters.recorded_model import Call, RecordedModel
@@ -34,12 +33,10 @@ from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
-from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
 from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.confidence.calibrator import PROBABLE, badge_for
-from core.confidence.cause_evidence import evaluate_ranking, needs_ranking
 from core.confidence.measures import auroc, ece
 from core.incidents.folding import open_from
 from core.model.badge import Strength
@@ -48,6 +45,7 @@ from core.model.errors import MalformedInput
 from core.model.incident import Explanation, Incident
 from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill
+from core.rca.cause_evidence import evaluate_ranking, needs_ranking
 from core.rca.explain import explain
 from core.rca.model_ranking import ranked_by_model
 from core.rca.observations import Observations
@@ -210,17 +208,11 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         "strong",
         "strong_right",
     )
-    table = Table("", *keys, title=f"{figures['cases']} incidents of classes that were not developed on")
     results = figures.get("results", {})
     rows = {"not developed on": figures, **results, "developed on": figures["developed_on"], **figures["by_class"]}
-    for name, row in rows.items():
-        table.add_row(name, *(_shown(row.get(key)) for key in keys))
-    print_whole(table, console)
+    title = f"{figures['cases']} incidents of classes that were not developed on"
+    print_rows(console, ("", *keys), [(name, *(cell(row, key) for key in keys)) for name, row in rows.items()], title)
     print_model(figures, console)
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def _figures(graded: Sequence[Graded]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from bot.config.team_documents import current_teams
+from bot.config.workspace import current_teams
 from bot.wiring.application import Core, redactor
 from core.incidents.thread_notes import with_note
 from core.model.audience import incident_audience

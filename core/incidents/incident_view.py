@@ -14,7 +14,6 @@ from core.incidents.incident_layout import (
     HELPED,
     NEXT,
     OWNER,
-    Control,
     IncidentView,
     Judged,
     Line,
@@ -41,6 +40,7 @@ from core.model.messages import (
     ON_CALL_UNKNOWN,
     OR,
     ButtonAction,
+    Control,
     IncidentMessage,
     RelatedIncident,
 )

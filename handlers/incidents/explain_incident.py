@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from core.confidence.cause_evidence import RANKING_VERSION, VERSION, evaluate_cause, evaluate_ranking, needs_ranking
 from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
 from core.model.incident import Explanation, Hypothesis, Incident
@@ -17,6 +16,7 @@ from core.model.language_model import Urgency
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, FailedBuild, LanguageModel, Store
+from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_cause, evaluate_ranking, needs_ranking
 from core.rca.explain import explain, redacted_explanation
 from core.rca.observations import QUESTION, Observations
 from core.rca.scene import survey

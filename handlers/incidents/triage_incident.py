@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import structlog
 
 from core.confidence.model_estimator import Claim, settled_case
-from core.confidence.owner_evidence import evaluate_owner, version_with
 from core.model.code_owners import CodeOwners
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
@@ -24,6 +23,7 @@ from core.triage.model_decider import VERSION as DECIDER_VERSION
 from core.triage.model_decider import decided_by_model, needs_decider
 from core.triage.monitoring import Enrichment, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate
+from core.triage.owner_evidence import evaluate_owner, version_with
 from core.triage.owner_model import OwnerModel
 from core.triage.precedents import precedents
 from handlers.feedback.estimate_confidence import estimate_confidence

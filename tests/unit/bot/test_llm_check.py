@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot.commands.llm_check import LEAST_CONTEXT, check_model
+from bot.commands.llm_commands import LEAST_CONTEXT, check_model
 from bot.wiring.models import KeptExam
 from core.answering.model_exam import QUESTIONS, skill_of
 from core.model.errors import ModelUnavailable

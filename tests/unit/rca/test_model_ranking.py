@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.confidence.cause_evidence import RANKING_VERSION, VERSION, evaluate_ranking, needs_ranking
 from core.model.incident import Explanation, Incident, SimilarIncident
 from core.model.language_model import ModelReply, ModelRequest
 from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import NONE
+from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_ranking, needs_ranking
 from core.rca.explain import explain
 from core.rca.model_ranking import ranked_by_model
 from core.rca.scene import survey
