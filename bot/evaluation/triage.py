@@ -233,14 +233,14 @@ async def _plumbline(
     incidents = as_past_incidents(known)
     teams = _teams(known)
     history = IncidentHistory(incidents)
-    embeddings = embedding.past(incidents) if embedding else None
+    embeddings = await embedding.past(incidents) if embedding else None
     model = OwnerModel.fitted(incidents, embeddings)
     if model is None:
         raise MalformedInput(f"{len(known)} tickets are too few to learn from.")
     calibrator = fit(labels_from(model), "eval", AT)
     assert calibrator is not None
     new = [as_incident(ticket.title, ticket.body) for ticket in asked]
-    vectors = embedding.asked(new) if embedding else [None] * len(new)
+    vectors = await embedding.asked(new) if embedding else [None] * len(new)
     found: defaultdict[str, list[Outcome]] = defaultdict(list)
     for ticket, incident, vector in zip(asked, new, vectors, strict=True):
         evidence = gather(incident, teams, history, Enrichment(), model, vector=vector)
@@ -413,13 +413,10 @@ class TicketEmbedder:
     embedder: Embedder
     known: Embeddings | None = None
 
-    def past(self, incidents: Sequence[PastIncident]) -> Embeddings:
-        found = asyncio.run(embed_past_incidents(incidents, self.embedder, self.known))
+    async def past(self, incidents: Sequence[PastIncident]) -> Embeddings:
+        found = await embed_past_incidents(incidents, self.embedder, self.known)
         self.known = Embeddings(found.embedder, {**self.known.vectors, **found.vectors}) if self.known else found
         return found
 
-    def asked(self, incidents: Sequence[Incident]) -> list[Vector]:
-        return asyncio.run(self._asked(incidents))
-
-    async def _asked(self, incidents: Sequence[Incident]) -> list[Vector]:
+    async def asked(self, incidents: Sequence[Incident]) -> list[Vector]:
         return [await self.embedder.embed_query(embedded_text(incident)) for incident in incidents]
