@@ -154,7 +154,7 @@ async def test_no_samples_are_drawn_from_a_server_that_is_too_slow(monkeypatch: 
 
 async def test_where_no_tool_can_show_more_the_model_only_chooses() -> None:
     model = ScriptedModel(context=100_000, name="local-8b")
-    ports = PORTS | {"readers": Readers((), (), (), {})}
+    ports: dict[str, Any] = PORTS | {"readers": Readers((), (), (), {})}
     found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, **ports)
     assert found.trajectory is None
     assert len(model.requests) == (len(BEFORE.hypotheses) > 1)
