@@ -33,7 +33,6 @@ from core.ports import (
     Toolbox,
 )
 from core.triage.history import IncidentHistory
-from core.triage.model_managers import TeamDocuments
 from core.triage.owner_model import OwnerModel
 from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
@@ -130,8 +129,9 @@ class IncidentPorts(Ports):
     """The ports and settings of incidents and their investigation.
 
     - `current_teams` returns the teams with their documents as they are now; by default `teams`.
-    - `model` analyses causes and, with the `documents` of the teams, plays their managers. None: evidence alone.
-    - `judge` estimates the confidence in a proposed owner; without it, the evidence or the votes do.
+    - `examined` is a language model that ranks causes and decides on owners once it has passed its exam. None: evidence
+      alone.
+    - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
     """
 
     policy: Policy = NO_POLICY
@@ -142,14 +142,13 @@ class IncidentPorts(Ports):
     embedder: Embedder | None = None
     current_teams: Callable[[], Awaitable[Sequence[Team]]] | None = None
     retriever: Retriever | None = None  # None: no runbooks are looked up
-    model: LanguageModel | None = None
-    documents: TeamDocuments | None = None
+    examined: ExaminedModel | None = None
     judge: LanguageModel | None = None
 
     @property
     def without_model(self) -> IncidentPorts:
         """Return the same ports without a language model."""
-        return replace(self, model=None, documents=None, judge=None)
+        return replace(self, examined=None, judge=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

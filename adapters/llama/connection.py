@@ -57,6 +57,14 @@ class LlamaConnection:
         async with self._request("POST", path, body) as response:
             return await self._object(response)
 
+    async def check_health(self) -> None:
+        """Raise ModelUnavailable if the server does not answer, or is still loading its model; also while it is busy."""
+        try:
+            await self.get("health")
+        except Refused:
+            # llama_cpp.server has no health endpoint, and its others wait for the current request.
+            await self.get("openapi.json")
+
     async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the objects of the event stream at `path`, until its end mark.
 

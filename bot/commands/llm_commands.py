@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Literal
@@ -22,12 +23,13 @@ from adapters.model_files import fetch_model_file, find_model_file
 from bot.commands.llama_launch import HUB, Hardware, Launch, hardware, server_command
 from bot.config.settings import Settings
 from bot.observability.collectors import TokenTally
-from bot.wiring.models import llama_server
+from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
 from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.model.errors import ConfigurationError, PlumblineError
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
+from handlers.questions.examine_model import keep_not
 
 Start = Callable[[list[str]], None]
 
@@ -75,7 +77,11 @@ def _described(found: Hardware) -> str:
 
 
 async def run_check(settings: Settings, url: str, out: Console) -> int:
-    """Print the abilities of the servers. Returns exit code 1 if a needed one is missing."""
+    """Print the abilities of the servers, and keep the outcome of the exam of those in PLUMBLINE_LLM_URL for `serve`.
+
+    Returns exit code 1 if a needed ability is missing.
+    """
+    configured = not url
     if url:
         settings = settings.model_copy(update={"llm_url": url})
     if not settings.llm_urls:
@@ -84,7 +90,8 @@ async def run_check(settings: Settings, url: str, out: Console) -> int:
     async with aiohttp.ClientSession() as session:
         for address in settings.llm_urls:
             model = llama_server(address, settings, session, TokenTally())
-            abilities = [ability async for ability in check_model(model)]
+            keep = KeptExam(settings.data_dir / EXAM_FILE, model).save if configured else keep_not
+            abilities = [ability async for ability in check_model(model, keep)]
             out.print(_table(f"{model.name} at {address}", abilities))
             missing = missing or any(ability.needed and not ability.works for ability in abilities)
     return 1 if missing else 0
@@ -129,8 +136,11 @@ class Verdict:
 Outcome = tuple[bool, str]  # whether it works, and the details
 
 
-async def check_model(model: LanguageModel) -> AsyncIterator[Ability]:
-    """Test every ability, needed ones first. A failure does not stop the following tests."""
+async def check_model(model: LanguageModel, keep: Callable[[int], None] = keep_not) -> AsyncIterator[Ability]:
+    """Test every ability, needed ones first. A failure does not stop the following tests.
+
+    `keep` receives the number of right choices in the model's exam.
+    """
     checks: list[tuple[str, bool, Callable[[LanguageModel], Awaitable[Outcome]]]] = [
         ("answers", True, _answers),
         ("context", True, _context),
@@ -139,7 +149,7 @@ async def check_model(model: LanguageModel) -> AsyncIterator[Ability]:
         ("probabilities", False, _probabilities),
         ("prompt cache", False, _cache),
         ("samples", False, _samples),
-        ("choices", False, _choices),
+        ("choices", False, partial(_choices, keep=keep)),
         ("speed", False, _speed),
     ]
     for name, needed, check in checks:
@@ -214,10 +224,11 @@ async def _samples(model: LanguageModel) -> Outcome:
     return len(replies) == 4, f"4 replies, {different} different, in {perf_counter() - started:.2f} s"
 
 
-async def _choices(model: LanguageModel) -> Outcome:
+async def _choices(model: LanguageModel, keep: Callable[[int], None]) -> Outcome:
     right = await examined(model, ModelRequest((), requester="llm check", deadline=DEADLINE))
+    keep(right)
     skill = skill_of(right)
-    use = "not asked for answers" if skill is None else "chooses and composes" if skill.composes else "chooses"
+    use = "not asked" if skill is None else "chooses and composes" if skill.composes else "chooses"
     return (
         skill is not None,
         f"{right} of {len(QUESTIONS)} questions of its exam right: {use} with PLUMBLINE_LLM_ANSWERS=auto",

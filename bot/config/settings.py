@@ -32,7 +32,7 @@ class Settings(BaseSettings):
     llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")
     llm_model: str = Field("", validation_alias="PLUMBLINE_LLM_MODEL")
     llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")
-    # what the model does for answers; auto: what it has shown in an exam that it can
+    # what the model does for answers, causes and owners; auto: what its exam allows
     llm_answers: Literal["auto", "never", "choose", "compose"] = Field("auto", validation_alias="PLUMBLINE_LLM_ANSWERS")
     config: Path | None = Field(None, validation_alias="PLUMBLINE_CONFIG")
     webhook_secret: SecretStr | None = Field(None, validation_alias="PLUMBLINE_WEBHOOK_SECRET")

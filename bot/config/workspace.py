@@ -65,9 +65,8 @@ class ConfidenceSection(Section):
     owner is pinged.
 
     Both are calibrated probabilities and unused by default. With `ping_two_when_unsure`, the two candidate teams are
-    pinged if no owner can be named. `estimator` selects the measures of owners and of a language model's answers: the
-    checks that were made anyway (`evidence`), or a slower two-step estimate by the model (`two-step`). The causes that
-    a model finds always use the two-step estimate.
+    pinged if no owner can be named. `estimator` selects the measures of owners, and of causes that a language model
+    ranked: the checks that were made anyway (`evidence`), or a slower two-step estimate by the model (`two-step`).
     """
 
     ask_below: Share | None = None

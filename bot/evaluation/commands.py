@@ -101,14 +101,27 @@ def eval_triage(
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds for cross-validation.")] = 5,
     embeddings: Embeddings = "none",
+    sample: Annotated[int, typer.Option(min=0, help="Draw so many of the tickets; 0: all.")] = 0,
+    llm: Llm = "",
+    record: Record = None,
+    replay: Replay = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether an incident reaches the team that owns it, and after how many hops."""
+    from bot.evaluation.recorded import Recorded
     from bot.evaluation.triage import print_table, run
     from bot.wiring.application import embedder
 
     with out.status("Learning from the first part.") as status:
-        figures = run(train, test, folds, lambda part: status.update(f"Part {part} is measured."), embedder(embeddings))
+        figures = run(
+            train,
+            test,
+            folds,
+            lambda part: status.update(f"Part {part} is measured."),
+            embedder(embeddings),
+            Recorded(llm, record, replay),
+            sample,
+        )
     _report(figures, print_table, json_file)
 
 
@@ -148,18 +161,23 @@ def eval_incidents(
     without: Annotated[
         list[str] | None, typer.Option(help="Ignore diffs, paths, traces, metrics or messages; repeatable.")
     ] = None,
+    llm: Llm = "",
+    record: Record = None,
+    replay: Replay = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether the change that caused an incident is named first."""
     from bot.evaluation.incidents import ABLATIONS, invented, print_table, run
+    from bot.evaluation.recorded import Recorded
 
     if (cases is None) == (generate == 0):
         raise typer.BadParameter("Give either --cases or --generate.")
     if unknown := set(without or ()) - set(ABLATIONS):
         raise typer.BadParameter(f"--without knows {', '.join(ABLATIONS)}, not {', '.join(sorted(unknown))}.")
+    asked = Recorded(llm, record, replay)
     if cases is not None:
-        figures = run(cases, without or ())
+        figures = run(cases, without or (), asked)
     else:
         with invented(generate, seed) as folder:
-            figures = run(folder, without or ())
+            figures = run(folder, without or (), asked)
     _report(figures, print_table, json_file)

@@ -28,11 +28,14 @@ import numpy as np
 from rich.console import Console
 
 from adapters.alerts.alertmanager import parse
+from adapters.recorded_model import Call, RecordedModel
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
+from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
+from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.confidence.measures import auroc, ece
 from core.incidents.folding import open_from
@@ -40,9 +43,13 @@ from core.model.badge import Strength
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
 from core.model.incident import Explanation, Incident
+from core.model.prediction import Evaluation
+from core.model_calls.choice import Skill
+from core.rca.cause_evidence import evaluate_ranking, needs_ranking
 from core.rca.explain import explain
+from core.rca.model_ranking import ranked_by_model
 from core.rca.observations import Observations
-from core.rca.scene import SLACK
+from core.rca.scene import SLACK, survey
 from core.triage.history import IncidentHistory
 from handlers.incidents.observe_incident import observe_incident
 from handlers.ports import Readers
@@ -88,23 +95,58 @@ class _At:
         return self.at
 
 
-def run(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the figures. `without` names the inputs to leave out (see ABLATIONS).
+def run(folder: Path, without: Sequence[str] = (), llm: Recorded = NO_MODEL) -> dict[str, Any]:
+    """Return the figures; with a language model, those of `evidence`, `model` and `plumbline` too, paired.
 
-    Raises MalformedInput for a folder in another format.
+    `without` names the inputs to leave out (see ABLATIONS). `model` takes the model's ranking of the causes at its word,
+    wherever there are two or more; `plumbline` is the product, which asks it only where the evidence is not strong, weighs
+    it by its exam, and does not ask one that failed. Raises MalformedInput for a folder in another format.
     """
     cases = sorted(path.parent for path in folder.glob("*/truth.json"))
     if not cases:
         raise MalformedInput(f"No case below {folder}: expected {folder.name}/NAME/truth.json.")
-    found = [_graded(case, without) for case in cases]
-    held = [each for each in found if not each.truth.developed_on]
-    headline = held or found
+    return asyncio.run(_measured(cases, without, llm))
+
+
+async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded) -> dict[str, Any]:
+    rows: dict[str, list[Graded]] = {"plumbline": []}
+    told: dict[str, Any] = {"engine": "evidence"}
+    async with llm.opened() as model:
+        right = await examined(model, ASKING) if model is not None else 0
+        asked: list[list[Call]] = []
+        for case in cases:
+            truth, observations = await observed(case)
+            for name in without:
+                observations = ABLATIONS[name](observations)
+            if model is None:
+                rows["plumbline"].append(graded(truth, observations))
+                continue
+            before = len(model.calls)
+            for name, one in (await _by_each(truth, observations, model, skill_of(right))).items():
+                rows.setdefault(name, []).append(one)
+            if len(model.calls) > before:
+                asked.append(model.calls[before:])
+    if model is not None:
+        told = {
+            "engine": model.name,
+            "model": model.name,
+            "exam": f"{right} of {len(QUESTIONS)}",
+            **costs(asked),
+            "paired": {
+                name: paired(
+                    (ours.first, theirs.first) for ours, theirs in zip(rows[name], rows["evidence"], strict=True)
+                )
+                for name in ("model", "plumbline")
+            },
+            "results": {name: _figures(_headline(found)) for name, found in rows.items()},
+        }
+    found = rows["plumbline"]
     return {
         "measure": "incidents",
-        "engine": "evidence",
+        **told,
         "seed": SEED,
-        "cases": len(headline),
-        **_figures(headline),
+        "cases": len(_headline(found)),
+        **_figures(_headline(found)),
         "without": list(without),
         "developed_on": _figures([each for each in found if each.truth.developed_on]),
         "by_class": {
@@ -112,6 +154,31 @@ def run(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
             for kind in sorted({each.truth.kind for each in found})
         },
     }
+
+
+def _headline(found: Sequence[Graded]) -> Sequence[Graded]:
+    """Return the cases of classes that were not developed on; all of them if there are none."""
+    return [each for each in found if not each.truth.developed_on] or found
+
+
+async def _by_each(
+    truth: Truth, observations: Observations, model: RecordedModel, skill: Skill | None
+) -> dict[str, Graded]:
+    began = perf_counter()
+    explanation, evaluation = explain(observations)
+    seconds = perf_counter() - began
+    evidence = judged(truth, explanation, evaluation, seconds)
+    rows = {"evidence": evidence, "model": evidence, "plumbline": evidence}
+    if evaluation is None or len(explanation.hypotheses) < 2:
+        return rows
+    scene = survey(observations)
+    for name, right in (("model", 1.0), ("plumbline", skill.right if skill else None)):
+        if right is None or (name == "plumbline" and not needs_ranking(evaluation)):
+            continue
+        ranked = await ranked_by_model(explanation.hypotheses, observations, model, ASKING, right)
+        said = replace(explanation, hypotheses=ranked)
+        rows[name] = judged(truth, said, evaluate_ranking(ranked, evaluation, scene, observations), seconds)
+    return rows
 
 
 @contextmanager
@@ -142,9 +209,11 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         "strong",
         "strong_right",
     )
-    rows = {"not developed on": figures, "developed on": figures["developed_on"], **figures["by_class"]}
+    results = figures.get("results", {})
+    rows = {"not developed on": figures, **results, "developed on": figures["developed_on"], **figures["by_class"]}
     title = f"{figures['cases']} incidents of classes that were not developed on"
     print_rows(console, ("", *keys), [(name, *(cell(row, key) for key in keys)) for name, row in rows.items()], title)
+    print_model(figures, console)
 
 
 def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
@@ -186,18 +255,15 @@ async def observed(case: Path) -> tuple[Truth, Observations]:
     return truth, await observe_incident(incident, _readers(case), history=IncidentHistory([]), clock=clock)
 
 
-def _graded(case: Path, without: Sequence[str]) -> Graded:
-    truth, observations = asyncio.run(observed(case))
-    for name in without:
-        observations = ABLATIONS[name](observations)
-    return graded(truth, observations)
-
-
 def graded(truth: Truth, observations: Observations) -> Graded:
     """Return how the investigation of what was read goes."""
     began = perf_counter()
     explanation, evaluation = explain(observations)
-    seconds = perf_counter() - began
+    return judged(truth, explanation, evaluation, perf_counter() - began)
+
+
+def judged(truth: Truth, explanation: Explanation, evaluation: Evaluation | None, seconds: float) -> Graded:
+    """Return how an explanation compares with the truth."""
     named = [frozenset({each.change.id} if each.change else ()) for each in explanation.hypotheses]
     right = [bool(one & truth.culprits) if truth.culprits else not one for one in named]
     return Graded(

@@ -10,7 +10,8 @@ from core.ports import LanguageModel, Tool, ToolParameter
 from core.rca.controller import Investigation, investigate
 from core.rca.failures import CAUSE, COMPLAINT, phrases
 from core.rca.grounding import matched
-from core.rca.tool_outputs.clues import ToolOutput, clues
+from core.rca.observation_tools import LogExpert
+from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 
 MAX_WORDS = 60  # of a stated cause
@@ -54,7 +55,6 @@ async def by_keyword(given: Given) -> Verdict:
 
 
 DEADLINE = 120.0  # seconds per reply
-SHOWN = 20  # clues of a snapshot that the expert returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +80,6 @@ class Recorded:
         return self.output.text or ("The call failed." if self.output.failed else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Expert:
-    """An expert that quotes the complaints in a long output, strongest first."""
-
-    name: str = "read_for_trouble"
-    description: str = "The lines of an earlier observation that tell of trouble, the most telling first."
-    parameters: tuple[ToolParameter, ...] = (ToolParameter("snapshot", "the key of an observation", snapshot=True),)
-
-    async def call(self, arguments: Mapping[str, str]) -> str:
-        found = sorted(clues(ToolOutput("", {}, arguments["snapshot"])), key=lambda clue: -clue.strength)
-        return "\n".join(clue.quote for clue in found[:SHOWN]) or "Nothing in it complains."
-
-
 def by_model(model: LanguageModel) -> Engine:
     """Return an engine that investigates the recorded outputs, with one greedy trajectory.
 
@@ -102,7 +89,9 @@ def by_model(model: LanguageModel) -> Engine:
     async def verdict(given: Given) -> Verdict:
         tools: list[Tool] = [Recorded(number, output) for number, output in enumerate(given.outputs, start=1)]
         request = ModelRequest((), urgency=Urgency.INCIDENT, deadline=DEADLINE)
-        trajectory = await investigate(Investigation(model, [*tools, Expert()], (), request), given.question, samples=0)
+        trajectory = await investigate(
+            Investigation(model, [*tools, LogExpert()], (), request), given.question, samples=0
+        )
         finding, steps = trajectory.finding, len(trajectory.steps) + 1
         if finding is None:
             return Verdict("", (), steps)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import statistics
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import aiohttp
+from rich.console import Console
 
 from adapters.llama.server import LlamaServer
-from adapters.recorded_model import RecordedModel
+from adapters.recorded_model import Call, RecordedModel
 from core.model.language_model import ModelReply, ModelRequest
 
 DEADLINE = 1_800.0  # seconds for one reply: a slow server is measured, not given up
@@ -53,3 +56,40 @@ class Recorded:
 
 
 NO_MODEL = Recorded()
+
+
+def costs(asked: Sequence[Sequence[Call]]) -> dict[str, float]:
+    """Return the medians over the cases that a model was asked about, each with its calls."""
+    totals = [
+        (
+            sum(call.seconds for call in calls),
+            sum(call.prompt_tokens for call in calls),
+            sum(call.cached_tokens for call in calls),
+            len(calls),
+        )
+        for calls in asked
+    ] or [(0.0, 0, 0, 0)]
+    seconds, tokens, cached, calls = (statistics.median(each) for each in zip(*totals, strict=True))
+    return {"asked": len(asked), "seconds": seconds, "tokens": tokens, "cached_tokens": cached, "calls": calls}
+
+
+def paired(pairs: Iterable[tuple[bool, bool]]) -> dict[str, int]:
+    """Return how many cases a model gets right and the evidence engine does not, and the other way round."""
+    found = list(pairs)
+    return {
+        "gained": sum(ours and not theirs for ours, theirs in found),
+        "lost": sum(theirs and not ours for ours, theirs in found),
+    }
+
+
+def print_model(figures: Mapping[str, Any], console: Console) -> None:
+    """Print what the model gained and lost, and what it cost; nothing without one."""
+    if "paired" not in figures:
+        return
+    for name, row in figures["paired"].items():
+        console.print(f"{name}: {row['gained']} right that the evidence engine has wrong, {row['lost']} the other way.")
+    console.print(
+        f"{figures['model']}: {figures['exam']} in its exam; asked about {figures['asked']} cases, in the median "
+        f"{figures['calls']:.0f} calls, {figures['tokens']:.0f} tokens read ({figures['cached_tokens']:.0f} cached), "
+        f"{figures['seconds']:.1f} s."
+    )

@@ -40,11 +40,11 @@ from rich.console import Console
 
 from adapters.recorded_model import Call, RecordedModel
 from bot.evaluation.library import CorpusFile, asked_of, library_of
-from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded
+from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_interval
 from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import Skill, chosen_answer, needs_choice
+from core.answering.model_answer import chosen_answer, needs_choice
 from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.answering.pieces import word_count
 from core.knowledge.markdown import BlockKind, blocks
@@ -54,6 +54,7 @@ from core.model.answer import Answer
 from core.model.conversation import Question, Speaker, Turn
 from core.model.document import Document
 from core.model.errors import MalformedInput
+from core.model_calls.choice import Skill
 from core.ports import Embedder
 
 BASELINE_CHARACTERS = 1_000
@@ -144,7 +145,7 @@ async def _measured(
                 found.setdefault("bm25_sections", []).append(Reply(case, best[0], tuple(best[1:])))
             for method, more in found.items():
                 replies.setdefault(method, []).extend(more)
-        asked = {"model": model.name, "exam": f"{right} of {len(QUESTIONS)}", **engines.cost()} if model else {}
+        asked = {"model": model.name, "exam": f"{right} of {len(QUESTIONS)}", **costs(engines.asked)} if model else {}
     return {
         "measure": "answers",
         "engine": model.name if model else ENGINE,
@@ -154,26 +155,11 @@ async def _measured(
         "p50_ms": round(float(np.percentile(milliseconds, 50)), 1),
         "p95_ms": round(float(np.percentile(milliseconds, 95)), 1),
         **asked,
-        **({"paired": _paired(replies)} if model else {}),
+        **({"paired": {name: _compared(replies, name) for name in ("model", "plumbline")}} if model else {}),
         "results": {name: figures_of(found) for name, found in replies.items()},
         "by_kind": _by(replies, lambda case: case.kind),
         "by_corpus": _by(replies, lambda case: case.corpus),
     }
-
-
-def _paired(replies: Mapping[str, Sequence[Reply]]) -> dict[str, dict[str, int]]:
-    """Return how many questions each way states and the evidence engine does not, and the other way round."""
-    return {
-        name: {
-            "gained": sum(each.states and not before.states for each, before in _pairs(replies, name)),
-            "lost": sum(before.states and not each.states for each, before in _pairs(replies, name)),
-        }
-        for name in ("model", "plumbline")
-    }
-
-
-def _pairs(replies: Mapping[str, Sequence[Reply]], name: str) -> Iterable[tuple[Reply, Reply]]:
-    return zip(replies[name], replies["evidence"], strict=True)
 
 
 def cases_of(questions: Path) -> list[Case]:
@@ -223,15 +209,13 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
             for name, row in figures[part].items()
         ]
         print_rows(console, (part.removeprefix("by_"), *shown, "states, bm25_section"), rows)
-    if "paired" in figures:
-        for name, row in figures["paired"].items():
-            console.print(f"{name}: states {row['gained']} that the evidence engine does not, loses {row['lost']}.")
-        console.print(
-            f"{figures['model']}: {figures['exam']} in its exam; asked {figures['asked']} questions, in the median "
-            f"{figures['calls']:.0f} calls, {figures['tokens']:.0f} tokens read ({figures['cached_tokens']:.0f} cached), "
-            f"{figures['seconds']:.1f} s."
-        )
+    print_model(figures, console)
     console.print(f"An answer takes {figures['p50_ms']} ms (P50), {figures['p95_ms']} ms (P95).")
+
+
+def _compared(replies: Mapping[str, Sequence[Reply]], name: str) -> dict[str, int]:
+    both = zip(replies[name], replies["evidence"], strict=True)
+    return paired((each.states, before.states) for each, before in both)
 
 
 def figures_of(replies: Sequence[Reply]) -> dict[str, Any]:
@@ -271,7 +255,7 @@ class Engines:
     def __init__(self, model: RecordedModel | None, skill: Skill | None) -> None:
         self._model = model
         self._skill = skill
-        self._costs: list[list[Call]] = []  # of each question that the model was asked
+        self.asked: list[list[Call]] = []  # of each question that the model was asked
 
     async def answers(self, question: Question, retriever: Retriever) -> dict[str, Answer]:
         found = await find_answer(question, retriever)
@@ -285,28 +269,8 @@ class Engines:
                     alone = replace(skill, composes=False)
                     told[name] = await chosen_answer(question, found, retriever, self._model, ASKING, alone)
                 if name == "model":
-                    self._costs.append(self._model.calls[before:])
+                    self.asked.append(self._model.calls[before:])
         return {name: answer for name, (answer, _) in told.items()}
-
-    def cost(self) -> dict[str, float]:
-        """Medians over the questions that the model was asked."""
-        totals = [
-            (
-                sum(call.seconds for call in calls),
-                sum(call.prompt_tokens for call in calls),
-                sum(call.cached_tokens for call in calls),
-                len(calls),
-            )
-            for calls in self._costs
-        ] or [(0.0, 0, 0, 0)]
-        seconds, tokens, cached, calls = (statistics.median(each) for each in zip(*totals, strict=True))
-        return {
-            "asked": len(self._costs),
-            "seconds": seconds,
-            "tokens": tokens,
-            "cached_tokens": cached,
-            "calls": calls,
-        }
 
 
 async def _answered(

@@ -10,6 +10,7 @@ there is no enrichment to leave out. With an embedding model, `without_embedding
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from adapters.recorded_model import Call, RecordedModel
+from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows, rounded
 from bot.evaluation.triage_baselines import installed
+from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
 from core.model.calibrator import Calibrator
@@ -32,13 +36,15 @@ from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
 from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Severity
 from core.model.team import Team
+from core.model_calls.choice import Skill
 from core.ports import Embedder
 from core.triage.candidates import discussion_group
 from core.triage.embeddings import Embeddings, Vector, embedded_text
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
+from core.triage.model_decider import decided_by_model, needs_decider
 from core.triage.monitoring import Enrichment
-from core.triage.negotiate import negotiate
+from core.triage.negotiate import Verdict, negotiate
 from core.triage.owner_evidence import evaluate_owner, labels_from
 from core.triage.owner_model import OwnerModel
 from handlers.knowledge.embed_incidents import embed_past_incidents
@@ -96,22 +102,56 @@ def run(
     folds: int = 5,
     on_fold: Callable[[int], None] = lambda _: None,
     embedder: Embedder | None = None,
+    llm: Recorded = NO_MODEL,
+    sample: int = 0,
 ) -> dict[str, Any]:
     """Return the figures: one split with a test file, otherwise `folds` of the training file.
 
-    With an `embedder`, `plumbline` also learns from its embeddings. Raises MalformedInput for a file in another format.
+    With an `embedder`, `plumbline` also learns from its embeddings. With a `sample`, so many tickets are drawn by SEED. With
+    a language model, three methods are paired: `evidence`, `model`, whose choice is taken at its word where the teams agree
+    on nobody, and `plumbline`, which weighs it by its exam and does not ask one that failed. Raises MalformedInput for a file
+    in another format.
     """
+    return asyncio.run(_run(train, test, folds, on_fold, embedder, llm, sample))
+
+
+async def _run(
+    train: Path,
+    test: Path | None,
+    folds: int,
+    on_fold: Callable[[int], None],
+    embedder: Embedder | None,
+    llm: Recorded,
+    sample: int,
+) -> dict[str, Any]:
     tickets = _tickets(train)
     parts = [(tickets, _tickets(test))] if test else _folds(tickets, folds)
     found: defaultdict[str, list[Outcome]] = defaultdict(list)
     embedding = TicketEmbedder(embedder) if embedder else None
-    for number, (known, asked) in enumerate(parts, start=1):
-        for method, outcomes in _measured(known, asked, embedding).items():
-            found[method] += outcomes
-        on_fold(number)
+    told: dict[str, Any] = {"engine": "evidence"}
+    async with llm.opened() as model:
+        right = await examined(model, ASKING) if model is not None else 0
+        decider = Decider(model, skill_of(right)) if model is not None else None
+        for number, (known, asked) in enumerate(parts, start=1):
+            share = sample // len(parts) + (number <= sample % len(parts))
+            drawn = random.Random(SEED).sample(asked, min(share, len(asked))) if sample else asked
+            for method, outcomes in (await _measured(known, drawn, embedding, decider)).items():
+                found[method] += outcomes
+            on_fold(number)
+    if decider is not None:
+        told = {
+            "engine": decider.model.name,
+            "model": decider.model.name,
+            "exam": f"{right} of {len(QUESTIONS)}",
+            **costs(decider.asked),
+            "paired": {
+                name: paired((o.correct, e.correct) for o, e in zip(found[name], found["evidence"], strict=True))
+                for name in ("model", "plumbline")
+            },
+        }
     return {
         "measure": "triage",
-        "engine": "evidence",
+        **told,
         "embeddings": embedder.name if embedder else "none",
         "seed": SEED,
         "cases": len(found["plumbline"]),
@@ -130,10 +170,38 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         "macro_f1 is the mean over teams; coverage@precision90 is the largest share of tickets, the surest first, of which "
         f"{PRECISION:.0%} are right."
     )
+    print_model(figures, console)
 
 
-def _measured(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None) -> Outcomes:
-    found = _plumbline(known, asked, embedding)
+class Decider:
+    """A language model that decides where the teams agree on nobody. `asked` are its calls for each ticket."""
+
+    def __init__(self, model: RecordedModel, skill: Skill | None) -> None:
+        self.model = model
+        self.asked: list[list[Call]] = []
+        self._skill = skill
+
+    async def outcomes(
+        self, evidence: TriageEvidence, incident: Incident, calibrator: Calibrator, owner: str
+    ) -> dict[str, Outcome]:
+        verdict = negotiate(evidence)
+        alone = _outcome_of(verdict, evidence, calibrator, owner)
+        found = {"evidence": alone, "model": alone, "plumbline": alone}
+        if needs_decider(verdict):
+            before = len(self.model.calls)
+            for name, right in (("model", 1.0), ("plumbline", self._skill.right if self._skill else None)):
+                if right is not None:
+                    decided = await decided_by_model(verdict, evidence, incident, "", self.model, ASKING, right)
+                    found[name] = _outcome_of(decided, evidence, calibrator, owner)
+                if name == "model":
+                    self.asked.append(self.model.calls[before:])
+        return found
+
+
+async def _measured(
+    known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None, decider: Decider | None
+) -> Outcomes:
+    found = await _plumbline(known, asked, embedding, decider)
     teams = sorted({ticket.owner for ticket in known})
     owners = np.array([teams.index(ticket.owner) for ticket in known])
     texts, tested = [ticket.text for ticket in known], [ticket.text for ticket in asked]
@@ -156,23 +224,29 @@ def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
     return Outcome(tuple(teams[team] for team in order[:HOPS]), confidence, share, owner)
 
 
-def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None) -> Outcomes:
+async def _plumbline(
+    known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None, decider: Decider | None
+) -> Outcomes:
     """Return the outcomes of the product's triage and its ablations."""
     incidents = as_past_incidents(known)
     teams = _teams(known)
     history = IncidentHistory(incidents)
-    embeddings = embedding.past(incidents) if embedding else None
+    embeddings = await embedding.past(incidents) if embedding else None
     model = OwnerModel.fitted(incidents, embeddings)
     if model is None:
         raise MalformedInput(f"{len(known)} tickets are too few to learn from.")
     calibrator = fit(labels_from(model), "eval", AT)
     assert calibrator is not None
     new = [as_incident(ticket.title, ticket.body) for ticket in asked]
-    vectors = embedding.asked(new) if embedding else [None] * len(new)
+    vectors = await embedding.asked(new) if embedding else [None] * len(new)
     found: defaultdict[str, list[Outcome]] = defaultdict(list)
     for ticket, incident, vector in zip(asked, new, vectors, strict=True):
         evidence = gather(incident, teams, history, Enrichment(), model, vector=vector)
-        found["plumbline"].append(_negotiated(evidence, calibrator, ticket.owner))
+        if decider is None:
+            found["plumbline"].append(_negotiated(evidence, calibrator, ticket.owner))
+        else:
+            for name, outcome in (await decider.outcomes(evidence, incident, calibrator, ticket.owner)).items():
+                found[name].append(outcome)
         found["without_negotiation"].append(_decided(evidence, ticket.owner))
         if vector is not None:
             unembedded = gather(incident, teams, history, Enrichment(), model)
@@ -181,7 +255,10 @@ def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: Tick
 
 
 def _negotiated(evidence: TriageEvidence, calibrator: Calibrator, owner: str) -> Outcome:
-    verdict = negotiate(evidence)
+    return _outcome_of(negotiate(evidence), evidence, calibrator, owner)
+
+
+def _outcome_of(verdict: Verdict, evidence: TriageEvidence, calibrator: Calibrator, owner: str) -> Outcome:
     ranked = [verdict.candidates[0].team_id]
     while len(ranked) < HOPS and (left := negotiate(evidence, frozenset(ranked)).candidates):
         ranked.append(left[0].team_id)
@@ -322,13 +399,10 @@ class TicketEmbedder:
     embedder: Embedder
     known: Embeddings | None = None
 
-    def past(self, incidents: Sequence[PastIncident]) -> Embeddings:
-        found = asyncio.run(embed_past_incidents(incidents, self.embedder, self.known))
+    async def past(self, incidents: Sequence[PastIncident]) -> Embeddings:
+        found = await embed_past_incidents(incidents, self.embedder, self.known)
         self.known = Embeddings(found.embedder, {**self.known.vectors, **found.vectors}) if self.known else found
         return found
 
-    def asked(self, incidents: Sequence[Incident]) -> list[Vector]:
-        return asyncio.run(self._asked(incidents))
-
-    async def _asked(self, incidents: Sequence[Incident]) -> list[Vector]:
+    async def asked(self, incidents: Sequence[Incident]) -> list[Vector]:
         return [await self.embedder.embed_query(embedded_text(incident)) for incident in incidents]

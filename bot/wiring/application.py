@@ -86,7 +86,7 @@ class Core:
     history: GrowingHistory
     owner_models: LearnedStore[OwnerModel]
     model: ModelPool | None  # None: the evidence engine works alone
-    examined: ExaminedModel | None  # the same, for answers
+    examined: ExaminedModel | None  # the same, for answers, causes and owners
     awaiting_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by the ingestion that is next
 
 

@@ -14,7 +14,6 @@ from core.model.conversation import Audience, Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.messages import Home
 from core.ports import ThreadReader
-from core.triage.model_managers import TeamDocuments
 from handlers.feedback.recalibrate import recalibrate, watch_calibration
 from handlers.feedback.record_feedback import take_feedback
 from handlers.feedback.record_reaction import record_reaction
@@ -118,8 +117,7 @@ def incident_ports(core: Core, poster: Poster) -> IncidentPorts:
         embedder=core.knowledge.embedder,
         current_teams=partial(current_teams, workspace),
         retriever=core.knowledge.retriever,
-        model=core.model,
-        documents=TeamDocuments(core.model) if core.model is not None else None,
+        examined=core.examined,
         judge=core.model if workspace.two_step else None,
     )
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import aiohttp
 
 from adapters.llama.connection import LlamaConnection
-from adapters.llama.health import check_health
 from adapters.llama.server import LlamaServer, unwatched
 from adapters.model_pool.pool import ModelPool
 from adapters.model_pool.server import ModelServer
@@ -47,7 +46,7 @@ def _server(url: str, settings: Settings, session: aiohttp.ClientSession, tally:
     connection = LlamaConnection(url, session, _api_key(settings))
 
     async def check() -> int:
-        await check_health(connection)
+        await connection.check_health()
         return await model.slots()
 
     return ModelServer(connection.host, model, slots=1, check=check)
@@ -66,7 +65,10 @@ def _api_key(settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_exam(model: LanguageModel | None, settings: Settings) -> AsyncGenerator[ExaminedModel | None]:
-    """The model for answers, as PLUMBLINE_LLM_ANSWERS has it: after an exam whose outcome is kept in the data directory."""
+    """Open the model for answers, causes and owners, as PLUMBLINE_LLM_ANSWERS has it; None without one.
+
+    It sits an exam before it is asked, whose outcome is kept in the data directory.
+    """
     if model is None or settings.llm_answers == "never":
         yield None
         return
@@ -97,4 +99,5 @@ class KeptExam:
     def save(self, right: int) -> None:
         told = {"model": self._model.name, "version": EXAM_VERSION, "right": right}
         with suppress(OSError):  # then it is examined again after the next start
+            self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.write_text(json.dumps(told), "utf-8")

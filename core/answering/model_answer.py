@@ -6,10 +6,9 @@ against those of the evidence engine, so that a model that chooses at random cha
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core.answering.answer_view import first_line
 from core.answering.certainty import evaluation_of, says_what_is_asked
@@ -25,8 +24,10 @@ from core.model.conversation import Question
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
-from core.model_calls.context_budget import fit_context
+from core.model_calls.choice import Skill, choose, weighed
+from core.model_calls.context_budget import fitting_turns
 from core.model_calls.prompts import answering as prompts
+from core.model_calls.prompts.quoted import Named
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
@@ -34,19 +35,10 @@ VERSION = "answer-choice-1"  # of the prompt and of how its odds are weighed: st
 NOT_FOUND = "The language model found no answer in these documents."
 
 OFFERED = 8  # excerpts that a model chooses from
-NAME_TOKENS = 32  # room for the name of an excerpt
 SENTENCE_TOKENS = 160  # room for a composed sentence
 SAID = 0.9  # share of a composed sentence's terms that stand in the excerpt or in the question
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
-
-
-@dataclass(frozen=True, slots=True)
-class Skill:
-    """The worth of a model: the share of its exam that it chose right, in [0, 1], and whether its sentences are shown."""
-
-    right: float
-    composes: bool = False
 
 
 def needs_choice(found: Answer) -> bool:
@@ -78,11 +70,9 @@ async def chosen_answer(
     citations = [citation_of(number, each) for number, each in enumerate(offered, start=1)]
     excerpts = [excerpt_of(number, each, query) for number, each in enumerate(offered, start=1)]
     names = prompts.distinct_names([(source.title, source.heading) for source in citations])
-    read = [prompts.Named(name, each.text) for name, each in zip(names, excerpts, strict=True)]
-    asked = replace(request, messages=prompts.choose(read, query), max_tokens=NAME_TOKENS)
-    told = await model.expect(asked, [*names, prompts.NONE])
-    measured = evaluation_of(query, retrieval, ranked)
-    odds = weighed([told[name] for name in (*names, prompts.NONE)], measured, skill.right)
+    read = [Named(name, each.text) for name, each in zip(names, excerpts, strict=True)]
+    told = await choose(model, request, prompts.choose(read, query), names)
+    odds = weighed(told, _measured(evaluation_of(query, retrieval, ranked), len(names)), skill.right)
     best = max(range(len(odds)), key=lambda place: (odds[place], -place))
     if best == len(read):
         answer, evaluation = found
@@ -111,23 +101,17 @@ async def chosen_answer(
     )
 
 
-def weighed(told: Sequence[float], measured: Evaluation, right: float) -> list[float]:
-    """Return the probability of each excerpt, best first, and of none: what the model tells, and what was measured before.
+def _measured(evaluation: Evaluation, count: int) -> list[float]:
+    """Return the probability of each of `count` excerpts, best first, and of none, as it was measured without the model.
 
-    `told` has the same order, and adds up to 1. A model that is right in a share of its choices is taken to choose at
-    random in the others. Without it, the first excerpt answers with the probability that was measured, and the others share
-    the rest.
+    The first excerpt answers with the probability that was measured, and the others share the rest.
     """
-    others = len(told) - 2
-    first = measured.coe * (measured.rce if others else 1.0)
-    before = [first, *[(measured.coe - first) / max(1, others)] * others, 1.0 - measured.coe]
-    odds = [prior * (right * share + (1.0 - right) / len(told)) for prior, share in zip(before, told, strict=True)]
-    total = math.fsum(odds) or 1.0
-    return [each / total for each in odds]
+    first = evaluation.coe * (evaluation.rce if count > 1 else 1.0)
+    return [first, *[(evaluation.coe - first) / max(1, count - 1)] * (count - 1), 1.0 - evaluation.coe]
 
 
 async def _composed(
-    read: Sequence[prompts.Named],
+    read: Sequence[Named],
     query: str,
     name: str,
     excerpt: Excerpt,
@@ -189,13 +173,9 @@ async def understood(question: Question, retriever: Retriever, model: LanguageMo
 
 async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:
     """Restate it by as much of the conversation as fits into the model's context, the latest turns first."""
-    fitted = await fit_context(
-        model,
-        instructions=prompts.rewrite(question.text, ()),
-        max_tokens=REWRITE_TOKENS,
-        history=[prompts.turn_line(turn) for turn in question.history],
-    )
-    messages = prompts.rewrite(question.text, [question.history[position] for position in fitted.history])
+    lines = [prompts.turn_line(turn) for turn in question.history]
+    count = await fitting_turns(model, prompts.rewrite(question.text, ()), REWRITE_TOKENS, lines)
+    messages = prompts.rewrite(question.text, question.history[len(lines) - count :])
     return await structured(model, replace(request, messages=messages, max_tokens=REWRITE_TOKENS), prompts.Rewritten)
 
 

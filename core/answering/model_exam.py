@@ -7,12 +7,11 @@ server reads once.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from core.answering.model_answer import NAME_TOKENS, VERSION, Skill
+from core.answering.model_answer import VERSION
 from core.model.language_model import ModelRequest
+from core.model_calls.choice import NONE, Skill, choose
 from core.model_calls.prompts import answering as prompts
-from core.model_calls.prompts.answering import Named
+from core.model_calls.prompts.quoted import Named
 from core.ports import LanguageModel
 
 CHOOSES = 8  # right choices of twelve from which a model is asked: one of 1.5 B has 7, one that guesses 1 or 2
@@ -71,20 +70,19 @@ QUESTIONS = (
     ("When does the next person take over the pager?", "Handover"),
     ("What happens if nobody reacts to an alert?", "Escalation"),
     ("At what error rate is a new version withdrawn?", "Canary"),
-    ("How do I rotate the password of the database?", prompts.NONE),
-    ("Which cloud region do the clusters run in?", prompts.NONE),
-    ("How much is somebody paid for a shift on call?", prompts.NONE),
+    ("How do I rotate the password of the database?", NONE),
+    ("Which cloud region do the clusters run in?", NONE),
+    ("How much is somebody paid for a shift on call?", NONE),
 )
 
 
 async def examined(model: LanguageModel, request: ModelRequest) -> int:
     """Return how many of QUESTIONS the model answers with the right name. Raises what the port raises."""
-    names = [*(excerpt.name for excerpt in EXCERPTS), prompts.NONE]
+    names = [excerpt.name for excerpt in EXCERPTS]
     right = 0
     for question, name in QUESTIONS:
-        asked = replace(request, messages=prompts.choose(EXCERPTS, question), max_tokens=NAME_TOKENS)
-        told = await model.expect(asked, names)
-        right += max(told, key=lambda each: told[each]) == name
+        told = await choose(model, request, prompts.choose(EXCERPTS, question), names)
+        right += [*names, NONE][told.index(max(told))] == name
     return right
 
 

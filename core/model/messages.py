@@ -301,7 +301,7 @@ BUTTON_LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class RequestView:
-    """What a request asks of a person, decided once for every chat.
+    """The request to a person, decided once for every chat.
 
     `picker` is the label of a list of `options` (values and names), `field` that of a text field; each is empty for none.
     `buttons` send the input, with their labels; all are about `subject`.

@@ -16,7 +16,7 @@ import yaml
 
 from core.model.errors import InvalidReply
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
-from core.model_calls.prompts.json_regen import ask_for_json, ask_for_yaml
+from core.model_calls.prompts.template import template
 
 ROUNDS = 2  # of two replies each: YAML, then JSON
 
@@ -39,10 +39,11 @@ async def with_valid_json(request: ModelRequest, reply: ModelReply, ask: Ask) ->
     for _ in range(ROUNDS):
         if (text := valid_json(reply.text, schema)) is not None:
             return replace(reply, text=text)
-        in_yaml = await ask(_after(replace(request, schema=None), reply.text, ask_for_yaml()))
+        in_yaml = await ask(_after(replace(request, schema=None), reply.text, template("json_regen_yaml").substitute()))
         if (text := _json_of_yaml(in_yaml.text, schema)) is not None:
             return replace(in_yaml, text=text)
-        reply = await ask(_after(request, in_yaml.text, ask_for_json(schema)))
+        written = json.dumps(schema, ensure_ascii=False)
+        reply = await ask(_after(request, in_yaml.text, template("json_regen_json").substitute(schema=written)))
     if (text := valid_json(reply.text, schema)) is not None:
         return replace(reply, text=text)
     raise InvalidReply(f"The model gave no JSON that is valid under the schema, in {ROUNDS} rounds of asking again.")

@@ -45,7 +45,7 @@ KEY_LENGTH = 6  # hexadecimal digits; an investigation has a few dozen observati
 class Snapshots:
     """The observations of one investigation by key.
 
-    `written` are the keys of those that show nothing of the system: what a model wrote, and what could not be read.
+    `written` are the keys of those that show nothing of the system, because it could not be read.
     """
 
     by_key: dict[str, str] = field(default_factory=dict[str, str])
@@ -154,17 +154,6 @@ def parse(reply: str, choices: Choices) -> Action | Finding:
     if not choices.may_finalise:
         raise Refused(f"It is too early to {FINALISE}: look at logs, metrics and changes first.")
     return _finding(thought, named, choices.services)
-
-
-def parse_finding(reply: str, services: Sequence[str]) -> Finding:
-    """A reply under `finding_schema`. Raises Refused."""
-    try:
-        said = cast("object", json.loads(reply))
-    except ValueError:
-        raise Refused("That was no valid JSON.") from None
-    if not isinstance(said, dict):
-        raise Refused("That was no finding.")
-    return _finding("", {str(key): value for key, value in cast("dict[object, object]", said).items()}, services)
 
 
 def _call(thought: str, name: str, arguments: Mapping[str, object], choices: Choices) -> Action:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, log
 
+from core.confidence.calibrator import PROBABLE, badge_for
+from core.model.badge import Strength
 from core.model.incident import TIED, Hypothesis, Origin
 from core.model.prediction import Evaluation
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 
 VERSION = "cause-evidence-3"
+RANKING_VERSION = "cause-choice-1"  # where a language model ranked the causes (core/rca/model_ranking.py)
 INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown
 NOT_STRONG = 0.89  # maximum RCE if a second cause is about as likely
@@ -40,6 +44,22 @@ def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations:
         rce = min(rce, UNEXPLAINED)
     is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * hypotheses[0].score
     return Evaluation(coe=coe, rce=min(rce, NOT_STRONG) if is_tied else rce)
+
+
+def needs_ranking(evaluation: Evaluation | None) -> bool:
+    """Tell whether a model is asked at all: not without a cause, nor where the evidence for the first one is strong."""
+    return evaluation is not None and badge_for(evaluation, None, scale=PROBABLE).strength is not Strength.STRONG
+
+
+def evaluate_ranking(
+    ranked: Sequence[Hypothesis], before: Evaluation, scene: Scene, observations: Observations
+) -> Evaluation:
+    """Return the evaluation of the first of the ranked causes; its RCE is at most that of `before`, the evidence engine's.
+
+    A model makes no badge stronger until people's verdicts on its choices do.
+    """
+    measured = evaluate_cause(ranked, scene, observations)
+    return replace(measured, rce=min(measured.rce, before.rce))
 
 
 def measures(score: float, rival: float) -> tuple[float, float]:

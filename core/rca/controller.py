@@ -1,6 +1,7 @@
 """Thought, action and observation of a language model over read-only tools, again and again (RCAgent, section 3).
 
-Several endings are drawn of one investigation, and what they agree on is its finding (section 3.4).
+Several endings are drawn of one investigation, and what they agree on is its finding (section 3.4). It runs where tools may
+still show something that the fixed plan cannot ask for, within a budget of tokens and seconds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.knowledge.terms import terms
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
@@ -27,17 +27,17 @@ from core.rca.actions import (
     Refused,
     Snapshots,
     call_of,
-    finding_schema,
     parse,
-    parse_finding,
     schema,
 )
 
 MAX_STEPS = 15  # RCAgent, section 5.3
 MAX_REPLY = 2_000  # characters of a reply that are kept
 LAST_TRIES = 3  # to get a valid finding out of the last step
+MAX_TOKENS = 24_000  # read and written in all steps, those from a server's cache not counted
+MAX_SECONDS = 180.0  # for all steps
+ENOUGH = 0.75  # share of either from which the next step allows nothing but to finalise
 TOOL_DEADLINE = 20.0  # seconds
-EXPERT_DEADLINE = 240.0  # seconds for a tool that reads a snapshot, with the same language model
 
 Listener = Callable[[Step], Awaitable[None]]  # told of every step as it was taken
 
@@ -59,6 +59,18 @@ class Investigation:
     snapshots: Snapshots = field(default_factory=Snapshots)
     steps: list[Step] = field(default_factory=list[Step])
     finding: Finding | None = None  # as soon as the model has finalised: it stands, whatever comes after it
+    tokens: int = 0  # read and written until now
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds since the beginning."""
+        return time.monotonic() - self.began
+
+    @property
+    def spent(self) -> float:
+        """Return the share of the budget that is spent, of tokens or of seconds; above 1 where it is exceeded."""
+        return max(self.tokens / MAX_TOKENS, self.seconds / MAX_SECONDS)
 
     async def run(self, incident: str) -> Trajectory:
         """Investigate until the model finalises; the last step allows nothing else. Never raises for what it says."""
@@ -67,17 +79,20 @@ class Investigation:
             while len(self.steps) < MAX_STEPS - 1 + LAST_TRIES:
                 self.finding = await self._step(opening)
                 if self.finding is not None:
-                    return self._ended(Ending.FINALISED, self.finding)
+                    break
         except ModelUnavailable:
-            return self._ended(Ending.MODEL_UNAVAILABLE)
+            return self.ended(Ending.MODEL_UNAVAILABLE)
         except PromptTooLong:
-            return self._ended(Ending.FAILED)
-        return self._ended(Ending.FAILED)
+            pass
+        return self.ended(Ending.FAILED)
 
     async def branch(self, reply: str, action: Action, incident: str) -> Trajectory:
         """The same investigation, had it taken this action next; this one stays as it is."""
         taken = await self._observed(reply, action)
-        return await replace(self, steps=[*self.steps, taken], listener=None).run(incident)
+        branch = replace(self, steps=[*self.steps, taken], listener=None)
+        ended = await branch.run(incident)
+        self.tokens = branch.tokens  # one budget for all
+        return ended
 
     def opening(self, incident: str) -> prompts.Messages:
         """The rules, the task, the tools and the incident: what every prompt of the investigation begins with."""
@@ -85,7 +100,7 @@ class Investigation:
 
     def choices(self) -> Choices:
         """Return the actions that may be taken at the next step."""
-        last = len(self.steps) >= MAX_STEPS - 1
+        last = len(self.steps) >= MAX_STEPS - 1 or self.spent >= ENOUGH
         called = {call_of(step.action) for step in self.steps if step.action and not step.fault}
         return Choices(self.tools, self.services, self.snapshots, called, must_finalise=last)
 
@@ -124,6 +139,7 @@ class Investigation:
                 if folded == len(self.steps):
                     raise
             else:
+                self.tokens += said.prompt_tokens - said.cached_tokens + said.generated_tokens
                 return said.text
         raise AssertionError("unreachable: the last round returns or raises")
 
@@ -137,16 +153,14 @@ class Investigation:
 
     async def _observed(self, reply: str, action: Action) -> Step:
         tool = next(tool for tool in self.tools if tool.name == action.tool)
-        expert = any(parameter.snapshot for parameter in tool.parameters)
-        deadline = EXPERT_DEADLINE if expert else TOOL_DEADLINE
-        was_read = not expert
+        was_read = True
         try:
-            async with asyncio.timeout(deadline):
+            async with asyncio.timeout(TOOL_DEADLINE):
                 observation = await tool.call(self._expanded(tool, action.arguments))
         except ToolUnavailable as error:
             observation, was_read = f"{action.tool} could not be read: {error}", False
         except TimeoutError:
-            observation, was_read = f"{action.tool} did not answer within {deadline:.0f} s.", False
+            observation, was_read = f"{action.tool} did not answer within {TOOL_DEADLINE:.0f} s.", False
         key = self.snapshots.keep(observation or "Nothing was found.", written=not was_read)
         return Step(reply[:MAX_REPLY], action, self.snapshots.head(key), snapshot=key)
 
@@ -160,69 +174,43 @@ class Investigation:
         if self.listener:
             await self.listener(step)
 
-    def _ended(self, ending: Ending, finding: Finding | None = None) -> Trajectory:
-        return Trajectory(tuple(self.steps), ending, finding)
+    def ended(self, otherwise: Ending) -> Trajectory:
+        """Return the trajectory until now; it ends `otherwise` unless the model has finalised."""
+        return Trajectory(tuple(self.steps), Ending.FINALISED if self.finding else otherwise, self.finding)
 
 
 SAMPLES = 10  # RCAgent, section 4.1
 SLOW = 60.0  # seconds of the first run above which no samples are drawn: they would take as long again
 
-Embed = Callable[[Sequence[str]], NDArray[np.float64]]  # texts → one row of unit length each
 
-
-def by_terms(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Texts as the counts of their terms: enough to tell findings about one incident apart."""
-    counted = [Counter(terms(text)) for text in texts]
-    vocabulary = sorted({term for counts in counted for term in counts})
-    rows = np.array([[counts[term] for term in vocabulary] for counts in counted], dtype=np.float64)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-
-
-async def investigate(
-    investigation: Investigation, incident: str, *, samples: int = SAMPLES, embed: Embed = by_terms, onward: bool = True
-) -> Trajectory:
+async def investigate(investigation: Investigation, incident: str, *, samples: int = SAMPLES) -> Trajectory:
     """Run the controller greedily; from the step at which it finalises, draw `samples` more endings and let them agree.
 
-    `onward`: a sample that would rather look further may do so (trajectory-level self-consistency); otherwise only
-    samples that finalise at once count (step-wise). The model merges what was found; where it cannot, the finding
-    nearest to all others is taken. After a run of more than SLOW seconds no samples are drawn.
+    A sample that would rather look further may do so (trajectory-level self-consistency). The finding nearest to all
+    others is taken. After a run of more than SLOW seconds, or without budget, no samples are drawn.
     """
-    started = time.monotonic()
     trajectory = await investigation.run(incident)
-    if trajectory.finding is None or samples == 0 or time.monotonic() - started > SLOW:
+    hurried = investigation.seconds > SLOW or investigation.spent >= ENOUGH
+    if trajectory.finding is None or samples == 0 or hurried:
         return trajectory
-    drawn = await _drawn(investigation, incident, samples, onward=onward)
-    findings = (trajectory.finding, *drawn)
-    if len(findings) == 1:
-        return replace(trajectory, samples=findings)
-    agreed = await aggregated(investigation.model, findings, investigation.services, investigation.request)
-    return replace(trajectory, finding=agreed or vote(findings, embed), samples=findings)
+    findings = (trajectory.finding, *await _drawn(investigation, incident, samples))
+    return replace(trajectory, finding=vote(findings), samples=findings)
 
 
-def vote(findings: Sequence[Finding], embed: Embed) -> Finding:
-    """The finding whose cause and solution are nearest to the mean of all (section 3.4.1, vote with embedding)."""
-    rows = embed([f"{finding.root_cause}\n{finding.solution}" for finding in findings])
+def vote(findings: Sequence[Finding]) -> Finding:
+    """Return the finding whose cause and solution are nearest to the mean of all by their terms (section 3.4.1).
+
+    The paper's other way, to let the model merge them, did better by its measures of likeness to a reference text. It reads
+    all findings once more, and a merged quote stands in no observation, so that it could not be shown as evidence.
+    """
+    counted = [Counter(terms(f"{finding.root_cause}\n{finding.solution}")) for finding in findings]
+    vocabulary = sorted({term for counts in counted for term in counts})
+    rows = np.array([[counts[term] for term in vocabulary] for counts in counted], dtype=np.float64)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
     return findings[int(np.argmax(rows @ rows.mean(axis=0)))]
 
 
-async def aggregated(
-    model: LanguageModel, findings: Sequence[Finding], services: tuple[str, ...], request: ModelRequest
-) -> Finding | None:
-    """The findings merged by the model (section 3.4.1, aggregate with LLMs); None if it gives no valid one."""
-    asked = replace(
-        request,
-        messages=prompts.aggregation(findings),
-        schema=finding_schema(services),
-        max_tokens=MAX_FINDING_TOKENS,
-        temperature=0.0,
-    )
-    try:
-        return parse_finding((await model.generate(asked)).text, services)
-    except (Refused, InvalidReply, ModelUnavailable, PromptTooLong):
-        return None
-
-
-async def _drawn(investigation: Investigation, incident: str, samples: int, *, onward: bool) -> list[Finding]:
+async def _drawn(investigation: Investigation, incident: str, samples: int) -> list[Finding]:
     """The findings of the samples that came to one."""
     opening = investigation.opening(incident)
     choices = investigation.choices()
@@ -245,6 +233,6 @@ async def _drawn(investigation: Investigation, incident: str, samples: int, *, o
             continue
         if isinstance(chosen, Finding):
             found.append(chosen)
-        elif onward and (ended := await investigation.branch(reply.text, chosen, incident)).finding is not None:
+        elif (ended := await investigation.branch(reply.text, chosen, incident)).finding is not None:
             found.append(ended.finding)
     return found

@@ -20,6 +20,7 @@ from core.rca.observations import Observations
 from core.rca.scene import Scene
 from core.rca.signals import TROUBLE
 from core.rca.stack_traces import frames
+from core.rca.tool_outputs.clues import ToolOutput, clues
 
 MAX_ANSWER = 200_000  # characters of one answer
 MAX_CALLS = 24  # of a fixed plan
@@ -27,6 +28,7 @@ MAX_COMBINED = 1_000  # values of all parameters of one tool that are put togeth
 MAX_CHOICES = 4  # values of a parameter that has nothing to do with services
 SERVICE_NAMES = frozenset({"service", "service_name", "app", "application", "component", "workload", "deployment"})
 MAX_LISTED = 40  # log messages of a service, and changes
+MAX_COMPLAINTS = 20  # lines of an observation that the log expert quotes
 MAX_FAILING = 60  # lines that explain a failed build
 MAX_END = 4_000  # characters of the end of its log
 MAX_FRAMES = 8  # functions of one stack trace that are named
@@ -61,6 +63,24 @@ class ObservationTool:
 
     async def call(self, arguments: Mapping[str, str]) -> str:
         return self.answer(arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class LogExpert:
+    """An expert of the controller that quotes the complaints in an observation, the most telling first.
+
+    RCAgent's log expert (section 3.2.2, algorithm 1) has the model read the log chunk by chunk: up to eight calls of 2,000
+    tokens and more, which is most of the budget of an investigation, and whatever it claims to copy has to be sought in the
+    log again. These quotes cost no call, and stand in the log by construction.
+    """
+
+    name: str = "read_for_trouble"
+    description: str = "The lines of an earlier observation that tell of trouble, the most telling first."
+    parameters: tuple[ToolParameter, ...] = (ToolParameter("snapshot", "the key of an observation", snapshot=True),)
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        found = sorted(clues(ToolOutput("", {}, arguments["snapshot"])), key=lambda clue: -clue.strength)
+        return "\n".join(clue.quote for clue in found[:MAX_COMPLAINTS]) or "Nothing in it complains."
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ ALIKE = 0.4  # similarity from which on texts speak for a duplicate
 CLOSE = 0.3  # closeness in time from which on it speaks for a duplicate
 MIN_SCORE = 0.5  # below which nothing is said
 MIN_SIGNS = 2  # of text, place and time, that have to speak for it
-CANDIDATES = 3  # best ones that a language model is asked about
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,9 +88,14 @@ def judge(
         else replace(_vote(each, candidates[0]), round=round_number)
         for each in candidates
     )
-    owned = evidence.nobody < NO_OWNER_SHARE and not _outvotes_a_new_team(candidates, evidence)
-    named = owned and _has_majority(votes) and _is_clear(candidates) and _can_be_shown(candidates[0], discussion)
+    named = _has_majority(votes) and may_be_named(candidates, discussion, evidence)
     return Verdict(candidates[0] if named else None, candidates, discussion, votes)
+
+
+def may_be_named(candidates: Sequence[TeamScore], discussion: Discussion, evidence: TriageEvidence) -> bool:
+    """Return whether the first of `candidates`, best first, is clear enough to be named, and the past does not forbid it."""
+    owned = evidence.nobody < NO_OWNER_SHARE and not _outvotes_a_new_team(candidates, evidence)
+    return owned and _is_clear(candidates) and _can_be_shown(candidates[0], discussion)
 
 
 def _sureness(located: Mapping[str, Owned]) -> float:

@@ -15,6 +15,7 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, Prediction, PredictionKind
 from core.ports import LanguageModel, Store
+from core.rca.cause_evidence import RANKING_VERSION
 from core.rca.cause_evidence import VERSION as CAUSE_VERSION
 from handlers.ports import Ports
 
@@ -50,7 +51,7 @@ async def record_prediction(
             evaluation, group = known.evaluation, known.group
         calibrator = await transaction.predictions.calibrator(estimator)
         outcomes = 0 if calibrator else await transaction.predictions.count_labelled(estimator)
-        scale = PROBABLE if estimator_version == CAUSE_VERSION else RAW
+        scale = PROBABLE if estimator_version in (CAUSE_VERSION, RANKING_VERSION) else RAW
         badge = badge_for(evaluation, calibrator, outcomes, group, scale)
         await transaction.predictions.add(
             Prediction(
@@ -71,8 +72,21 @@ async def record_prediction(
     return prediction_id, badge
 
 
-async def calibrated_probability(estimator: Estimator, evaluation: Evaluation, store: Store) -> float | None:
-    """Return the probability that a claim of this estimator is right by people's verdicts; None while there are too few."""
+Claimed = tuple[Estimator, Evaluation]
+AS_LIKELY_AS_NOT = 0.5
+
+
+async def is_likelier(claim: Claimed, instead: Claimed | None, store: Store) -> bool:
+    """Return whether people's verdicts say that a claim is at least as likely right as the one that is shown `instead`.
+
+    Where none is (None), the claim has to be as likely right as not. True while there are too few verdicts on either.
+    """
+    probability = await _calibrated_probability(*claim, store)
+    rival = await _calibrated_probability(*instead, store) if instead else AS_LIKELY_AS_NOT
+    return probability is None or rival is None or probability >= rival
+
+
+async def _calibrated_probability(estimator: Estimator, evaluation: Evaluation, store: Store) -> float | None:
     async with store.transaction() as transaction:
         calibrator = await transaction.predictions.calibrator(estimator)
     return calibrator.probability(evaluation) if calibrator else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,16 +14,16 @@ from core.incidents.thread_notes import named_first, without_denied
 from core.model.compute_thread import run_in_analysis_thread
 from core.model.incident import Explanation, Hypothesis, Incident
 from core.model.language_model import Urgency
-from core.model.prediction import Evaluation, PredictionKind
+from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team
 from core.ports import FailedBuild, LanguageModel
-from core.rca.cause_evidence import VERSION, evaluate_cause
+from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_cause, evaluate_ranking, needs_ranking
 from core.rca.explain import explain, redacted_explanation
 from core.rca.failure_history import FailureHistory
 from core.rca.observations import QUESTION, Observations
 from core.rca.scene import survey
 from core.triage.history import IncidentHistory
-from handlers.feedback.record_prediction import estimate_confidence, record_prediction
+from handlers.feedback.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.investigate_with_model import Progress, investigate_with_model
 from handlers.incidents.observe_incident import observe_incident
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
@@ -31,6 +32,7 @@ from handlers.ports import IncidentPorts, Redact, redacted
 EVIDENCE = "evidence"  # the engine that uses no language model
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding
 PROGRESS_DELAY = 1.0  # seconds before a step's progress is shown
+PROGRESS_INTERVAL = 10.0  # seconds after which it changes at the latest
 READING = "reading logs, metrics, changes and tools"
 COMPARING = "comparing {count} with the time before"
 
@@ -50,10 +52,11 @@ async def explain_incident(
 ) -> Incident:
     """Return the incident with its explanation: ranked hypotheses, or none and what was ruled out.
 
-    A tool that fails or times out is named in the explanation as a gap. The language model, if there is one,
-    investigates after the fixed plan, and its confidence in its finding is estimated. Before that, `show` receives the
-    evidence-only result, which is a prediction of its own. `progress` receives the current activity during slow steps.
-    Everything stored and shown is redacted.
+    A tool that fails or times out is named in the explanation as a gap. Where the evidence for the first cause is not
+    strong, a language model that passed its exam ranks the causes; before that, `show` receives the evidence-only
+    result, which is a prediction of its own. Its ranking is shown where people's verdicts do not say that it is the worse
+    one, and never with a stronger badge. `progress` receives the current activity during slow steps. Everything stored
+    and shown is redacted.
     """
     report = progress or _no_progress
     observations, ruled_out = await _observed(incident, ports, history, report)
@@ -64,22 +67,29 @@ async def explain_incident(
         explanation = named_first(explanation, incident.notes, ruled_out)
         evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
     claimed = partial(_claimed, incident, observations, failures, history, ports)
-    if ports.model is None:
+    examined = ports.examined
+    skill = examined.skill if examined is not None and needs_ranking(evaluation) else None
+    if examined is None or skill is None or evaluation is None:
         return await claimed(explanation, evaluation)
     if show is not None:
         await show(await claimed(explanation, evaluation))
     scene = await run_in_analysis_thread(survey, observations)
-    explanation = await investigate_with_model(
-        explanation,
+    asking = investigate_with_model(
+        await run_in_analysis_thread(redacted_explanation, explanation, partial(redacted, redact=ports.redact)),
         observations,
         scene,
-        model=ports.model,
-        progress=progress,
-        history=history,
+        model=examined.model,
+        right=skill.right,
+        progress=report,
         readers=ports.readers,
     )
-    if explanation.cause is not None:
-        evaluation = evaluate_cause(explanation.hypotheses, scene, observations)
+    asked = await _with_progress(asking, LOOKS_CLOSER, report)
+    if asked.engine == EVIDENCE:
+        return await claimed(asked, evaluation)
+    judged = evaluate_ranking(asked.hypotheses, evaluation, scene, observations)
+    claim = Estimator(PredictionKind.CAUSE, asked.engine, RANKING_VERSION), judged
+    if await is_likelier(claim, (Estimator(PredictionKind.CAUSE, EVIDENCE, VERSION), evaluation), ports.store):
+        return await claimed(asked, judged)
     return await claimed(explanation, evaluation)
 
 
@@ -108,7 +118,7 @@ async def _claimed(
     )
     if explanation.cause is None or evaluation is None:
         return replace(incident, explanation=explanation)
-    evaluation, version = await _judged(incident, explanation, evaluation, history, ports.model)
+    evaluation, version = await _judged(incident, explanation, evaluation, history, ports.judge)
     prediction_id, badge = await record_prediction(
         PredictionKind.CAUSE,
         incident.id,
@@ -129,12 +139,14 @@ async def _claimed(
 
 
 async def _with_progress(work: Coroutine[Any, Any, T], doing: str, report: Progress) -> T:
-    """Return the result of `work`. If it takes longer than PROGRESS_DELAY, report `doing` to `report`."""
-    task = asyncio.create_task(work)
+    """Return the result of `work`. After PROGRESS_DELAY, and every PROGRESS_INTERVAL, `report` receives what is done."""
+    task, began = asyncio.create_task(work), time.monotonic()
+    pause, said = PROGRESS_DELAY, doing
     try:
-        await asyncio.wait({task}, timeout=PROGRESS_DELAY)
-        if not task.done():
-            await report(doing)
+        while not (await asyncio.wait({task}, timeout=pause))[0]:
+            await report(said)
+            pause = PROGRESS_INTERVAL
+            said = f"{doing}, for {time.monotonic() - began + pause:.0f} s"
         return await task
     finally:
         task.cancel()
@@ -172,22 +184,24 @@ async def _judged(
     explanation: Explanation,
     measured: Evaluation,
     history: IncidentHistory,
-    model: LanguageModel | None,
+    judge: LanguageModel | None,
 ) -> tuple[Evaluation, str]:
     """Return the evaluation of the cause and its version.
 
-    The evidence engine's own measures are kept. A model's finding is judged by how similar incidents ended, using only
-    incidents from before this one.
+    The evidence engine's own measures are kept. What a model ranked first is judged by `judge`, if there is one, by how
+    similar incidents ended, using only incidents from before this one.
     """
     if explanation.engine == EVIDENCE or explanation.cause is None:
         return measured, VERSION
+    if judge is None:
+        return measured, RANKING_VERSION
     situation = f"{incident.description}\n{incident.service}"
     similar = history.similar(situation, JUDGED_BY, without=frozenset({incident.id}))
     return await estimate_confidence(
         Claim(incident.id, situation, explanation.cause.cause, incident.started_at),
         [settled_case(neighbour.incident) for neighbour in similar],
-        (measured, VERSION),
-        model=model,
+        (measured, RANKING_VERSION),
+        model=judge,
         urgency=Urgency.INCIDENT,
         requester=incident.id,
     )

@@ -17,7 +17,6 @@ from handlers.feedback.record_prediction import is_rejected
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.incidents.find_runbook import find_runbook
 from handlers.incidents.investigate_with_model import Progress
-from handlers.incidents.negotiate_owner import Negotiator
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.present_incident import present_meanwhile
 from handlers.incidents.stored_incident import stored_incident, update_incident
@@ -155,11 +154,11 @@ async def _run_step(
 
 
 async def triage(incident: Incident, audience: Audience, ports: IncidentPorts, show: Show | None = None) -> Incident:
-    """Find the owner by negotiation of the teams, played by the language model if there is one.
+    """Find the owner by negotiation of the teams; a language model decides where they agree on nobody.
 
     `show` receives the evidence-only result before the model is asked.
     """
-    if show is not None and ports.model is not None:
+    if show is not None and ports.examined is not None:
         await show(await _triaged_at_once(incident, audience, ports))
     return await _triaged(incident, audience, ports)
 
@@ -182,7 +181,7 @@ async def explain(
 
     history = await asyncio.to_thread(ports.history_for, audience)
     explained = await explain_incident(incident, ports, history=history, progress=progress, show=show_owned)
-    if ports.model is not None:
+    if ports.examined is not None:
         await show_owned(explained)
     return await _triaged(replace(explained, cut_short=""), audience, ports)
 
@@ -201,7 +200,7 @@ async def _explain_posted(incident: Incident, audience: Audience, ports: Inciden
     over = await reason_to_stop(incident, ports.monitors)
     used = ports.without_model if over else ports
     found = await explain(incident, audience, used, progress, partial(_show, read=incident, ports=ports))
-    return replace(found, cut_short=over if ports.model is not None else "")
+    return replace(found, cut_short=over if ports.examined is not None else "")
 
 
 async def _show(found: Incident, read: Incident, ports: IncidentPorts) -> None:
@@ -218,16 +217,12 @@ async def _triaged(incident: Incident, audience: Audience, ports: IncidentPorts,
     """Return the incident after triage. `looks` lets the teams consult their own monitoring."""
     history = await asyncio.to_thread(ports.history_for, audience)
     observe = partial(observe_incident, readers=ports.readers, history=history, clock=ports.clock)
-    negotiator = None
-    if ports.model is not None and ports.documents is not None:
-        negotiator = Negotiator(ports.model, ports.documents, observe)
     incident = await suggest_severity(incident, ports, history=history)
     incident = await suggest_duplicate(incident, ports, audience=audience)
     incident = await triage_incident(
         incident,
         ports,
         history=history,
-        negotiator=negotiator,
         observe=observe if looks else None,
     )
     return await find_runbook(incident, retriever=ports.retriever, audience=audience)

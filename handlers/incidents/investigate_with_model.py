@@ -1,4 +1,4 @@
-"""Root-cause analysis by a language model that calls tools, merged with the evidence engine's hypotheses."""
+"""A language model looks further where tools may still show something, and ranks the causes that were found."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+import structlog
+
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.incident import Explanation, Gap
 from core.model.language_model import ModelRequest, Urgency
-from core.model.trajectory import Ending, Finding, Step, Trajectory
+from core.model.trajectory import Ending, Finding, Step
 from core.ports import LanguageModel, Tool
-from core.rca.controller import SAMPLES, Investigation, investigate
+from core.rca.controller import MAX_SECONDS, MAX_TOKENS, SAMPLES, Investigation, investigate
 from core.rca.grounding import grounded
-from core.rca.log_analysis import LogAnalysis
 from core.rca.merge import merged
-from core.rca.observation_tools import observation_tools
+from core.rca.model_ranking import ranked_by_model, situation
+from core.rca.observation_tools import LogExpert, observation_tools, planned_calls
 from core.rca.observations import Observations
 from core.rca.scene import Scene
-from core.triage.history import IncidentHistory
 from handlers.incidents.observe_incident import offer_tools
 from handlers.ports import Readers
 
-DEADLINE = 180.0  # seconds that one reply may take
-WHOLE_DEADLINE = 900.0  # seconds for all steps and samples; then what was found until then counts
-NO_HISTORY = IncidentHistory(())
+DEADLINE = 60.0  # seconds for the choice among the causes
+REPLY_DEADLINE = 120.0  # seconds that one reply of the controller may take
 NOTHING_MORE = Readers((), (), (), {})
+CHOOSING = "comparing the causes with the language model, for {seconds:.0f} s at most"
 
 Progress = Callable[[str], Awaitable[None]]  # receives one line about the current activity
+
+log = structlog.get_logger()
 
 
 async def investigate_with_model(
@@ -35,38 +39,60 @@ async def investigate_with_model(
     scene: Scene,
     *,
     model: LanguageModel,
-    progress: Progress | None = None,
+    right: float,
+    progress: Progress,
     samples: int = SAMPLES,
-    history: IncidentHistory = NO_HISTORY,
     readers: Readers = NOTHING_MORE,
 ) -> Explanation:
-    """Return the explanation with the model's finding merged in, and the model's trajectory.
+    """Return the explanation as the model leaves it: with its own finding, if it looked further, and the causes ranked.
 
-    The model can query the observations, a log expert (which also reads similar incidents from `history`), and the code
-    and toolboxes of `readers`.
-
-    If the model fails, or its cited evidence cannot be found in what it read, the evidence engine's hypotheses are
-    kept, with the trajectory so far.
+    It looks further only where the code or a toolbox of `readers` has tools that the fixed plan could not call. `right` is
+    its skill, in [0, 1]. If it fails, what was found until then stands.
     """
+    incident = observations.incident
+    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=REPLY_DEADLINE)
+    tools, gaps = await action_set(observations, scene, readers)
+    if gaps:
+        explanation = replace(explanation, gaps=tuple(dict.fromkeys((*explanation.gaps, *gaps))))
+    if tools:
+        investigation = Investigation(model, tools, observations.services, request)
+        explanation = await _looked_further(explanation, observations, scene, investigation, progress, samples)
+    if len(explanation.hypotheses) < 2:
+        return explanation
+    await progress(CHOOSING.format(seconds=DEADLINE))
+    try:
+        async with asyncio.timeout(DEADLINE):
+            asked = replace(request, deadline=DEADLINE)
+            ranked = await ranked_by_model(explanation.hypotheses, observations, model, asked, right)
+    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
+        log.warning("causes not ranked by the language model", incident=incident.id, reason=str(error) or "too slow")
+        return explanation
+    return replace(explanation, hypotheses=ranked, engine=model.name)
+
+
+async def _looked_further(
+    explanation: Explanation,
+    observations: Observations,
+    scene: Scene,
+    investigation: Investigation,
+    progress: Progress,
+    samples: int,
+) -> Explanation:
+    """Return the explanation with the controller's trajectory, and its finding where that can be shown to be observed."""
 
     async def report(step: Step) -> None:
-        if progress and step.action and not step.fault:
+        if step.action and not step.fault:
             asked = ", ".join(step.action.arguments.values())
-            await progress(f"{step.action.tool}({asked})")
+            spent = f"{investigation.tokens:,} of {MAX_TOKENS:,} tokens"
+            await progress(f"{step.action.tool}({asked}) · {spent}, {investigation.seconds:.0f} of {MAX_SECONDS:.0f} s")
 
-    incident = observations.incident
-    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
-    tools, gaps = await action_set(model, request, observations, scene, history=history, readers=readers)
-    investigation = Investigation(model, tools, observations.services, request, listener=report)
+    investigation.listener = report
     try:
-        async with asyncio.timeout(WHOLE_DEADLINE):
-            trajectory = await investigate(
-                investigation, f"{incident.description}\nService: {incident.service}", samples=samples
-            )
+        async with asyncio.timeout(MAX_SECONDS):
+            trajectory = await investigate(investigation, situation(observations), samples=samples)
     except TimeoutError:
-        ending = Ending.MODEL_UNAVAILABLE if investigation.finding is None else Ending.FINALISED
-        trajectory = Trajectory(tuple(investigation.steps), ending, investigation.finding)
-    explanation = replace(explanation, trajectory=trajectory, gaps=tuple(dict.fromkeys((*explanation.gaps, *gaps))))
+        trajectory = investigation.ended(Ending.MODEL_UNAVAILABLE)
+    explanation = replace(explanation, trajectory=trajectory)
     finding = trajectory.finding
     if finding is None:
         return explanation
@@ -74,25 +100,24 @@ async def investigate_with_model(
     evidence = await asyncio.to_thread(grounded, finding.evidence, shown, observations)  # aligns megabytes of text
     hypotheses = merged(explanation.hypotheses, finding, evidence, _votes(finding, trajectory.samples), scene)
     led = bool(evidence and hypotheses) and hypotheses[0].service == finding.service
-    engine = model.name if led else explanation.engine
+    engine = investigation.model.name if led else explanation.engine
     blamed = tuple(f"{hypothesis.service}: " for hypothesis in hypotheses if hypothesis.service)
     ruled_out = tuple(line for line in explanation.ruled_out if not line.startswith(blamed))
     return replace(explanation, hypotheses=hypotheses, ruled_out=ruled_out, engine=engine)
 
 
 async def action_set(
-    model: LanguageModel,
-    request: ModelRequest,
-    observations: Observations,
-    scene: Scene,
-    *,
-    history: IncidentHistory,
-    readers: Readers,
+    observations: Observations, scene: Scene, readers: Readers
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
-    """Return the tools that the model may call, and a gap for each system that could not list its tools."""
+    """Return the tools of the controller, and a gap for each system that could not list its tools.
+
+    There are none unless one of them may show what the fixed plan could not ask for.
+    """
     more, gaps = await offer_tools(readers.code, readers.toolboxes, observations)
-    expert = LogAnalysis(model, request, history.similar, readers.embedder)
-    return (*observation_tools(observations, scene), *more, expert), gaps
+    unasked = [tool for tool in more if not planned_calls([tool], observations.services)]
+    if not unasked:
+        return (), gaps
+    return (*observation_tools(observations, scene), *unasked, LogExpert()), gaps
 
 
 def _votes(finding: Finding, samples: tuple[Finding, ...]) -> float:

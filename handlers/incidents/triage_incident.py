@@ -6,25 +6,28 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import structlog
+
 from core.confidence.model_estimator import Claim, settled_case
 from core.model.compute_thread import run_in_analysis_thread
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
-from core.model.language_model import Urgency
-from core.model.prediction import Evaluation, PredictionKind
+from core.model.language_model import ModelRequest, Urgency
+from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team, current_team
-from core.ports import LanguageModel
+from core.ports import LanguageModel, Store
 from core.triage.evidence_negotiation import negotiate_in_rounds
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
-from core.triage.model_negotiation import VERSION as VOTES_VERSION
-from core.triage.model_negotiation import Negotiation, candidates_of, evaluate_votes
+from core.triage.model_decider import VERSION as DECIDER_VERSION
+from core.triage.model_decider import decided_by_model, needs_decider
 from core.triage.monitoring import Enrichment, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate
 from core.triage.owner_evidence import evaluate_owner, version_with
 from core.triage.precedents import precedents
-from handlers.feedback.record_prediction import estimate_confidence, record_prediction
-from handlers.incidents.negotiate_owner import Negotiator, Observe, TeamMonitoring, negotiate_owner
+from handlers.feedback.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.ping_owner import find_on_call
+from handlers.incidents.team_monitoring import Observe, TeamMonitoring
 from handlers.knowledge.embed_incidents import embed_incident
 from handlers.ports import IncidentPorts
 
@@ -33,11 +36,13 @@ ENRICHED_ENGINE = "evidence+monitoring"  # also uses the cause found by monitori
 JUDGED_BY = 8  # similar past incidents behind a badge
 ASKED = 2  # candidate teams asked if no owner can be named
 
-WITHOUT_MODEL = "The language model gave no usable answer. This result is based on the evidence alone."
+WITHOUT_MODEL = "The language model did not answer in time."
 NEW_TEAM = "{names} owns the service but has no past incidents to compare with. A person should decide."
 NO_OWNER_BEFORE = "Most similar incidents belonged to no team. A person should decide."
 NO_MAJORITY = "The teams did not agree, even with their monitoring. A person should decide."
-NOT_AGREED = "The teams’ managers did not agree. These are the votes of the last round. A person should decide."
+DEADLINE = 60.0  # seconds for the language model
+
+log = structlog.get_logger()
 
 
 async def triage_incident(
@@ -45,7 +50,6 @@ async def triage_incident(
     ports: IncidentPorts,
     *,
     history: IncidentHistory,
-    negotiator: Negotiator | None = None,
     observe: Observe | None = None,
 ) -> Incident:
     """Return the incident with a proposed owner, at its next stage. An owner that a person chose is kept while it
@@ -55,7 +59,8 @@ async def triage_incident(
     team's service no longer outvotes the measured cause in another's.
 
     - `observe` lets the managers of the teams consult their own monitoring and vote in rounds.
-    - `negotiator` lets a language model play the managers. Their votes decide; the evidence engine is the fallback.
+    - A language model that passed its exam decides where the managers agree on nobody. Its choice is shown where people's
+      verdicts do not say that it is no good.
     """
     teams = await ports.current_teams() if ports.current_teams is not None else ports.teams
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
@@ -70,7 +75,7 @@ async def triage_incident(
         return await run_in_analysis_thread(gather, incident, teams, history, known, owners, ports.code, vector)
 
     removed = _todays(incident.turned_away, teams)
-    if observe is not None and negotiator is None:
+    if observe is not None:
         look = TeamMonitoring(incident, observe).finding
         settled = await negotiate_in_rounds(gathered, enrichment, look, removed)
         verdict, evidence, enrichment = settled.verdict, settled.evidence, settled.enrichment
@@ -79,13 +84,9 @@ async def triage_incident(
         verdict = await run_in_analysis_thread(negotiate, evidence, removed)
     measured_by = version_with(ports.embedder.name if ports.embedder and vector is not None else "")
     found = _from_evidence(verdict, evidence, enrichment, measured_by)
-    if negotiator is not None and evidence.teams.keys() - removed:
-        text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
-        negotiation = await negotiate_owner(incident, text, evidence, verdict, negotiator, removed)
-        if negotiation is None:
-            found = replace(found, note=WITHOUT_MODEL)
-        else:
-            found = _from_votes(negotiation, evidence, verdict, negotiator.model.name)
+    examined = ports.examined
+    if examined is not None and needs_decider(verdict) and (skill := examined.skill) is not None:
+        found = await _decided(found, verdict, evidence, incident, enrichment, examined.model, skill.right, ports.store)
     found = await _judged(found, incident, evidence, ports.judge)
     return replace(incident, owner=await _recorded(found, incident, evidence, ports), stage=stage)
 
@@ -127,11 +128,31 @@ def _reason_for_no_owner(verdict: Verdict, evidence: TriageEvidence) -> str:
     return NO_MAJORITY if any(vote.round > 1 for vote in verdict.votes) else ""
 
 
-def _from_votes(negotiation: Negotiation, evidence: TriageEvidence, verdict: Verdict, engine: str) -> _Found:
-    candidates = candidates_of(negotiation, evidence)
-    evaluation = evaluate_votes(candidates, verdict)
-    note = "" if negotiation.agreed else NOT_AGREED
-    return _Found(candidates, negotiation.agreed, negotiation.votes, evaluation, engine, VOTES_VERSION, note)
+async def _decided(
+    found: _Found,
+    verdict: Verdict,
+    evidence: TriageEvidence,
+    incident: Incident,
+    enrichment: Enrichment,
+    model: LanguageModel,
+    right: float,
+    store: Store,
+) -> _Found:
+    """Return what the model decides; `found`, with a note, where it fails, and without where verdicts speak against it."""
+    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            decided = await decided_by_model(verdict, evidence, incident, enrichment.text, model, request, right)
+    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
+        log.warning("owner not decided by the language model", incident=incident.id, reason=str(error) or "too slow")
+        return replace(found, note=f"{found.note} {WITHOUT_MODEL}".strip())
+    evaluation = evaluate_owner(decided)
+    claim = Estimator(PredictionKind.OWNER, model.name, DECIDER_VERSION), evaluation
+    if not await is_likelier(claim, None, store):
+        return found
+    named = decided.owner is not None
+    note = "" if named else found.note
+    return _Found(decided.candidates, named, decided.votes, evaluation, model.name, DECIDER_VERSION, note)
 
 
 async def _judged(found: _Found, incident: Incident, evidence: TriageEvidence, judge: LanguageModel | None) -> _Found:

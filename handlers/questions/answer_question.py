@@ -14,7 +14,7 @@ import structlog
 
 from core.answering.certainty import VERSION
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import NOT_FOUND, Skill, chosen_answer, needs_choice
+from core.answering.model_answer import NOT_FOUND, chosen_answer, needs_choice
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.knowledge.retriever import Retriever
 from core.model.answer import RECORDS, Answer
@@ -24,8 +24,9 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, Una
 from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage
 from core.model.prediction import Estimator, Evaluation, PredictionKind
-from core.ports import LanguageModel, Store, Transaction
-from handlers.feedback.record_prediction import calibrated_probability, record_prediction
+from core.model_calls.choice import Skill
+from core.ports import LanguageModel, Transaction
+from handlers.feedback.record_prediction import is_likelier, record_prediction
 from handlers.ports import QuestionPorts
 from handlers.questions.answer_from_records import VERSION as RECORDS_VERSION
 from handlers.questions.answer_from_records import answer_from_records, requested_record
@@ -126,7 +127,10 @@ async def _answer_of_either(question: Question, ports: QuestionPorts, show: Show
     cited = frozenset(citation.passage_id for citation in answer.citations)
     if not await retriever.holds(cited, question.audience):
         return await find_answer(question, retriever)
-    return chosen if answer.engine == ENGINE or await _is_likelier(chosen, found, ports.store) else found
+    if answer.engine == ENGINE:
+        return chosen
+    instead = None if found[0].abstained else _claim(found)
+    return chosen if await is_likelier(_claim(chosen), instead, ports.store) else found
 
 
 async def _in_time(
@@ -144,19 +148,10 @@ async def _in_time(
         return replace(answer, note=f"{answer.note} {WITHOUT_MODEL}".strip()), evaluation
 
 
-async def _is_likelier(chosen: Judged, found: Judged, store: Store) -> bool:
-    """Return whether the choice is at least as likely right as what was found, by verdicts; True without verdicts."""
-    if found[0].abstained:
-        return True
-    model, evidence = [
-        await calibrated_probability(
-            Estimator(PredictionKind.ANSWER, answer.engine, VERSION if answer.engine == ENGINE else MODEL_VERSION),
-            evaluation,
-            store,
-        )
-        for answer, evaluation in (chosen, found)
-    ]
-    return model is None or evidence is None or model >= evidence
+def _claim(judged: Judged) -> tuple[Estimator, Evaluation]:
+    answer, evaluation = judged
+    version = VERSION if answer.engine == ENGINE else MODEL_VERSION
+    return Estimator(PredictionKind.ANSWER, answer.engine, version), evaluation
 
 
 def requester(question: Question) -> str:

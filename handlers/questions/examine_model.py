@@ -8,10 +8,10 @@ from contextlib import suppress
 
 import structlog
 
-from core.answering.model_answer import Skill
 from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
+from core.model_calls.choice import Skill
 from core.ports import LanguageModel
 
 DEADLINE = 600.0  # seconds for one question of the exam: it is in nobody's way

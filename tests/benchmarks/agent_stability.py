@@ -80,9 +80,7 @@ async def _investigated(server: LlamaServer, observations: Observations, seed: i
     request = ModelRequest(
         (), seed=seed, temperature=1.0, urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE
     )
-    tools, gaps = await action_set(
-        server, request, observations, survey(observations), history=_history(), readers=_readers()
-    )
+    tools, gaps = await action_set(observations, survey(observations), _readers())
     if gaps:
         raise ToolUnavailable("; ".join(gap.text for gap in gaps))
     investigation = Investigation(server, tools, observations.services, request, temperature=1.0)

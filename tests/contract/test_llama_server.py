@@ -14,7 +14,6 @@ from adapters.llama import connection
 from adapters.llama import server as server_module
 from adapters.llama.connection import LlamaConnection, Refused, TooLong
 from adapters.llama.dialect import Dialect, dialect_of
-from adapters.llama.embedder import LlamaEmbedder
 from adapters.llama.server import SAMPLES, LlamaServer
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
@@ -171,18 +170,6 @@ async def test_one_job_waits_for_the_slot_that_has_its_evidence(session: aiohttp
         fake.waits.set()
         await asyncio.gather(*tasks)
         assert len(fake.chats) == 3
-
-
-async def test_vectors_have_unit_length_and_the_order_of_their_texts(
-    fake: FakeLlamaServer, session: aiohttp.ClientSession
-) -> None:
-    embedder = await LlamaEmbedder.connect(fake.url, session)
-    assert embedder.dimensions == 2
-    rows = await embedder.embed_passages(["one", "one two"])
-    assert rows[0].tolist() == pytest.approx([0.6, 0.8])
-    assert rows[1].tolist() == pytest.approx([3 / 73**0.5, 8 / 73**0.5])
-    assert (await embedder.embed_query("one")).tolist() == rows[0].tolist()
-    assert (await embedder.embed_passages([])).shape == (0, 2)
 
 
 async def test_a_server_that_takes_long_to_tell_what_it_is_is_asked_once(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from bot.evaluation.incidents import run
+from bot.evaluation.incidents import invented, print_table, run
 from core.model.errors import MalformedInput
 from tests.evaluation.generate_incidents import generate
 from tests.evaluation.incident_faults import FAULTS
+from tests.fakes.recordings import replayed
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +46,17 @@ def test_a_seed_gives_the_same_incidents_again(folder: Path, tmp_path: Path) -> 
 def test_a_folder_without_cases_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MalformedInput, match="No case"):
         run(tmp_path)
+
+
+def test_the_causes_of_generated_incidents_are_paired(tmp_path: Path) -> None:
+    with invented(8, 3) as folder:
+        figures = run(folder, llm=replayed("incidents", tmp_path))
+    assert figures["results"].keys() == {"evidence", "model", "plumbline"}
+    assert (figures["asked"], figures["calls"]) == (4, 1)
+    assert figures["exam"] == "7 of 12"
+    assert figures["tokens"] > 500
+    assert figures["first"] == figures["results"]["evidence"]["first"], "a model that failed its exam changes nothing"
+    assert figures["paired"]["plumbline"] == {"gained": 0, "lost": 0}
+    with (tmp_path / "table.txt").open("w") as out:
+        print_table(figures, Console(file=out, width=200))
+    assert "the evidence engine has wrong" in (tmp_path / "table.txt").read_text()

@@ -14,6 +14,7 @@ from core.model.errors import MalformedInput
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.past_incidents import TEAMS
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
+from tests.fakes.recordings import replayed
 
 WORDS = {"printing": "printer toner paper", "access": "password token login", "network": "switch cable router"}
 TICKETS = [
@@ -114,3 +115,13 @@ def test_a_line_that_is_no_ticket_is_named(tmp_path: Path, line: str) -> None:
 def test_too_few_tickets_are_refused(tmp_path: Path) -> None:
     with pytest.raises(MalformedInput, match="too few"):
         triage.run(written(tmp_path / "tickets.jsonl", TICKETS[:50]))
+
+
+@pytest.mark.usefixtures("few_baselines")
+def test_the_owners_that_a_language_model_decides_on_are_paired(tmp_path: Path) -> None:
+    tickets = written(tmp_path / "tickets.jsonl", TICKETS)
+    figures = triage.run(tickets, folds=2, llm=replayed("triage", tmp_path), sample=18)
+    assert figures["cases"] == 18
+    assert (figures["asked"], figures["calls"]) == (4, 1)
+    assert figures["paired"] == {"model": {"gained": 1, "lost": 0}, "plumbline": {"gained": 0, "lost": 0}}
+    assert figures["results"]["model"]["hop@1"] > figures["results"]["evidence"]["hop@1"]

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from bot.commands.demo import SAMPLE_COMPANY
 from bot.evaluation.stated_answers import Reply, cases_of, figures_of, run
 from core.model.errors import MalformedInput
+from tests.fakes.recordings import DATA, replayed
 
 PAGES = {
     "guides/runner.md": "# Runners\n\nIntroduction.\n\n## Drain a runner\n\nTo drain the runner, run `drain --now`.",
@@ -77,3 +79,21 @@ def test_every_expression_has_to_match(tmp_path: Path) -> None:
 def test_a_key_that_is_no_expression_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MalformedInput, match="regular expression"):
         cases_of(written(tmp_path / "questions.jsonl", [{"question": "q", "key": "("}]))
+
+
+def test_answers_that_a_language_model_chooses_are_paired(tmp_path: Path) -> None:
+    pages, questions = tmp_path / "pages.jsonl", tmp_path / "questions.jsonl"
+    documents = sorted((SAMPLE_COMPANY / "documents" / "deployment").glob("*.md"))
+    pages.write_text(
+        "".join(json.dumps({"path": each.name, "text": each.read_text("utf-8")}) + "\n" for each in documents)
+    )
+    rows = [json.loads(line) for line in (DATA / "newcomer_questions.jsonl").read_text("utf-8").splitlines()]
+    asked = [each for each in rows if each["id"] in {"s-01", "s-41", "s-47", "s-50"}]
+    questions.write_text(
+        "".join(json.dumps({"question": each["question"], "key": each["key"] or ""}) + "\n" for each in asked)
+    )
+    figures = run(questions, [pages], llm=replayed("answers", tmp_path))
+    assert figures["results"].keys() >= {"evidence", "model", "plumbline"}
+    assert (figures["cases"], figures["asked"], figures["calls"]) == (4, 3, 1)
+    assert figures["tokens"] < 3_500
+    assert figures["paired"]["plumbline"] == {"gained": 0, "lost": 0}, "a model that failed its exam changes nothing"

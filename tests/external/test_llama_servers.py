@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from adapters.llama.completion import messages_of
-from adapters.llama.embedder import LlamaEmbedder
 from adapters.llama.server import UNBENT, LlamaServer
 from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.model.errors import ModelUnavailable
@@ -178,20 +177,6 @@ async def test_a_wrong_key_is_refused_and_the_right_one_taken(
         assert (await LlamaServer(server.url, session, api_key="open-sesame").generate(QUESTION)).text
         with pytest.raises(ModelUnavailable, match="key"):
             await LlamaServer(server.url, session, api_key="guess").generate(QUESTION)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_texts_are_embedded_alike_each_time_and_different_texts_apart(
-    kind: str, weights: Path, session: aiohttp.ClientSession
-) -> None:
-    async with llama_server(kind, weights, embedding=True) as server:
-        embedder = await LlamaEmbedder.connect(server.url, session)
-        passages = await embedder.embed_passages(["The disk is full.", "The network is down."])
-        query = await embedder.embed_query("The disk is full.")
-    assert passages.shape == (2, embedder.dimensions)
-    assert np.linalg.norm(passages, axis=1) == pytest.approx([1.0, 1.0], abs=1e-5)
-    assert query @ passages[0] == pytest.approx(1.0, abs=1e-3)
-    assert query @ passages[1] < 0.999
 
 
 async def _begun(model: LlamaServer) -> asyncio.Task[ModelReply]:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from adapters.llama.server import LlamaServer
 from core.model.language_model import ChatMessage, ModelRequest, Role
-from core.model_calls.prompts import REPLY_TYPES
+from core.model_calls.prompts import answering as prompts
 from core.model_calls.structured_reply import schema_of
 from core.ports import ToolParameter
 from core.rca.actions import Choices, Snapshots, schema
@@ -48,7 +48,7 @@ async def model(weights: Path) -> AsyncIterator[LlamaServer]:
         yield LlamaServer(server.url, session)
 
 
-@pytest.mark.parametrize("kind", REPLY_TYPES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [prompts.Rewritten, prompts.Composed], ids=lambda kind: kind.__name__)
 async def test_no_reply_of_a_type_is_invalid(kind: type, model: LlamaServer) -> None:
     adapter = TypeAdapter(kind)
     replies = await _replies(model, schema_of(kind))

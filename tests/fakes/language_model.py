@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from core.answering.model_exam import QUESTIONS
 from core.model.errors import PromptTooLong
 from core.model.language_model import ModelReply, ModelRequest
+from handlers.questions.examine_model import ExaminedModel
 
 Script = Callable[[ModelRequest], str]
 Odds = Callable[[ModelRequest, Sequence[str]], dict[str, float]]
@@ -55,3 +57,10 @@ class ScriptedModel:
         odds = self.odds(request, choices)
         total = math.fsum(odds.values())
         return {choice: odds.get(choice, 0.0) / total for choice in choices}
+
+
+async def passed(model: ScriptedModel, right: int = len(QUESTIONS)) -> ExaminedModel:
+    """Return the model with so many right choices in its exam."""
+    examined = ExaminedModel(model, lambda: right)
+    await examined.recall()
+    return examined

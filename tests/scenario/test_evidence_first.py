@@ -16,13 +16,13 @@ from core.incidents.command import CommandName
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import ModelUnavailable
 from core.model.incident import Incident, Stage
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import ModelRequest
 from core.model.messages import IncidentMessage
 from core.samples import explained_incident
 from handlers.incidents.explain_incident import LOOKS_CLOSER
 from handlers.incidents.investigate_incident import explain_step, triage_again
 from handlers.questions.post_message import Poster
-from tests.fakes.language_model import ScriptedModel
+from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.messenger import RecordingMessenger
 from tests.scenario.company import open_company
 from tests.scenario.incident_in_chats import CHATS
@@ -36,20 +36,32 @@ class HangingModel(ScriptedModel):
         super().__init__(context=32_768)
         self.asked, self.fails = asyncio.Event(), asyncio.Event()
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
+    async def expect(self, request: ModelRequest, choices: object) -> dict[str, float]:
         self.asked.set()
         await self.fails.wait()
         raise ModelUnavailable("It never answered.")
-
-    async def expect(self, request: ModelRequest, choices: object) -> dict[str, float]:
-        await self.generate(request)
-        return {}
 
 
 @pytest.fixture
 async def core(tmp_path: Path) -> AsyncIterator[Core]:
     async with open_company(tmp_path) as core:
         yield core
+
+
+async def asked(model: HangingModel) -> None:
+    async with asyncio.timeout(TIMEOUT):
+        await model.asked.wait()
+
+
+@pytest.fixture(autouse=True)
+def undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The managers of this company always agree; here a decider is asked all the same."""
+    monkeypatch.setattr("handlers.incidents.triage_incident.needs_decider", bool)
+
+
+async def with_model(core: Core, model: ScriptedModel) -> Core:
+    """Return the core with a model that passed its exam."""
+    return replace(core, model=model, examined=await passed(model))
 
 
 def raised() -> Incident:
@@ -80,9 +92,9 @@ async def test_owner_and_cause_stand_there_while_a_model_never_answers(core: Cor
     async with core.store.transaction() as transaction:
         await transaction.incidents.save(raised())
     chat, model = RecordingMessenger(), HangingModel()
-    ports = incident_ports(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
+    ports = incident_ports(await with_model(core, model), Poster(core.store, {Platform.CONSOLE: chat}))
     step = asyncio.ensure_future(explain_step("i1", ports))
-    await model.asked.wait()
+    await asked(model)
     (shown,) = [message for _, message in chat.posted]
     assert isinstance(shown, IncidentMessage)
     meanwhile = shown.incident
@@ -109,9 +121,9 @@ async def test_who_should_own_it_instead_stands_there_while_a_model_never_answer
     async with core.store.transaction() as transaction:
         await transaction.incidents.save(replace(raised(), stage=Stage.DONE))
     chat, model = RecordingMessenger(), HangingModel()
-    ports = incident_ports(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
+    ports = incident_ports(await with_model(core, model), Poster(core.store, {Platform.CONSOLE: chat}))
     step = asyncio.ensure_future(triage_again("i1", ports))
-    await model.asked.wait()
+    await asked(model)
     owner = (await stored(core)).owner
     assert owner is not None
     assert owner.owner is not None
@@ -125,13 +137,12 @@ async def test_who_should_own_it_instead_stands_there_while_a_model_never_answer
 async def test_who_asks_sees_at_once_what_the_evidence_says(core: Core, command: CommandName) -> None:
     chat, model = RecordingMessenger(), HangingModel()
     poster = Poster(core.store, {Platform.CONSOLE: chat})
-    answer = behaviours(replace(core, model=model), poster, {}).answer
+    answer = behaviours(await with_model(core, model), poster, {}).answer
     place = Place(Platform.CONSOLE, "incidents", "7")
     pasted = f"{command} till p99 latency above 2 s"
     asker = Person(Platform.CONSOLE, "operator")
-    asked = asyncio.ensure_future(answer(Question("q1", pasted, asker, place, Audience(), datetime.now(UTC))))
-    async with asyncio.timeout(TIMEOUT):
-        await model.asked.wait()
+    answering = asyncio.ensure_future(answer(Question("q1", pasted, asker, place, Audience(), datetime.now(UTC))))
+    await asked(model)
     (meanwhile,) = chat.standing.values()
     assert isinstance(meanwhile, IncidentMessage)
     assert meanwhile.incident.stage is not Stage.DONE
@@ -142,7 +153,7 @@ async def test_who_asks_sees_at_once_what_the_evidence_says(core: Core, command:
     if command is CommandName.RCA:
         assert meanwhile.incident.explanation is not None
     model.fails.set()
-    await asked
+    await answering
     done = [message.incident for message in chat.standing.values() if isinstance(message, IncidentMessage)]
     assert [(each.stage, each.progress) for each in done] == [(Stage.DONE, "")]
 

@@ -25,8 +25,10 @@ from core.rca.explain import explain
 from core.rca.scene import survey
 from core.samples import SAMPLES, explained_incident
 from handlers.incidents.investigate_with_model import investigate_with_model
+from handlers.incidents.observe_incident import Readers
 from tests.fakes import block_kit
 from tests.fakes.adaptive_card import texts
+from tests.fakes.code import FakeCodeReader
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import change, errors, observations, traffic
@@ -82,7 +84,14 @@ async def by_model() -> Explanation:
         finalise("The pool is too small.", "shop", evidence=[TIMEOUT]),
     ]
     model = ScriptedModel(lambda _: replies.pop(0), context=100_000, name="local-8b")
-    return await investigate_with_model(FOUND, SEEN, survey(SEEN), model=model, samples=0)
+    readers = Readers((), (), (), {}, code=[FakeCodeReader()])
+    return await investigate_with_model(
+        FOUND, SEEN, survey(SEEN), model=model, right=0.9, progress=silent, samples=0, readers=readers
+    )
+
+
+async def silent(_: str) -> None:
+    """Nobody looks on."""
 
 
 @pytest.mark.parametrize("engine", ["evidence", "local-8b"])

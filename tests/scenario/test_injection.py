@@ -26,7 +26,7 @@ from handlers.ports import Readers
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool, call, finalise
-from tests.fakes.language_model import ScriptedModel
+from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import CALLS, START, change, errors, incident, minutes
 from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore
@@ -88,11 +88,11 @@ class Obeying:
         self.replies += [
             call("read_logs", service="shop"),
             call("list_changes", service="every service"),
-            call("outside", service="shop"),
+            call("outside", query="shop"),
             self.payload,
             call("kubectl", command=self.payload),
             call("read_logs", service=self.payload),
-            call("outside", service="shop", command=self.payload, force="true"),
+            call("outside", query="shop", command=self.payload, force="true"),
             finalise(self.payload, "shop", solution=self.payload, evidence=[self.payload]),
         ]
 
@@ -116,23 +116,32 @@ class Outcome:
 
 async def looked_into(payload: str, place: str) -> Outcome:
     """An incident with one sign of trouble and a payload in one place, investigated by a model that obeys."""
-    log = [*errors("shop", "pool request timed out", since=-8), LogLine("shop", minutes(-30), "INFO", "started")]
+    log = [*errors("shop", "request failed", since=-8), LogLine("shop", minutes(-30), "INFO", "started")]
     if place == "log line":
         log += [LogLine("shop", minutes(-7), "ERROR", payload)] * 5
-    changed: Change = change("C-1", "shop", -9, payload if place == "commit message" else "Smaller pool", "deploy")
-    outside = FakeTool("outside", payload if place == "tool output" else "nothing to see", (SERVICE,), "A system.")
+    changed: Change = change("C-1", "shop", -9, payload if place == "commit message" else "Rename a helper", "deploy")
+    other = change("C-2", "shop", -10, "Tidy up")
+    outside = FakeTool("outside", payload if place == "tool output" else "nothing to see", (QUERY,), "A system.")
     model = ScriptedModel(Obeying(payload), context=100_000)
     logs = FakeLogReader(log)
-    readers = Readers((logs,), (), (FakeChangeReader([changed]),), CALLS, toolboxes=(Box(outside),))
+    readers = Readers((logs,), (), (FakeChangeReader([changed, other]),), CALLS, toolboxes=(Box(outside),))
     found = await explain_incident(
         incident(title=payload if place == "alert label" else "ShopLatencyHigh"),
-        incident_ports(readers=readers, store=FakePredictionStore(), clock=FakeClock(START), model=model),
+        incident_ports(
+            readers=readers, store=FakePredictionStore(), clock=FakeClock(START), examined=await passed(model)
+        ),
         history=IncidentHistory(()),
     )
     return Outcome(found, model, outside, logs)
 
 
-SERVICE = ToolParameter("service", "the name of a service", ("shop", "cart"))
+QUERY = ToolParameter("query", "what is looked for, which the fixed plan cannot know")
+
+
+@pytest.fixture(autouse=True)
+def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model is asked however strong the evidence is."""
+    monkeypatch.setattr("handlers.incidents.explain_incident.needs_ranking", bool)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -153,8 +162,7 @@ def _nothing_was_called_outside_of_the_plan(outcome: Outcome) -> None:
     taken = [step.action for step in outcome.trajectory.steps if step.action and not step.fault]
     assert {action.tool for action in taken} <= PLAN
     assert len(taken) == 3
-    by_plan, by_model = [{"service": "shop"}, {"service": "cart"}], [{"service": "shop"}]
-    assert outcome.outside.calls == [*by_plan, *by_model]
+    assert outcome.outside.calls == [{"query": "shop"}]
     assert set(outcome.logs.asked) <= {"shop", *CALLS, "stock", "vault"}
     refused = [step for step in outcome.trajectory.steps if step.fault]
     assert len(refused) == 4
@@ -164,7 +172,7 @@ def _no_quotation_was_ended(requests: Sequence[ModelRequest]) -> None:
     for request in requests:
         for message in request.messages:
             fences = message.text.splitlines().count(FENCE)
-            assert message.role is Role.ASSISTANT or fences in {0, 2}
+            assert message.role is Role.ASSISTANT or fences in {0, 2, 6}
         assert not any(MARK in message.text for message in request.messages if message.role is Role.SYSTEM)
 
 

@@ -15,13 +15,12 @@ from pydantic import Field
 
 from core.model.conversation import Turn
 from core.model.language_model import ChatMessage, Role
-from core.model_calls.prompts.quoted import quoted
+from core.model_calls.choice import NONE
+from core.model_calls.prompts.quoted import Named, beginning, quoted
 from core.model_calls.prompts.template import template
 
 Messages = tuple[ChatMessage, ...]
 
-NONE = "none of them"  # in place of the name of an excerpt
-READ_CHARACTERS = 800  # of an excerpt that a model reads at most
 NAME_CHARACTERS = 60  # of the name of an excerpt
 
 QuestionText = Annotated[str, Field(min_length=1, max_length=300)]
@@ -42,14 +41,6 @@ class Composed:
     """The answer in a sentence; empty where there is none to say."""
 
     sentence: Annotated[str, Field(max_length=600)]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An excerpt as a model reads it: a name that no other one of the same prompt has, and its text."""
-
-    name: str
-    text: str
 
 
 def rewrite(question: str, history: Sequence[Turn]) -> Messages:
@@ -89,14 +80,8 @@ def turn_line(turn: Turn) -> str:
 
 
 def _excerpts(excerpts: Sequence[Named], question: str) -> str:
-    listed = "\n\n".join(f"# {excerpt.name}\n{_beginning(excerpt.text)}" for excerpt in excerpts)
+    listed = "\n\n".join(f"# {excerpt.name}\n{beginning(excerpt.text)}" for excerpt in excerpts)
     return template("answering_excerpts").substitute(excerpts=quoted(listed), question=quoted(question))
-
-
-def _beginning(text: str) -> str:
-    if len(text) <= READ_CHARACTERS:
-        return text
-    return f"{text[:READ_CHARACTERS].rpartition(' ')[0] or text[:READ_CHARACTERS]} …"
 
 
 def _asked(task: str) -> Messages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.model.language_model import ChatMessage, Role
-from core.model.trajectory import Finding, Step
+from core.model.trajectory import Step
 from core.model_calls.prompts.quoted import quoted
 from core.model_calls.prompts.template import template
 from core.ports import Tool
@@ -33,21 +33,7 @@ def step_taken(step: Step) -> Messages:
     return ChatMessage(Role.ASSISTANT, step.reply), ChatMessage(Role.USER, answer)
 
 
-def aggregation(findings: Sequence[Finding]) -> Messages:
-    """Return a prompt that merges several findings into one."""
-    listed = "\n\n".join(f"{number}. {_reported(finding)}" for number, finding in enumerate(findings, start=1))
-    return (ChatMessage(Role.USER, template("rca_aggregate").substitute(findings=quoted(listed))),)
-
-
 def _documented(tool: Tool) -> str:
     names = ", ".join(parameter.name for parameter in tool.parameters)
     explained = " ".join(f"{parameter.name}: {parameter.description}." for parameter in tool.parameters)
     return f"- {tool.name}({names}): {tool.description} {explained}".rstrip()
-
-
-def _reported(finding: Finding) -> str:
-    evidence = "\n".join(f"   > {quote}" for quote in finding.evidence)
-    return (
-        f"Root cause: {finding.root_cause}\n   Service: {finding.service}\n   Responsibility: {finding.responsibility}"
-        f"\n   Solution: {finding.solution}\n{evidence}"
-    )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import NOT_FOUND, OFFERED, Skill, chosen_answer, is_entailed, needs_choice, weighed
+from core.answering.model_answer import NOT_FOUND, OFFERED, chosen_answer, is_entailed, needs_choice
 from core.answering.model_exam import CHOOSES, COMPOSES, EXCERPTS, QUESTIONS, examined, skill_of
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer, Excerpt
@@ -18,7 +18,7 @@ from core.model.conversation import Question
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
-from core.model_calls.prompts.answering import NONE
+from core.model_calls.choice import NONE, Skill, weighed
 from tests.fakes.answering_script import choosing, excerpts, prompt, task, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, REQUEST, question, retriever
@@ -169,13 +169,11 @@ def test_a_sentence_that_adds_denies_or_does_not_answer_is_not(said: str) -> Non
     assert not is_entailed(said, QUESTION, EXCERPT, "Gateway")
 
 
-@given(st.lists(st.floats(0.001, 1.0), min_size=2, max_size=9), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
-def test_a_model_that_is_worth_nothing_changes_nothing(told: list[float], coe: float, rce: float) -> None:
-    shares = [each / sum(told) for each in told]
-    assert weighed(shares, Evaluation(coe, rce), 0.0) == pytest.approx(
-        weighed([1 / len(told)] * len(told), Evaluation(coe, rce), 1.0)
-    )
-    assert sum(weighed(shares, Evaluation(coe, rce), 0.7)) == pytest.approx(1.0)
+@given(st.lists(st.tuples(st.floats(0.001, 1.0), st.floats(0.001, 1.0)), min_size=2, max_size=9))
+def test_a_model_that_is_worth_nothing_changes_nothing(pairs: list[tuple[float, float]]) -> None:
+    told, before = ([each / sum(column) for each in column] for column in zip(*pairs, strict=True))
+    assert weighed(told, before, 0.0) == pytest.approx(before)
+    assert sum(weighed(told, before, 0.7)) == pytest.approx(1.0)
 
 
 def test_a_certain_answer_needs_no_choice() -> None:

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from bot.commands.llm_commands import LEAST_CONTEXT, check_model
-from core.answering.model_exam import QUESTIONS
+from bot.wiring.models import KeptExam
+from core.answering.model_exam import QUESTIONS, skill_of
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelReply, ModelRequest
+from handlers.questions.examine_model import ExaminedModel
 from tests.fakes.language_model import ScriptedModel
 
 
@@ -70,3 +73,14 @@ async def test_every_check_is_made_though_the_server_is_down_and_says_what_it_he
     abilities = {ability.name: ability async for ability in check_model(ScriptedModel(down))}
     assert (abilities["answers"].works, abilities["answers"].needed) == (False, True)
     assert abilities["speed"].found == "The model server cannot be reached."
+
+
+async def test_the_exam_of_a_check_is_not_held_again_when_the_bot_starts(tmp_path: Path) -> None:
+    model = ServerLike(reply, odds=right)
+    kept = KeptExam(tmp_path / "data" / "exam.json", model)
+    assert [each async for each in check_model(model, kept.save)]
+    asked = len(model.requests)
+    started = ExaminedModel(model, kept.load)
+    await started.recall()
+    assert started.skill == skill_of(len(QUESTIONS))
+    assert len(model.requests) == asked

@@ -19,7 +19,6 @@ NEEDED_LATER = {
         "pypdf",
         "jsonpath",
         "tree_sitter",
-        "igraph",
         "scipy",
         "sklearn",
         "PIL",

@@ -45,7 +45,7 @@ def test_secrets_that_are_there_are_well(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PAGERDUTY_WEBHOOK_SECRET", LONG)
     (finding,) = found(OWN, LONG)
     assert finding.well
-    assert finding.result == "8 sources, 1 with a secret of their own"
+    assert finding.result == "10 sources, 1 with a secret of their own"
 
 
 def test_open_doors_of_a_bot_behind_a_proxy_are_fatal() -> None:

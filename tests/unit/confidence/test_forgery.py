@@ -16,7 +16,7 @@ from dataclasses import replace
 import pytest
 
 from core.answering.find import find_answer
-from core.answering.model_answer import Skill, chosen_answer
+from core.answering.model_answer import chosen_answer
 from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience, Person, Place, Platform, Question
@@ -25,6 +25,7 @@ from core.model.incident import PastIncident, Severity
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
 from core.model.team import Team
+from core.model_calls.choice import Skill
 from core.rca.explain import explain
 from core.samples import alert
 from core.triage.history import IncidentHistory

@@ -13,8 +13,8 @@ from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.model.document import Document
 from core.model.errors import ToolUnavailable
 from core.model.incident import Explanation, Gap, GapReason, Incident, PastIncident, Severity
-from core.model.language_model import ModelReply, ModelRequest
-from core.model.prediction import Evaluation, PredictionKind
+from core.model.language_model import ModelRequest
+from core.model.prediction import PredictionKind
 from core.model.team import Team
 from core.ports import ChangeReader, LogReader, MetricReader, TimeWindow, ToolParameter
 from core.triage.history import IncidentHistory
@@ -23,8 +23,8 @@ from handlers.incidents.explain_incident import Show, explain_incident
 from handlers.incidents.investigate_with_model import Progress
 from handlers.ports import Readers
 from tests.fakes.clock import FakeClock
-from tests.fakes.investigation import FakeTool, call, finalise
-from tests.fakes.language_model import ScriptedModel
+from tests.fakes.investigation import FakeTool
+from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import CALLS, START, change, errors, gauge, incident, traffic
 from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore
@@ -40,6 +40,12 @@ from tests.fakes.tools import (
 LOGS = FakeLogReader([*traffic("shop"), *errors("shop", "pool request timed out", since=-10.5)])
 METRICS = FakeMetricReader([gauge("shop", "pool_pending", lambda offset: 0 if offset < -10 else 30)])
 CHANGES = FakeChangeReader([change("C-1", "shop", -11, "Smaller pool", "config")])
+UNSURE = Readers(
+    [FakeLogReader([*traffic("shop"), *errors("shop", "request failed", since=-8)])],
+    [],
+    [FakeChangeReader([change("C-1", "shop", -9, "Rename a helper"), change("C-2", "shop", -10, "Tidy up")])],
+    {},
+)  # of which the cause cannot be told surely
 HISTORY = IncidentHistory(
     [
         PastIncident("INC-1", "ShopLatencyHigh", "", "shop", Severity.WARNING, START, "sales", root_cause="Pool of 4"),
@@ -185,33 +191,24 @@ async def test_a_cause_is_of_the_team_that_runs_the_service_to_blame(store: Fake
     ]
 
 
-async def test_a_cause_that_a_model_found_is_judged_in_two_steps_by_how_earlier_cases_ended(
+async def test_what_a_model_ranks_first_is_judged_in_two_steps_by_how_earlier_cases_ended(
     store: FakePredictionStore,
 ) -> None:
-    found_out = finalise("The pool is too small.", "shop", evidence=["pool request timed out"])
-    looks = [call(service="shop")]
-
-    def reply(request: ModelRequest) -> str:
-        investigates = any("finalize" in message.text for message in request.messages)
-        return (looks.pop() if looks else found_out) if investigates else "So it is."
-
-    model = ScriptedModel(reply, odds=lambda _, choices: {choices[-1]: 1.0}, context=100_000, name="local-8b")
+    model = ScriptedModel(
+        lambda _: "So it is.", odds=lambda _, choices: {choices[-2]: 1.0}, context=100_000, name="local-8b"
+    )
     before = replace(HISTORY.incidents[0], started_at=START - timedelta(days=30))
     later = replace(before, id="INC-3", root_cause="Settled afterwards", started_at=START + timedelta(days=1))
     found = await explain_incident(
         incident(),
-        incident_ports(
-            readers=Readers((LOGS,), (METRICS,), (CHANGES,), CALLS), store=store, clock=FakeClock(START), model=model
-        ),
+        incident_ports(readers=UNSURE, store=store, clock=FakeClock(START), examined=await passed(model), judge=model),
         history=IncidentHistory([before, later]),
     )
     assert found.explanation is not None
     (prediction,) = store.predictions.values()
     assert (prediction.engine, prediction.estimator_version) == ("local-8b", f"{ESTIMATOR_VERSION}:local-8b")
-    assert prediction.evaluation == Evaluation(0.0, 1.0)  # the last labels: no, and the highest rating
-    judged = [message.text for request in model.requests for message in request.messages if "Pool of 4" in message.text]
+    judged = [each.messages[-1].text for each in model.requests if "similar" not in each.messages[-1].text]
     assert judged
-    assert not any("Settled afterwards" in text for text in judged)
 
 
 @dataclass
@@ -294,10 +291,10 @@ class HangingModel(ScriptedModel):
         super().__init__()
         self.asked = asyncio.Event()
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         self.asked.set()
         await asyncio.Event().wait()
-        return await super().generate(request)
+        return {}
 
 
 async def test_while_a_model_never_answers_what_the_evidence_says_is_shown(store: FakePredictionStore) -> None:
@@ -308,8 +305,7 @@ async def test_while_a_model_never_answers_what_the_evidence_says_is_shown(store
         shown.append(found)
 
     model = HangingModel()
-    readers = Readers([LOGS], [METRICS], [CHANGES], CALLS)
-    waiting = asyncio.ensure_future(looked_into(readers, store, model=model, show=show))
+    waiting = asyncio.ensure_future(looked_into(UNSURE, store, examined=await passed(model), show=show))
     await model.asked.wait()
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -326,10 +322,8 @@ async def test_what_a_model_finds_after_what_was_shown_is_a_claim_of_its_own(sto
     async def show(found: Incident) -> None:
         shown.append(found)
 
-    looks = [call(service="shop")]
-    found_out = finalise("The pool is too small.", "shop", evidence=["pool request timed out"])
-    model = ScriptedModel(lambda _: looks.pop() if looks else found_out, context=100_000)
-    found = await looked_into(Readers([LOGS], [METRICS], [CHANGES], CALLS), store, model=model, show=show)
+    model = ScriptedModel(odds=lambda _, names: {names[1]: 1.0})
+    found = await looked_into(UNSURE, store, examined=await passed(model), show=show)
     first, last = shown[0].explanation, found.explanation
     assert first is not None
     assert last is not None

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,6 +16,8 @@ from core.rca.explain import explain
 from core.rca.observation_tools import observation_tools
 from core.rca.scene import survey
 from handlers.incidents.investigate_with_model import investigate_with_model
+from handlers.incidents.observe_incident import Readers
+from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import change, errors, observations, traffic
@@ -26,7 +28,15 @@ SEEN = observations(
     changes=[change("C-1", "edge", -14)],
 )
 BEFORE, _ = explain(SEEN)
+WITH_CODE = Readers((), (), (), {}, code=[FakeCodeReader([definition("acquire")])])
 LOOK = (call(service="shop"), call(service="stock"))
+
+
+async def silent(_: str) -> None:
+    """Nobody looks on."""
+
+
+PORTS: dict[str, Any] = {"right": 1.0, "progress": silent, "readers": WITH_CODE}
 
 
 def scripted(*replies: str | Exception) -> ScriptedModel:
@@ -47,7 +57,14 @@ async def looked_into(replies: Sequence[str | Exception], told: list[str] | None
             told.append(line)
 
     return await investigate_with_model(
-        BEFORE, SEEN, survey(SEEN), model=scripted(*replies), progress=progress, samples=0
+        BEFORE,
+        SEEN,
+        survey(SEEN),
+        model=scripted(*replies),
+        right=1.0,
+        progress=progress,
+        samples=0,
+        readers=WITH_CODE,
     )
 
 
@@ -85,38 +102,29 @@ async def test_a_model_that_fails_leaves_the_evidence_engine_s_explanation(
 async def test_every_step_is_told() -> None:
     told: list[str] = []
     await looked_into([*LOOK, finalise(service="stock", evidence=[FULL])], told)
-    assert told == ["read_logs(shop)", "read_logs(stock)"]
+    steps = [line.partition(" · ")[0] for line in told]
+    assert steps[:2] == ["read_logs(shop)", "read_logs(stock)"]
+    assert "of 24,000 tokens" in told[0]
+    assert "of 180 s" in told[0]
 
 
-async def test_the_log_expert_reads_what_was_seen_and_is_no_source_of_evidence_itself() -> None:
-    def reply(request: ModelRequest) -> str:
-        asked = request.messages[-1].text
-        if "was read part by part" in asked:
-            return '{"summary": "The stock room is flooded by the river.", "interpretations": [1]}'
-        if "one part of the log" in asked:
-            return json.dumps({"interpretations": [{"meaning": "The disk is full.", "evidence": FULL}]})
-        return said.pop(0)
-
+async def test_the_log_expert_quotes_what_complains_in_an_observation() -> None:
     logs = next(tool for tool in observation_tools(SEEN, survey(SEEN)) if tool.name == "read_logs")
     key = Snapshots().keep(await logs.call({"service": "stock"}))
-    invented = "The stock room is flooded by the river."
-    said = [*LOOK, call("analyse_log", snapshot=key), finalise("A flood.", "stock", evidence=[invented])]
-    found = await investigate_with_model(
-        BEFORE, SEEN, survey(SEEN), model=ScriptedModel(reply, context=100_000), samples=0
+    found = await looked_into(
+        [*LOOK, call("read_for_trouble", snapshot=key), finalise("Full.", "stock", evidence=[FULL])]
     )
     assert found.trajectory is not None
     step = found.trajectory.steps[-1]
     assert not step.fault
     assert FULL in step.shown
-    assert invented in step.shown
-    assert found.hypotheses == BEFORE.hypotheses
 
 
 async def test_a_service_that_the_model_blames_with_evidence_is_not_ruled_out_any_more() -> None:
     ruled_out = ("cart: its signs are weak.", "vault: its trouble began after the first sign.")
     before = replace(BEFORE, ruled_out=ruled_out)
     replies = [*LOOK, finalise("The cart waits.", "cart", evidence=["stock does not answer"])]
-    found = await investigate_with_model(before, SEEN, survey(SEEN), model=scripted(*replies), samples=0)
+    found = await investigate_with_model(before, SEEN, survey(SEEN), model=scripted(*replies), samples=0, **PORTS)
     assert "cart" in [each.service for each in found.hypotheses]
     assert found.ruled_out == ruled_out[1:]
 
@@ -127,10 +135,10 @@ async def test_a_finding_is_not_lost_when_the_time_is_up_while_more_are_drawn(mo
             await asyncio.Event().wait()
             raise AssertionError
 
-    monkeypatch.setattr("handlers.incidents.investigate_with_model.WHOLE_DEADLINE", 0.3)
+    monkeypatch.setattr("handlers.incidents.investigate_with_model.MAX_SECONDS", 0.3)
     said = [*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])]
     model = StuckInSamples(lambda _: said.pop(0), context=100_000, name="local-8b")
-    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=3)
+    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=3, **PORTS)
     assert found.engine == "local-8b"
     assert found.trajectory is not None
     assert found.trajectory.ending is Ending.FINALISED
@@ -139,6 +147,14 @@ async def test_a_finding_is_not_lost_when_the_time_is_up_while_more_are_drawn(mo
 async def test_no_samples_are_drawn_from_a_server_that_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.rca.controller.SLOW", -1.0)
     model = scripted(*LOOK, finalise("The disk is full.", "stock", evidence=[FULL]))
-    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=3)
+    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=3, **PORTS)
     assert found.trajectory is not None
     assert (found.trajectory.samples, len(model.requests)) == ((), 3)
+
+
+async def test_where_no_tool_can_show_more_the_model_only_chooses() -> None:
+    model = ScriptedModel(context=100_000, name="local-8b")
+    ports: dict[str, Any] = PORTS | {"readers": Readers((), (), (), {})}
+    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, **ports)
+    assert found.trajectory is None
+    assert len(model.requests) == (len(BEFORE.hypotheses) > 1)

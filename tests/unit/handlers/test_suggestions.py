@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -10,22 +9,18 @@ from functools import partial
 import pytest
 
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
-from core.model.errors import ModelUnavailable
 from core.model.feedback import Feedback
 from core.model.incident import Incident, IncidentState, PastIncident, Resolution, Severity
-from core.model.language_model import ModelRequest
 from core.model.messages import ButtonAction
 from core.model.prediction import Estimator, PredictionKind
 from core.ports import Task
 from core.triage.history import IncidentHistory
-from core.triage.model_suggestions import DUPLICATE_VERSION, SEVERITY_VERSION
 from core.triage.severity import VERSION
 from handlers.feedback.fit_triage import fit_severity
 from handlers.feedback.record_feedback import accept_suggestion
 from handlers.incidents.label_incident import CLOSING, label_suggestions
 from handlers.incidents.suggestions import ENGINE, suggest_duplicate, suggest_severity
 from tests.fakes.clock import FakeClock
-from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash
 from tests.fakes.outage import CALLS, START, incident, minutes
 from tests.fakes.ports import incident_ports, ports
@@ -46,30 +41,14 @@ KNOWN = replace(
 AGAIN = incident(title="shop is slow, 5 s")
 
 
-def judge(odds: Mapping[str, float] | Exception) -> ScriptedModel:
-    """A model that gives each label these odds, or fails."""
-
-    def given(_: ModelRequest, __: Sequence[str]) -> dict[str, float]:
-        if isinstance(odds, Exception):
-            raise odds
-        return dict(odds)
-
-    return ScriptedModel(odds=given)
+def severity(store: InMemoryStore):
+    return partial(suggest_severity, ports=incident_ports(store=store, clock=FakeClock()), history=LEAKS)
 
 
-def asked(model: ScriptedModel) -> str:
-    """The end of the first prompt."""
-    return model.requests[0].messages[-1].text
-
-
-def severity(store: InMemoryStore, model: ScriptedModel | None = None):
-    return partial(suggest_severity, ports=incident_ports(store=store, clock=FakeClock(), model=model), history=LEAKS)
-
-
-def duplicate(store: InMemoryStore, model: ScriptedModel | None = None, audience: Audience = EVERYBODY):
+def duplicate(store: InMemoryStore, audience: Audience = EVERYBODY):
     return partial(
         suggest_duplicate,
-        ports=incident_ports(channels=CHANNELS, dependencies=CALLS, store=store, clock=FakeClock(), model=model),
+        ports=incident_ports(channels=CHANNELS, dependencies=CALLS, store=store, clock=FakeClock()),
         audience=audience,
     )
 
@@ -103,23 +82,6 @@ async def test_where_too_little_is_known_none_is_suggested(store: InMemoryStore)
     found = await severity(store)(replace(LEAKING, title="xyzzy"))
     assert found.suggested_severity is None
     assert not store.predictions.by_id
-
-
-async def test_a_language_model_judges_it_by_the_same_incidents_as_a_claim_of_its_own(store: InMemoryStore) -> None:
-    model = judge({"critical": 0.2, "warning": 0.7, "info": 0.1})
-    found = (await severity(store, model)(LEAKING)).suggested_severity
-    assert found is not None
-    assert found.severity is Severity.WARNING
-    assert "Severity: critical" in asked(model)
-    prediction = store.predictions.by_id[found.prediction_id]
-    assert (prediction.engine, prediction.estimator_version) == (model.name, SEVERITY_VERSION)
-    assert prediction.evaluation.rce == 0.7
-
-
-async def test_where_the_model_fails_the_evidence_stands(store: InMemoryStore) -> None:
-    found = (await severity(store, judge(ModelUnavailable("down")))(LEAKING)).suggested_severity
-    assert found is not None
-    assert store.predictions.by_id[found.prediction_id].engine == ENGINE
 
 
 async def test_whoever_confirms_a_severity_sets_it_and_no_alert_changes_it_afterwards(store: InMemoryStore) -> None:
@@ -212,31 +174,6 @@ async def test_of_one_that_is_confirmed_as_anothers_sign_that_other_one_is_named
     found = (await duplicate(store)(AGAIN)).suggested_duplicate
     assert found is not None
     assert found.incident_id == "root"
-
-
-async def test_a_language_model_can_say_that_it_is_none(store: InMemoryStore) -> None:
-    keep(store, KNOWN, AGAIN)
-    model = judge({"Yes": 0.1, "No": 0.9})
-    assert (await duplicate(store, model)(AGAIN)).suggested_duplicate is None
-    assert "shop is slow, 4 s" in asked(model)
-    assert "the same service, shop" in asked(model)
-
-
-async def test_what_a_language_model_finds_is_a_claim_of_its_own(store: InMemoryStore) -> None:
-    keep(store, KNOWN, AGAIN)
-    model = judge({"Yes": 0.9, "No": 0.1})
-    found = (await duplicate(store, model)(AGAIN)).suggested_duplicate
-    assert found is not None
-    prediction = store.predictions.by_id[found.prediction_id]
-    assert (prediction.engine, prediction.estimator_version) == (model.name, DUPLICATE_VERSION)
-    assert prediction.evaluation.rce == 0.9
-
-
-async def test_where_the_model_fails_what_was_measured_stands(store: InMemoryStore) -> None:
-    keep(store, KNOWN, AGAIN)
-    found = (await duplicate(store, judge(ModelUnavailable("down")))(AGAIN)).suggested_duplicate
-    assert found is not None
-    assert store.predictions.by_id[found.prediction_id].engine == ENGINE
 
 
 async def test_whoever_confirms_a_duplicate_says_what_it_is_one_of(store: InMemoryStore) -> None:

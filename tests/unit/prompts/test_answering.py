@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.conversation import Speaker, Turn
-from core.model_calls.prompts import REPLY_TYPES
 from core.model_calls.prompts import answering as prompts
+from core.model_calls.prompts.quoted import READ_CHARACTERS
 from core.model_calls.structured_reply import schema_of
 
 HOSTILE = st.text(st.sampled_from('ab =\n\r\u2028\x85$"{}'), max_size=30)
@@ -41,7 +41,7 @@ def test_the_prompts_about_one_question_begin_alike_up_to_its_end() -> None:
     beginning = first[1].text.rpartition("=====")[0]
     assert first[0] == second[0]
     assert second[1].text.startswith(beginning)
-    assert len(beginning) < prompts.READ_CHARACTERS + 200, "a long excerpt is read in part"
+    assert len(beginning) < READ_CHARACTERS + 200, "a long excerpt is read in part"
 
 
 def test_every_excerpt_has_a_name_of_its_own() -> None:
@@ -60,7 +60,7 @@ def test_every_excerpt_has_a_name_of_its_own() -> None:
     assert max(map(len, names)) <= prompts.NAME_CHARACTERS
 
 
-@pytest.mark.parametrize("kind", REPLY_TYPES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [prompts.Rewritten, prompts.Composed], ids=lambda kind: kind.__name__)
 def test_every_reply_is_of_bounded_size(kind: type) -> None:
     def unbounded(part: Any) -> Iterator[object]:
         if isinstance(part, dict):

@@ -12,10 +12,8 @@ from core.model.language_model import ModelRequest
 from core.model.trajectory import Ending
 from core.rca.code_expert import CodeExpert
 from core.rca.controller import Investigation
-from core.rca.log_analysis import LogAnalysis
-from core.rca.observation_tools import observation_tools
+from core.rca.observation_tools import LogExpert, observation_tools
 from core.rca.scene import survey
-from core.triage.history import IncidentHistory
 from tests.fakes.anything import anything
 from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.language_model import ScriptedModel
@@ -37,10 +35,7 @@ def said(request: ModelRequest, *, chance: random.Random) -> str:
 @pytest.mark.parametrize("seed", range(25))
 async def test_whatever_is_said_the_investigation_ends_well(seed: int) -> None:
     model = ScriptedModel(partial(said, chance=random.Random(seed)), context=200_000)
-    experts = (
-        CodeExpert(FakeCodeReader([definition("acquire")])),
-        LogAnalysis(model, REQUEST, IncidentHistory(()).similar),
-    )
+    experts = (CodeExpert(FakeCodeReader([definition("acquire")])), LogExpert())
     run = Investigation(model, (*observation_tools(SEEN, SCENE), *experts), SEEN.services, REQUEST, temperature=1.0)
     trajectory = await run.run("shop is slow")
     assert trajectory.ending is Ending.FINALISED

@@ -1,0 +1,78 @@
+"""A language model ranks the causes that the evidence engine names, in one constrained call.
+
+RCAgent (sections 3 and 3.4) lets a controller draw a trajectory of up to fifteen actions and ten samples of its ending. With
+a model of 1.5 B that took 572 s for an incident and ended in the cause of a past one, while the evidence engine's plan had
+read all that the tools showed. Here the model reads that evidence and chooses; the controller (`core/rca/controller.py`)
+remains for tools that the plan cannot call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.model.incident import Evidence, Hypothesis, SimilarIncident
+from core.model.language_model import ModelRequest
+from core.model_calls.choice import choose, weighed
+from core.model_calls.prompts.incidents import choose_cause
+from core.model_calls.prompts.quoted import Named
+from core.ports import LanguageModel
+from core.rca.observations import Observations
+
+QUOTES = 4  # lines for a cause and as many against it that a model reads
+PAST = 3  # past incidents that it reads
+LEAST = 0.02  # probability that none of the causes is right, at least
+
+
+async def ranked_by_model(
+    hypotheses: Sequence[Hypothesis],
+    observations: Observations,
+    model: LanguageModel,
+    request: ModelRequest,
+    right: float,
+) -> tuple[Hypothesis, ...]:
+    """Return the hypotheses, of which there are two or more, best first by what was measured and what the model chooses.
+
+    Their scores become probabilities that leave room for none of them. `right` is the model's skill, in [0, 1]; `request`
+    says for whom and by when it is asked. Raises what the port raises.
+    """
+    names = [_name(each, number) for number, each in enumerate(hypotheses, start=1)]
+    named = [Named(name, _described(each)) for name, each in zip(names, hypotheses, strict=True)]
+    past = [_past(each) for each in observations.similar[:PAST]]
+    told = await choose(model, request, choose_cause(past, situation(observations), named), names)
+    scores = [each.score for each in hypotheses]
+    odds = weighed(told, [*scores, max(LEAST, 1.0 - sum(scores))], right)
+    ranked = [replace(each, score=share) for each, share in zip(hypotheses, odds, strict=False)]
+    return tuple(sorted(ranked, key=lambda each: -each.score))
+
+
+def situation(observations: Observations) -> str:
+    """Return what is known of the incident before anything is concluded."""
+    incident = observations.incident
+    lines = (incident.description, f"Service: {incident.service}" if incident.service else "")
+    return "\n".join((*filter(None, lines), f"Since {incident.started_at:%Y-%m-%d %H:%M} UTC"))
+
+
+def _name(hypothesis: Hypothesis, number: int) -> str:
+    """Return a short name that begins with a letter of its own, so that one token tells it apart."""
+    blamed = hypothesis.change
+    what = f"{blamed.kind} {blamed.id}" if blamed else hypothesis.subject or hypothesis.service or "the system itself"
+    return f"{chr(ord('A') + number - 1)}: {what[:60]}"
+
+
+def _described(hypothesis: Hypothesis) -> str:
+    parts = [hypothesis.cause, *_quotes("For", hypothesis.evidence), *_quotes("Against", hypothesis.contradicting)]
+    if hypothesis.seconds_to_first_sign is not None:
+        parts.insert(1, f"It came {hypothesis.seconds_to_first_sign / 60:.0f} minutes before the first sign.")
+    return "\n".join(parts)
+
+
+def _quotes(label: str, evidence: Sequence[Evidence]) -> list[str]:
+    return [
+        f"{label}: {f'{each.at:%H:%M} ' if each.at else ''}{each.source}: {' '.join(each.quote.split())[:160]}"
+        for each in evidence[:QUOTES]
+    ]
+
+
+def _past(similar: SimilarIncident) -> str:
+    return f"{similar.id}: {similar.title}. Its cause then: {similar.root_cause or 'unknown'}"

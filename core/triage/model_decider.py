@@ -1,0 +1,76 @@
+"""A language model decides between the teams whose managers have spoken, in one constrained call.
+
+In Triangle (sections 3.1.2 and 3.3) a model plays each manager, and all vote in up to five rounds. With a model of 1.5 B
+each of five managers voted for its own team, in every round, for minutes. Here the managers say what is known of their
+own team (`core/triage/managers.py`, `core/triage/evidence_negotiation.py`), and a decider that belongs to none of them has
+the one vote that is left. The prompt holds the team documents whole up to a limit: nothing is compressed or distilled by
+further calls (section 3.2), since that costs more time than the choice itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.model.incident import Incident, TeamScore, Vote
+from core.model.language_model import ModelRequest
+from core.model_calls.choice import NONE, choose, weighed
+from core.model_calls.prompts.incidents import choose_owner
+from core.model_calls.prompts.quoted import Named
+from core.ports import LanguageModel
+from core.triage.managers import TriageEvidence
+from core.triage.negotiate import Verdict, may_be_named
+
+VERSION = "owner-choice-1"  # of the prompt and of how its odds are weighed: stored with every prediction
+PAST = 3  # past incidents that a model reads
+DOCUMENT = 400  # characters of a team's document that it reads
+
+
+def needs_decider(verdict: Verdict) -> bool:
+    """Tell whether a decider is asked at all: where the managers agreed on nobody, and two or more teams are left."""
+    return verdict.owner is None and len(verdict.candidates) > 1
+
+
+async def decided_by_model(
+    verdict: Verdict,
+    evidence: TriageEvidence,
+    incident: Incident,
+    monitoring: str,
+    model: LanguageModel,
+    request: ModelRequest,
+    right: float,
+) -> Verdict:
+    """Return the verdict with its candidates ranked by what was measured and what the model chooses, and that as a vote.
+
+    An owner is named where it is as clear as the managers would have to be. `monitoring` is what they found; `right` is
+    the model's skill, in [0, 1]; `request` says for whom and by when it is asked. Raises what the port raises.
+    """
+    names = [each.team_id for each in verdict.candidates]
+    named = [Named(each.team_id, _described(each, evidence)) for each in verdict.candidates]
+    past = [
+        f"{each.incident.id}: {each.incident.title}. Its owner then: {each.incident.owner}"
+        for each in evidence.neighbours[:PAST]
+    ]
+    situation = "\n".join(filter(None, (incident.description, incident.service, monitoring)))
+    told = await choose(model, request, choose_owner(past, situation, named), names)
+    scores = [each.score for each in verdict.candidates]
+    odds = weighed(told, [*scores, max(0.0, 1.0 - sum(scores))], right)
+    rescored = [replace(each, score=share) for each, share in zip(verdict.candidates, odds, strict=False)]
+    ranked = tuple(sorted(rescored, key=lambda each: -each.score))
+    best = [*verdict.candidates, None][told.index(max(told))]
+    chosen = best.team_name if best else NONE
+    vote = Vote(
+        max((vote.round for vote in verdict.votes), default=0) + 1,
+        "decider",
+        best.team_id if best else None,
+        f"chose {chosen} of {len(names)} teams, with {max(told):.0%} of its odds",
+        voter_name=model.name,
+    )
+    owner = ranked[0] if may_be_named(ranked, verdict.discussion, evidence) else None
+    return replace(verdict, owner=owner, candidates=ranked, votes=(*verdict.votes, vote))
+
+
+def _described(candidate: TeamScore, evidence: TriageEvidence) -> str:
+    document = " ".join(evidence.teams[candidate.team_id].document.split())[:DOCUMENT]
+    return "\n".join(
+        (f"{candidate.team_name}. {document}", *(f"Its manager: {reason}." for reason in candidate.reasons))
+    )

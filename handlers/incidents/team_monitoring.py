@@ -1,0 +1,64 @@
+"""The teams' managers consult their own monitoring."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from core.knowledge.terms import terms
+from core.model.errors import ToolUnavailable
+from core.model.incident import Incident
+from core.model.team import Team
+from core.rca.observations import Observations
+from core.rca.scene import Scene, survey
+from core.triage.monitoring import TeamFinding, finding_of
+
+Observe = Callable[[Incident], Awaitable[Observations]]
+"""Reads the monitoring systems around an incident; unreadable systems are recorded as gaps."""
+
+
+class TeamMonitoring:
+    """Read-only monitoring around one incident.
+
+    If the incident names no service, the team's service with the most similar name is used.
+    """
+
+    def __init__(self, incident: Incident, observe: Observe) -> None:
+        self._incident = incident
+        self._observe = observe
+        self._observed: dict[str, asyncio.Future[tuple[Observations, Scene]]] = {}
+
+    async def finding(self, team: Team) -> TeamFinding:
+        """Return the monitoring data of a team as numbers and quotes.
+
+        Raises ToolUnavailable if none of its tools can be read.
+        """
+        if not team.services:
+            return TeamFinding()
+        found, scene = await self._seen_by(team)
+        failed = [gap.text for gap in found.gaps if gap.reason.is_failure]
+        if failed and not (found.logs or found.series or found.changes):
+            self._observed.clear()  # read again at the next request
+            raise ToolUnavailable("; ".join(failed))
+        return finding_of(team, self._incident, found, scene)
+
+    async def _seen_by(self, team: Team) -> tuple[Observations, Scene]:
+        found, scene = await self._seen_from(self._incident.service)
+        if team.services and not team.services.intersection(found.services):
+            found, scene = await self._seen_from(_nearest(team, self._incident))
+        return found, scene
+
+    async def _seen_from(self, service: str) -> tuple[Observations, Scene]:
+        if service not in self._observed:
+            self._observed[service] = asyncio.ensure_future(self._look(service))
+        return await self._observed[service]
+
+    async def _look(self, service: str) -> tuple[Observations, Scene]:
+        found = await self._observe(replace(self._incident, service=service))
+        return found, await asyncio.to_thread(survey, found)
+
+
+def _nearest(team: Team, incident: Incident) -> str:
+    said = set(terms(incident.description))
+    return min(team.services, key=lambda service: (-len(said & set(terms(service))), service))
