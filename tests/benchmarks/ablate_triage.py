@@ -32,18 +32,18 @@ from bot.evaluation.report import wilson_interval
 from core.model.incident import PastIncident
 from core.model.team import Team
 from core.triage.history import IncidentHistory
-from core.triage.managers import Ground
+from core.triage.managers import Ground, TriageEvidence, gather
 from core.triage.monitoring import Enrichment
-from core.triage.negotiate import WEIGHTS
+from core.triage.negotiate import WEIGHTS, negotiate
 from core.triage.owner_model import OwnerModel
 from core.triage.postings import Postings
 from core.triage.text_similarity import IncidentText, TextSimilarity
-from tests.fakes.triage import propose_owner
 
 FOLDS = 5
 CANDIDATES, NEGOTIATE = "core.triage.candidates", "core.triage.negotiate"
 MODEL, SIMILARITY = "core.triage.owner_model", "core.triage.text_similarity"
 
+Asked = tuple[str, TriageEvidence]  # the owner of an incident, and what is known of it
 Figures = dict[str, list[bool]]  # name of a figure → its value for each incident
 
 
@@ -54,6 +54,11 @@ class Mechanism:
     name: str
     instead: dict[str, Any] = field(default_factory=dict[str, Any])
     refit: bool = False
+
+    @property
+    def gathers(self) -> bool:
+        """Return whether the evidence is another one without it."""
+        return not all(name.startswith(NEGOTIATE) for name in self.instead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +124,15 @@ def main() -> None:
     given = parser.parse_args()
     parts = triage._folds(list(triage._tickets(given.train)), FOLDS)[: given.folds]
     sets = {"tickets": [_fold(*part) for part in parts], "sample": _sample()}
-    rows = {"everything": _figures(sets)}
+    whole = {name: _gathered(folds) for name, folds in sets.items()}
+    rows = {"everything": _figures(whole)}
     _print("everything", rows["everything"], rows["everything"])
     for each in MECHANISMS:
         if not given.only or each.name.startswith(tuple(given.only)):
             with ExitStack() as stack:
                 for name, instead in each.instead.items():
                     stack.enter_context(patch(name, instead))
-                learned = [replace(fold, model=_fitted(fold.history)) for fold in sets["tickets"]] if each.refit else ()
-                rows[each.name] = _figures({**sets, "tickets": learned or sets["tickets"]})
+                rows[each.name] = _figures(_gathered_without(each, sets) if each.gathers else whole)
             _print(each.name, rows[each.name], rows["everything"])
     if given.json:
         given.json.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
@@ -148,22 +153,31 @@ def _sample() -> list[Fold]:
     return [Fold([each], teams, IncidentHistory([other for other in past if other is not each]), None) for each in past]
 
 
-def _figures(sets: dict[str, Sequence[Fold]]) -> Figures:
-    found: Figures = {}
+def _gathered_without(mechanism: Mechanism, sets: dict[str, list[Fold]]) -> dict[str, list[Asked]]:
+    if mechanism.refit:
+        sets = {**sets, "tickets": [replace(fold, model=_fitted(fold.history)) for fold in sets["tickets"]]}
+    return {name: _gathered(folds) for name, folds in sets.items()}
+
+
+def _gathered(folds: Sequence[Fold]) -> list[Asked]:
     with threadpool_limits(1, user_api="blas"):
-        for name, folds in sets.items():
-            asked = [(each, _judged(each, fold)) for fold in folds for each in fold.asked]
-            found[f"{name}: first"] = [first == each.owner for each, (first, _) in asked]
-            found[f"{name}: named"] = [named == each.owner for each, (_, named) in asked]
-            found[f"{name}: wrong"] = [named not in (None, each.owner) for each, (_, named) in asked]
-    return found
+        return [(past.owner, _evidence(past, fold)) for fold in folds for past in fold.asked]
 
 
-def _judged(past: PastIncident, fold: Fold) -> tuple[str, str | None]:
-    """Return the first candidate, and the owner that is named."""
+def _evidence(past: PastIncident, fold: Fold) -> TriageEvidence:
     incident = replace(triage.as_incident(past.title, past.description), service=past.service)
-    verdict = propose_owner(incident, fold.teams, fold.history, Enrichment(), fold.model)
-    return verdict.candidates[0].team_id, verdict.owner.team_id if verdict.owner else None
+    return gather(incident, fold.teams, fold.history, Enrichment(), fold.model)
+
+
+def _figures(sets: dict[str, list[Asked]]) -> Figures:
+    found: Figures = {}
+    for name, asked in sets.items():
+        verdicts = [(owner, negotiate(evidence)) for owner, evidence in asked]
+        named = [(owner, verdict.owner.team_id if verdict.owner else None) for owner, verdict in verdicts]
+        found[f"{name}: first"] = [verdict.candidates[0].team_id == owner for owner, verdict in verdicts]
+        found[f"{name}: named"] = [team == owner for owner, team in named]
+        found[f"{name}: wrong"] = [team not in (None, owner) for owner, team in named]
+    return found
 
 
 def _print(name: str, row: Figures, everything: Figures) -> None:
