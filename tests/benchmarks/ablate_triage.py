@@ -37,7 +37,7 @@ from core.triage.monitoring import Enrichment
 from core.triage.negotiate import WEIGHTS, negotiate
 from core.triage.owner_model import OwnerModel
 from core.triage.postings import Postings
-from core.triage.text_similarity import IncidentText, TextSimilarity
+from core.triage.text_similarity import IncidentText, TextSimilarity, _words
 
 FOLDS = 5
 CANDIDATES, NEGOTIATE = "core.triage.candidates", "core.triage.negotiate"
@@ -71,7 +71,7 @@ class Fold:
     model: OwnerModel | None
 
 
-_similarity_of, _terms_of = TextSimilarity.of, IncidentText.words.fget  # type: ignore[attr-defined]
+_similarity_of = TextSimilarity.of
 
 
 def _without(part: str) -> Any:
@@ -83,7 +83,7 @@ def _without(part: str) -> Any:
 
 
 def _single_words(text: IncidentText) -> Counter[str]:
-    return Counter({term: count for term, count in _terms_of(text).items() if " " not in term})
+    return Counter(_words(text.text))
 
 
 MECHANISMS = (
