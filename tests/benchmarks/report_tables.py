@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scipy.stats import binomtest
-
 Figures = Mapping[str, Any]
 Row = Sequence[str]
 
@@ -26,6 +24,8 @@ def share(value: float | None, cases: int) -> str:
     """Return a share of so many cases with its 95 % interval (Wilson 1927)."""
     if value is None or not cases:
         return "–"
+    from scipy.stats import binomtest  # takes long to be imported
+
     low, high = binomtest(round(value * cases), cases).proportion_ci(method="wilson")
     return f"{value:.2f} [{low:.2f}–{high:.2f}]"
 
