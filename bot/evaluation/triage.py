@@ -36,13 +36,13 @@ from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Seve
 from core.model.team import Team
 from core.ports import Embedder
 from core.triage.candidates import discussion_group
-from core.triage.embeddings import Embeddings, Vector, embedded_text
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
 from core.triage.monitoring import Enrichment
 from core.triage.negotiate import negotiate
 from core.triage.owner_evidence import evaluate_owner, labels_from
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import Embeddings, Vector, embedded_text
 from handlers.knowledge.embed_incidents import embed_past_incidents
 
 HOPS = 5

@@ -15,13 +15,12 @@ from core.model.team import Team, current_team
 from core.ports import LanguageModel
 from core.triage.evidence_negotiation import negotiate_in_rounds
 from core.triage.history import IncidentHistory
-from core.triage.managers import TriageEvidence, gather
+from core.triage.managers import TriageEvidence, gather, precedents
 from core.triage.model_negotiation import VERSION as VOTES_VERSION
 from core.triage.model_negotiation import Negotiation, candidates_of, evaluate_votes
 from core.triage.monitoring import Enrichment, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate
 from core.triage.owner_evidence import evaluate_owner, version_with
-from core.triage.precedents import precedents
 from handlers.feedback.record_prediction import estimate_confidence, record_prediction
 from handlers.incidents.negotiate_owner import Negotiator, Observe, TeamMonitoring, negotiate_owner
 from handlers.incidents.ping_owner import find_on_call
