@@ -11,7 +11,7 @@ import aiohttp
 
 from tests.scenario import webhooks
 
-TIMEOUT = 20.0  # seconds until what a scenario waits for must have happened
+TIMEOUT = 40.0  # seconds until what a scenario waits for must have happened
 
 Message = dict[str, Any]
 T = TypeVar("T")
