@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-LOCKS = ("requirements-bootstrap.lock", "requirements.lock", "requirements-dev.lock")
+LOCKS = ("requirements-bootstrap.lock", "requirements-dev.lock")  # the second holds all of requirements.lock
 TIMEOUT = 15  # seconds for one answer
 
 

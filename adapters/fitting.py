@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from core.model.errors import PlumblineError
 from core.model.incident import PastIncident
-from core.triage.embeddings import Embeddings
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import Embeddings
 
 T = TypeVar("T")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 from bot.config.settings import Settings
+from bot.loading import loading
 from tests.databases import postgres_server
 
 EXTERNAL = Path(__file__).parent / "external"
@@ -23,7 +23,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 # How long an example takes says how busy the machine is, and nothing about the property.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("untimed", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 
@@ -32,10 +32,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path == EXTERNAL and config.option.markexpr == "not external" else None
 
 
-def pytest_collection_finish() -> None:
-    """Look through the modules and tests no more for garbage: they stay until the end."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect the tests without looking for garbage, then and later: modules and tests stay until the end."""
+    with loading():
+        return (yield)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -39,7 +39,6 @@ from core.model.team import Team
 from core.model_calls.choice import Skill
 from core.ports import Embedder
 from core.triage.candidates import discussion_group
-from core.triage.embeddings import Embeddings, Vector, embedded_text
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
 from core.triage.model_decider import decided_by_model, needs_decider
@@ -47,6 +46,7 @@ from core.triage.monitoring import Enrichment
 from core.triage.negotiate import Verdict, negotiate
 from core.triage.owner_evidence import evaluate_owner, labels_from
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import Embeddings, Vector, embedded_text
 from handlers.knowledge.embed_incidents import embed_past_incidents
 
 HOPS = 5

@@ -1,25 +1,35 @@
-"""Team managers: what speaks for each team, in numbers and in words (Triangle, section 3.1.1)."""
+"""Team managers: what speaks for each team, in numbers, in words and by precedents (Triangle, section 3.1.1)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import log
 
+from core.knowledge.terms import terms
 from core.model.catalogue import CodeOwners
-from core.model.incident import Incident, Neighbour, PastIncident
+from core.model.incident import Explanation, Incident, Neighbour, PastIncident, SimilarIncident
 from core.model.team import NOBODY, Team, current_ids
-from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, history_votes
-from core.triage.code_votes import CodeVote, code_votes, paths_in
+from core.triage.candidates import (
+    NEIGHBOURS,
+    CodeVote,
+    HistoryVote,
+    code_votes,
+    discussion_group,
+    history_votes,
+    paths_in,
+)
 from core.triage.documents import DocumentMatch, matches
-from core.triage.embeddings import Vector
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment
 from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import IncidentText
+from core.triage.text_similarity import IncidentText, Vector
 
 MOST_SIMILAR = 5  # past incidents of which a reason says how many a team owned
-SHOWN_INCIDENTS = 3  # similar incidents named in a reason
+SHOWN_INCIDENTS = 3  # similar incidents named in a reason, or shown as precedents
+SAME_CAUSE = 1 / 3  # share of the weight of a past cause's words that the present cause and its evidence must have
 NEW_TEAM = 0.3  # of the probability, that teams without a past incident can have by their documents
 
 
@@ -233,7 +243,7 @@ def _document_reason(fit: DocumentMatch) -> str:
     return f"its document speaks of {quoted}" if quoted else "its document is about such incidents"
 
 
-def counted(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> tuple[Neighbour, ...]:
+def _counted(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> tuple[Neighbour, ...]:
     """Return the incidents of a team among the MOST_SIMILAR of all that vote; if none is, its own nearest ones."""
     return _among_most_similar(vote, votes) or vote.incidents[:SHOWN_INCIDENTS]
 
@@ -249,8 +259,53 @@ def _most_similar(votes: Mapping[str, HistoryVote]) -> list[Neighbour]:
 
 def _history_reason(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> str:
     """Return “owned 3 of the 5 most similar incidents: INC-0101, …”."""
-    ids = ", ".join(neighbour.incident.id for neighbour in counted(vote, votes)[:SHOWN_INCIDENTS])
+    ids = ", ".join(neighbour.incident.id for neighbour in _counted(vote, votes)[:SHOWN_INCIDENTS])
     nearest = _among_most_similar(vote, votes)
     if not nearest:
         return f"owned similar incidents: {ids}"
     return f"owned {len(nearest)} of the {len(_most_similar(votes))} most similar incidents: {ids}"
+
+
+def precedents(
+    evidence: TriageEvidence, owner: str | None, explanation: Explanation | None
+) -> tuple[SimilarIncident, ...]:
+    """Return the past incidents that a named owner's votes rest on, else the most similar ones; nearest first."""
+    vote = evidence.votes.get(owner) if owner is not None else None
+    decided = (
+        _counted(vote, evidence.votes)[:SHOWN_INCIDENTS] if vote is not None else evidence.neighbours[:SHOWN_INCIDENTS]
+    )
+    rarity = _rarity(evidence.neighbours)
+    return tuple(
+        SimilarIncident(
+            id=past.id,
+            title=past.title,
+            owner=past.owner,
+            root_cause=past.root_cause,
+            fix=past.fix,
+            similarity=neighbour.similarity,
+            url=past.url,
+            same_cause=_has_same_cause(past, owner, explanation, rarity),
+        )
+        for neighbour in decided
+        for past in (neighbour.incident,)
+    )
+
+
+def _has_same_cause(
+    past: PastIncident, owner: str | None, explanation: Explanation | None, rarity: Mapping[str, float]
+) -> bool:
+    """Return whether the present cause says what the past one said, of a service of the same team."""
+    cause = explanation.cause if explanation is not None else None
+    if cause is None or (past.owner != owner and past.service != cause.service):
+        return False
+    evidence = (text for each in cause.evidence for text in (each.source, each.quote))
+    said = {term for text in (cause.cause, cause.service, *evidence) for term in terms(text)}
+    weights = {term: rarity.get(term, 0.0) for term in set(terms(past.root_cause))}
+    total = sum(weights.values())
+    return total > 0 and sum(weights[term] for term in said & weights.keys()) >= SAME_CAUSE * total
+
+
+def _rarity(neighbours: Sequence[Neighbour]) -> Mapping[str, float]:
+    """Return each term of the causes of similar incidents with its weight: the fewer of them have it, the more."""
+    counts = Counter(term for each in neighbours for term in set(terms(each.incident.root_cause)))
+    return {term: log((1 + len(neighbours)) / count) for term, count in counts.items()}

@@ -35,7 +35,6 @@ may still be a symptom.
 LEARNED_FROM = (Ground.HISTORY, Ground.DOCUMENT)  # count through what is learned of them, where a model was fitted
 DOUBT = 0.1  # counts like a ground that speaks for nobody
 MIN_SHARE = 0.4  # of the scores, below which nobody is named
-MIN_LEAD = 0.1  # ahead of the second, below which nobody is named
 INSISTS = 0.8  # share of the best score from which a manager is not convinced by another team's
 
 NO_OWNER_SHARE = 0.5  # share of the votes of similar incidents without an owner, from which nobody is named
@@ -69,7 +68,7 @@ def judge(
     round_number: int = 1,
     silent: Mapping[str, str] = NOBODY_SILENT,
 ) -> Verdict:
-    """Return the verdict of a group: it names a team that more than half of the managers vote for, and clearly ahead.
+    """Return the verdict of a group: it names a team that more than half of the managers vote for, with MIN_SHARE at least.
 
     `silent` says of teams why their managers abstain.
     """
@@ -95,7 +94,7 @@ def judge(
 def may_be_named(candidates: Sequence[TeamScore], discussion: Discussion, evidence: TriageEvidence) -> bool:
     """Return whether the first of `candidates`, best first, is clear enough to be named, and the past does not forbid it."""
     owned = evidence.nobody < NO_OWNER_SHARE and not _outvotes_a_new_team(candidates, evidence)
-    return owned and _is_clear(candidates) and _can_be_shown(candidates[0], discussion)
+    return owned and candidates[0].score >= MIN_SHARE and _can_be_shown(candidates[0], discussion)
 
 
 def _sureness(located: Mapping[str, Owned]) -> float:
@@ -135,12 +134,6 @@ def _has_majority(votes: Sequence[Vote]) -> bool:
     """Return whether one team has most votes; abstentions count as members of the group (section 3.1.2)."""
     counted = Counter(vote.choice for vote in votes if vote.choice)
     return any(count > len(votes) / 2 for count in counted.values())
-
-
-def _is_clear(candidates: Sequence[TeamScore]) -> bool:
-    if not candidates or candidates[0].score < MIN_SHARE:
-        return False
-    return len(candidates) == 1 or candidates[0].score - candidates[1].score >= MIN_LEAD
 
 
 def _outvotes_a_new_team(candidates: Sequence[TeamScore], evidence: TriageEvidence) -> bool:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from core.confidence.ensemble import softmax
 from core.model.incident import PastIncident
 from core.model.team import Team, current_ids
-from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
-from core.triage.text_similarity import IncidentText, TextSimilarity
+from core.triage.text_similarity import Embeddings, IncidentText, TextSimilarity, Vector, digest_of, embedded_text
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -1,18 +1,23 @@
-"""The similarity of incidents: by words and word pairs, by the letters of the whole, and by the letters of the title."""
+"""The similarity of incidents: by words and word pairs, by the letters of the whole, and by the letters of the title.
+
+Where an embedding model is configured, also by the vectors that it makes of them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.model.incident import Incident, PastIncident
 from core.triage.postings import Postings
 
 if TYPE_CHECKING:
@@ -20,10 +25,13 @@ if TYPE_CHECKING:
 
 GRAMS = range(2, 6)  # lengths in characters; they carry what languages, spellings and broken encodings have in common
 MAX_CHARACTERS = 8_000  # of a text that are read
+MAX_EMBEDDED = 2_000  # characters of a text that are embedded: such models read 128 to 512 tokens
 MAX_WORD = 64  # characters; longer runs are encoded data
 WORD_CACHE = 10_000  # distinct words whose character sequences are remembered: up to 2 KB each
 
 _WORD = re.compile(r"\w+")
+
+Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,28 @@ class TextSimilarity:
         from scipy.sparse import hstack
 
         return hstack([self.words.matrix(), self.characters.matrix(), self.titles.matrix()], format="csr")
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Vectors of unit length by the digest of their text, all by the embedding model of this name."""
+
+    embedder: str
+    vectors: Mapping[bytes, Vector]
+
+    def rows(self, digests: Sequence[bytes]) -> NDArray[np.float32]:
+        """Return one row for each digest. Raises KeyError for one that was not embedded."""
+        return np.stack([self.vectors[digest] for digest in digests], dtype=np.float32)
+
+
+def embedded_text(incident: Incident | PastIncident) -> str:
+    """Return what was known when it was opened, each line once and with single blanks: alerts repeat their title."""
+    lines = f"{incident.title}\n{incident.description}\n{incident.service}".splitlines()
+    return "\n".join(dict.fromkeys(filter(None, (" ".join(line.split()) for line in lines))))[:MAX_EMBEDDED]
+
+
+def digest_of(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _words(text: str) -> list[str]:

@@ -14,11 +14,11 @@ from core.model.incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Embedder, LearnedStore, Store
-from core.triage.embeddings import Embeddings
 from core.triage.history import IncidentHistory
 from core.triage.owner_evidence import labels_from, version_with
 from core.triage.owner_model import OwnerModel, learned_from, training_incidents
 from core.triage.severity import VERSION, severity_labels
+from core.triage.text_similarity import Embeddings
 from handlers.incidents.triage_incident import ENGINE
 from handlers.knowledge.embed_incidents import embed_past_incidents
 

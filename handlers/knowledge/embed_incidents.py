@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from core.model.errors import ModelUnavailable
 from core.model.incident import Incident, PastIncident
 from core.ports import Embedder
-from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import Embeddings, Vector, digest_of, embedded_text
 
 BATCH = 64  # texts per embedding call
 DEADLINE = 5.0  # seconds that triage waits for the incident's embedding

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adapters.store.tables import tasks
 from core import samples as messages
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident
 from core.model.prediction import Evaluation, Prediction, PredictionKind
-from core.ports import Store
+from core.ports import Store, Task
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
 CHANNEL = Place(Platform.SLACK, "C0INC", workspace="T0MARI")
@@ -44,3 +48,14 @@ async def saved(store: Store, *incidents: Incident) -> None:
 async def got(store: Store, incident_id: str) -> Incident | None:
     async with store.transaction() as transaction:
         return await transaction.incidents.get(incident_id)
+
+
+async def add_ended_task(store: Store, key: str, **payload: object) -> None:
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task(key, "answer", key, payload))
+        await transaction.tasks.end([key])
+
+
+async def task_keys(engine: AsyncEngine) -> set[str]:
+    async with engine.begin() as connection:
+        return set((await connection.execute(sa.select(tasks.c.key))).scalars())

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from qdrant_client import AsyncQdrantClient
 
-from adapters.qdrant import QdrantIndex
 from adapters.qdrant_edge import EdgeIndex
 from core.model.conversation import PUBLIC
 from core.model.document import DocumentKind, Passage
@@ -34,6 +32,10 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         case "edge":
             chosen = EdgeIndex(tmp_path / "index")
         case _:
+            from qdrant_client import AsyncQdrantClient  # takes long to be imported
+
+            from adapters.qdrant import QdrantIndex
+
             chosen = QdrantIndex(AsyncQdrantClient(":memory:"))
     yield chosen
     await chosen.close()

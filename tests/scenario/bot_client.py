@@ -11,7 +11,7 @@ import aiohttp
 
 from tests.scenario import webhooks
 
-TIMEOUT = 20.0  # seconds until what a scenario waits for must have happened
+TIMEOUT = 40.0  # seconds until what a scenario waits for must have happened
 
 Message = dict[str, Any]
 T = TypeVar("T")
@@ -52,10 +52,14 @@ class BotClient:
 
     async def until(self, channel: str, found: Callable[[list[Message]], T | None]) -> T:
         """What `found` makes of the channel's messages, looked at again with every change until it is true."""
-        async with asyncio.timeout(TIMEOUT), self._changes(channel) as changes:
-            async for _ in changes:
-                if result := found(await self.messages(channel)):
-                    return result
+        async with asyncio.timeout(TIMEOUT):
+            messages = await self.messages(channel)
+            if result := found(messages):
+                return result
+            async with self._changes(channel, messages) as changes:
+                async for _ in changes:
+                    if result := found(await self.messages(channel)):
+                        return result
         raise AssertionError(f"The bot closed the connection before {found} was true.")
 
     async def incident(self, incident_id: str, so: Callable[[Message], bool] = lambda _: True) -> Message:
@@ -84,11 +88,13 @@ class BotClient:
         return await self.until("incidents", found)
 
     @asynccontextmanager
-    async def _changes(self, channel: str) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Yields at once, and whenever something has changed."""
-        unlimited = aiohttp.ClientTimeout(total=None)
+    async def _changes(self, channel: str, seen: list[Message]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Yields at once, and whenever something has changed since these messages were seen."""
+        cursor = ".".join(str(max((each[name] for each in seen), default=0)) for name in ("id", "revision"))
         async with self.session.get(
-            f"{self.address}console/live", params={"channel": channel}, timeout=unlimited
+            f"{self.address}console/live",
+            params={"channel": channel, "after": cursor},
+            timeout=aiohttp.ClientTimeout(total=None),
         ) as response:
             assert response.status == 200, await response.text()
             yield response.content.iter_any()

@@ -56,7 +56,8 @@ async def test_owner_and_cause_stand_in_the_one_message_and_details_in_its_threa
     assert incident["explanation"]["badge"]["probability"] is None, "nothing has been labelled yet"
     (details,) = await thread_of(bot, incident_id)
     assert details["kind"] == "details"
-    assert details["payload"]["incident"]["explanation"]["similar"][0]["id"] in {"OLD-1", "OLD-2"}
+    # Incidents of other scenarios may be more similar.
+    assert {each["id"] for each in details["payload"]["incident"]["explanation"]["similar"]} & {"OLD-1", "OLD-2"}
     await message_of(bot, incident_id)
 
 

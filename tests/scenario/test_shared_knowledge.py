@@ -10,9 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from qdrant_client import AsyncQdrantClient
 
-from adapters.qdrant import QdrantIndex
 from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core
@@ -43,6 +41,10 @@ async def replicas(
     postgres: str, tmp_path: Path, documents: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Core, Core]]:
     """Two of them, each with a data directory of its own, which look at what is learned at every question."""
+    from qdrant_client import AsyncQdrantClient  # takes long to be imported
+
+    from adapters.qdrant import QdrantIndex
+
     config = tmp_path / "plumbline.yaml"
     sources = [{"kind": "folder", "name": "handbook", "path": str(documents)}]
     config.write_text(yaml.safe_dump({"sources": sources}), encoding="utf-8")

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from core.model.errors import ModelUnavailable
 from core.model.incident import PastIncident
-from core.triage.embeddings import digest_of, embedded_text
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import digest_of, embedded_text
 from handlers.knowledge import embed_incidents
 from handlers.knowledge.embed_incidents import embed_incident, embed_past_incidents
 from tests.fakes.embedder import FakeEmbedder

@@ -11,9 +11,9 @@ from adapters.fitting import fit_owners_apart
 from core.model.incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
-from core.triage.embeddings import Embeddings
 from core.triage.owner_evidence import VERSION, version_with
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import Embeddings
 from handlers.feedback.fit_triage import fit_triage
 from handlers.incidents.triage_incident import ENGINE
 from handlers.knowledge.embed_incidents import embed_past_incidents

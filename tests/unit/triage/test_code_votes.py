@@ -4,7 +4,7 @@ import pytest
 
 from core.model.catalogue import CodeOwners
 from core.model.team import Team
-from core.triage.code_votes import code_votes, paths_in
+from core.triage.candidates import code_votes, paths_in
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
 from core.triage.monitoring import Enrichment

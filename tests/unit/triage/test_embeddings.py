@@ -6,9 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from core.triage.embeddings import MAX_CHARACTERS, Embeddings, digest_of, embedded_text
 from core.triage.owner_model import OwnerModel
-from core.triage.text_similarity import IncidentText
+from core.triage.text_similarity import MAX_EMBEDDED, Embeddings, IncidentText, digest_of, embedded_text
 from tests.fakes.outage import incident
 from tests.fakes.past_incidents import TEAMS
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
@@ -67,7 +66,7 @@ def test_lines_that_differ_in_blanks_alone_are_embedded_once() -> None:
 
 def test_text_without_end_is_cut() -> None:
     text = embedded_text(replace(incident(), title="".join(f"{number}\n" for number in range(100_000))))
-    assert len(text) == MAX_CHARACTERS
+    assert len(text) == MAX_EMBEDDED
 
 
 def test_each_line_of_an_incident_is_embedded_once() -> None:
