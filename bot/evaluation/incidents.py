@@ -47,9 +47,9 @@ from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill
 from core.rca.cause_evidence import evaluate_ranking, needs_ranking
 from core.rca.explain import explain
+from core.rca.incident_signals import SLACK, survey
 from core.rca.model_ranking import ranked_by_model
 from core.rca.observations import Observations
-from core.rca.scene import SLACK, survey
 from core.triage.history import IncidentHistory
 from handlers.incidents.observe_incident import observe_incident
 from handlers.ports import Readers

@@ -10,8 +10,8 @@ from core.confidence.calibrator import PROBABLE, badge_for
 from core.model.badge import Strength
 from core.model.incident import TIED, Hypothesis, Origin
 from core.model.prediction import Evaluation
+from core.rca.incident_signals import IncidentSignals
 from core.rca.observations import Observations
-from core.rca.scene import Scene
 
 VERSION = "cause-evidence-3"
 RANKING_VERSION = "cause-choice-1"  # where a language model ranked the causes (core/rca/model_ranking.py)
@@ -22,7 +22,9 @@ NEAREST = 0.01  # distance of a clipped score from 0 and 1
 FAILED_TOOL_WEIGHT = 0.5  # factor on the COE if a tool could not be read
 
 
-def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations: Observations) -> Evaluation:
+def evaluate_cause(
+    hypotheses: Sequence[Hypothesis], incident_signals: IncidentSignals, observations: Observations
+) -> Evaluation:
     """Return the evaluation of the first of `hypotheses`, which are named, ranked, and at least one.
 
     COE is the share of four kinds of data that were available: logs or other tool outputs, metrics, changes, and
@@ -34,7 +36,7 @@ def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations:
         any(line.service == service for line in observations.logs) or bool(observations.outputs or observations.builds),
         any(series.service == service for series in observations.series),
         bool(observations.changes),
-        bool(scene.signals or observations.outputs or observations.builds),
+        bool(incident_signals.by_service or observations.outputs or observations.builds),
     )
     has_failed = any(gap.reason.is_failure for gap in observations.gaps)
     coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if has_failed else 1.0)
@@ -52,13 +54,13 @@ def needs_ranking(evaluation: Evaluation | None) -> bool:
 
 
 def evaluate_ranking(
-    ranked: Sequence[Hypothesis], before: Evaluation, scene: Scene, observations: Observations
+    ranked: Sequence[Hypothesis], before: Evaluation, incident_signals: IncidentSignals, observations: Observations
 ) -> Evaluation:
     """Return the evaluation of the first of the ranked causes; its RCE is at most that of `before`, the evidence engine's.
 
     A model makes no badge stronger until people's verdicts on its choices do.
     """
-    measured = evaluate_cause(ranked, scene, observations)
+    measured = evaluate_cause(ranked, incident_signals, observations)
     return replace(measured, rce=min(measured.rce, before.rce))
 
 

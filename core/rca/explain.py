@@ -9,13 +9,13 @@ from typing import Any, cast
 
 from core.model.incident import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
 from core.model.prediction import Evaluation
+from core.rca.cause_candidates import CauseCandidate, cause_candidates, first_failing
 from core.rca.cause_evidence import evaluate_cause
 from core.rca.failing_lines import NO_HISTORY, build_cause
 from core.rca.failure_history import FailureHistory
+from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.merge import by_service, joined, tool_causes
 from core.rca.observations import Observations
-from core.rca.scene import Scene, survey
-from core.rca.suspects import Suspect, first_failing, suspects
 from core.rca.wording import hypothesis, named
 
 MIN_SCORE = 0.3  # of a suspect that is named first
@@ -39,31 +39,31 @@ def explain(
     no culprit is named. Past incidents only support what was observed now. `failures` maps the history keys of builds
     to what was confirmed before.
     """
-    scene = survey(observations)
-    ranked = suspects(scene, observations)
+    incident_signals = survey(observations)
+    ranked = cause_candidates(incident_signals, observations)
     best = _best(ranked)
     hypotheses = _with_tool_causes(
-        [hypothesis(each, scene, observations.similar) for each in best], observations, scene
+        [hypothesis(each, incident_signals, observations.similar) for each in best], observations, incident_signals
     )
     built = [build_cause(build, failures.get(build.history_key, NO_HISTORY)) for build in observations.builds]
     hypotheses = (*(each for each in built if each is not None), *hypotheses)[:MAX_HYPOTHESES]
     explanation = Explanation(
         hypotheses=hypotheses,
-        ruled_out=_ruled_out(ranked, best, scene, observations, {each.service for each in hypotheses}),
+        ruled_out=_ruled_out(ranked, best, incident_signals, observations, {each.service for each in hypotheses}),
         similar=observations.similar,
-        timeline=_timeline(best, scene, observations),
+        timeline=_timeline(best, incident_signals, observations),
         gaps=observations.gaps,
-        first_failing=first_failing(scene, observations),
+        first_failing=first_failing(incident_signals, observations),
     )
-    return explanation, evaluate_cause(hypotheses, scene, observations) if hypotheses else None
+    return explanation, evaluate_cause(hypotheses, incident_signals, observations) if hypotheses else None
 
 
 def _with_tool_causes(
-    hypotheses: Sequence[Hypothesis], observations: Observations, scene: Scene
+    hypotheses: Sequence[Hypothesis], observations: Observations, incident_signals: IncidentSignals
 ) -> tuple[Hypothesis, ...]:
     """The hypotheses with the causes that tools tell: one of a service is told where the hypothesis about it names no change, and supports it in any case."""
     found = tuple(hypotheses)
-    for cause in tool_causes(observations, scene):
+    for cause in tool_causes(observations, incident_signals):
         known = next((each for each in found if each.service == cause.service), None)
         if known is None and cause.score < max(MIN_SCORE, MIN_SHARE * max((each.score for each in found), default=0.0)):
             continue
@@ -75,36 +75,44 @@ def _with_tool_causes(
     return found
 
 
-def _best(ranked: Sequence[Suspect]) -> list[Suspect]:
+def _best(ranked: Sequence[CauseCandidate]) -> list[CauseCandidate]:
     """The best suspects. What is no change is named once for each service."""
-    best: list[Suspect] = []
-    for suspect in ranked:
-        if suspect.score < (MIN_RIVAL if best else MIN_SCORE) or len(best) == MAX_HYPOTHESES:
+    best: list[CauseCandidate] = []
+    for candidate in ranked:
+        if candidate.score < (MIN_RIVAL if best else MIN_SCORE) or len(best) == MAX_HYPOTHESES:
             break
-        if suspect.change is not None or not any(
-            suspect.service == other.service and other.change is None for other in best
+        if candidate.change is not None or not any(
+            candidate.service == other.service and other.change is None for other in best
         ):
-            best.append(suspect)
+            best.append(candidate)
     return best
 
 
 def _ruled_out(
-    ranked: Sequence[Suspect], best: Sequence[Suspect], scene: Scene, observations: Observations, blamed: set[str]
+    ranked: Sequence[CauseCandidate],
+    best: Sequence[CauseCandidate],
+    incident_signals: IncidentSignals,
+    observations: Observations,
+    blamed: set[str],
 ) -> tuple[str, ...]:
     others = [
-        suspect
-        for suspect in ranked
-        if suspect not in best
-        and (suspect.change or (suspect.origin is not Origin.SERVICE and suspect.service not in blamed))
+        candidate
+        for candidate in ranked
+        if candidate not in best
+        and (candidate.change or (candidate.origin is not Origin.SERVICE and candidate.service not in blamed))
     ]
-    objections = list(dict.fromkeys(f"{_name(suspect, scene)}: {suspect.objection}." for suspect in others))
+    objections = list(
+        dict.fromkeys(f"{_name(candidate, incident_signals)}: {candidate.objection}." for candidate in others)
+    )
     lines = objections[:MAX_RULED_OUT]
     if len(objections) > MAX_RULED_OUT:
         lines.append(f"{len(objections) - MAX_RULED_OUT} more, less likely than these.")
     logged = {line.service for line in observations.logs}
     measured = {series.service for series in observations.series}
     read = logged | measured
-    calm = [service for service in observations.services if service in read and service not in scene.signals]
+    calm = [
+        service for service in observations.services if service in read and service not in incident_signals.by_service
+    ]
     for what, services in (
         ("log message or metric", logged & measured),
         ("log message, and no metrics were found,", logged - measured),
@@ -123,15 +131,19 @@ def _ruled_out(
     return tuple(lines)
 
 
-def _name(suspect: Suspect, scene: Scene) -> str:
+def _name(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
     return (
-        f"{named(suspect.revision, scene)} ({suspect.revision.change.title})" if suspect.revision else suspect.service
+        f"{named(candidate.revision, incident_signals)} ({candidate.revision.change.title})"
+        if candidate.revision
+        else candidate.service
     )
 
 
-def _timeline(best: Sequence[Suspect], scene: Scene, observations: Observations) -> tuple[TimelineEntry, ...]:
-    incident = scene.incident
-    known = {incident.service, *scene.distances, *(suspect.service for suspect in best)}
+def _timeline(
+    best: Sequence[CauseCandidate], incident_signals: IncidentSignals, observations: Observations
+) -> tuple[TimelineEntry, ...]:
+    incident = incident_signals.incident
+    known = {incident.service, *incident_signals.distances, *(candidate.service for candidate in best)}
     entries = [TimelineEntry(incident.started_at, f"Alert: {incident.title}")]
     entries += [
         TimelineEntry(
@@ -148,7 +160,8 @@ def _timeline(best: Sequence[Suspect], scene: Scene, observations: Observations)
         if build.at
     ]
     signals = sorted(
-        (signal for found in scene.signals.values() for signal in found), key=lambda signal: -signal.strength
+        (signal for found in incident_signals.by_service.values() for signal in found),
+        key=lambda signal: -signal.strength,
     )
     entries += [TimelineEntry(signal.since, f"{signal.service}: {signal.what}") for signal in signals]
     return tuple(sorted(entries[:MAX_TIMELINE], key=lambda entry: entry.at))

@@ -12,8 +12,8 @@ from core.model.incident import Evidence, Hypothesis
 from core.model.trajectory import Finding, Responsibility
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
+from core.rca.incident_signals import SLACK, IncidentSignals, precedes
 from core.rca.observations import Observations
-from core.rca.scene import SLACK, Scene, precedes
 from core.rca.signals import CLEAR, Signal
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import Conclusion, conclude
@@ -38,7 +38,7 @@ NEXT_CHECKS = {
 }
 
 
-def contradicting(service: str, since: datetime | None, scene: Scene) -> tuple[Evidence, ...]:
+def contradicting(service: str, since: datetime | None, incident_signals: IncidentSignals) -> tuple[Evidence, ...]:
     """Lines that do not fit a cause in `service` which began at `since` (None: when its own trouble did).
 
     First the trouble in the service and in the incident's own that is older than the cause, since no cause follows its
@@ -46,11 +46,14 @@ def contradicting(service: str, since: datetime | None, scene: Scene) -> tuple[E
     """
     found: list[Signal] = []
     if since is not None:
-        symptoms = [*scene.signals.get(service, ()), *scene.signals.get(scene.incident.service, ())]
+        symptoms = [
+            *incident_signals.by_service.get(service, ()),
+            *incident_signals.by_service.get(incident_signals.incident.service, ()),
+        ]
         found += [signal for signal in _clear(symptoms) if signal.since < since - SLACK]
-    callee, explained = scene.explained_by(service)
+    callee, explained = incident_signals.explained_by(service)
     if explained >= EXPLAINS:
-        found += _clear(scene.signals.get(callee, ()))[:1]
+        found += _clear(incident_signals.by_service.get(callee, ()))[:1]
     return tuple(dict.fromkeys(signal.evidence for signal in found))[:MAX_CONTRADICTING]
 
 
@@ -61,7 +64,11 @@ def _clear(signals: Iterable[Signal]) -> list[Signal]:
 
 
 def merged(
-    hypotheses: Sequence[Hypothesis], finding: Finding, evidence: tuple[Evidence, ...], votes: float, scene: Scene
+    hypotheses: Sequence[Hypothesis],
+    finding: Finding,
+    evidence: tuple[Evidence, ...],
+    votes: float,
+    incident_signals: IncidentSignals,
 ) -> tuple[Hypothesis, ...]:
     """The evidence engine's hypotheses and the model's finding, best first.
 
@@ -69,7 +76,11 @@ def merged(
     of the samples that named the same service. A finding about the service of a hypothesis supports that hypothesis;
     another one stands beside them, lower the later its evidence is and the less plausible its place.
     """
-    return joined(hypotheses, _hypothesis(finding, evidence, votes, scene), votes) if evidence else tuple(hypotheses)
+    return (
+        joined(hypotheses, _hypothesis(finding, evidence, votes, incident_signals), votes)
+        if evidence
+        else tuple(hypotheses)
+    )
 
 
 def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float) -> tuple[Hypothesis, ...]:
@@ -89,18 +100,20 @@ def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float
     return _ranked([raised, *(each for each in hypotheses if each is not known)])
 
 
-def _hypothesis(finding: Finding, evidence: tuple[Evidence, ...], votes: float, scene: Scene) -> Hypothesis:
+def _hypothesis(
+    finding: Finding, evidence: tuple[Evidence, ...], votes: float, incident_signals: IncidentSignals
+) -> Hypothesis:
     """A finding as a cause; evidence from after the first sign shows what followed, and speaks against it."""
     times = [each.at for each in evidence if each.at is not None]
-    in_time = precedes(min(times), scene.first_sign) if times else 1.0
-    late = tuple(each for each in evidence if each.at is not None and each.at > scene.first_sign + SLACK)
-    against = contradicting(finding.service, min(times, default=None), scene)
+    in_time = precedes(min(times), incident_signals.first_sign) if times else 1.0
+    late = tuple(each for each in evidence if each.at is not None and each.at > incident_signals.first_sign + SLACK)
+    against = contradicting(finding.service, min(times, default=None), incident_signals)
     return Hypothesis(
         cause=finding.root_cause,
         service=finding.service,
-        score=UNCHECKED * votes * in_time * scene.place_weight(finding.service),
+        score=UNCHECKED * votes * in_time * incident_signals.place_weight(finding.service),
         evidence=tuple(each for each in evidence if each not in late) or evidence,
-        disproof=f"{finding.service} is fixed and {scene.incident.service or 'the incident'} does not recover.",
+        disproof=f"{finding.service} is fixed and {incident_signals.incident.service or 'the incident'} does not recover.",
         next_check=finding.solution,
         responsibility=finding.responsibility,
         contradicting=tuple(dict.fromkeys((*(late if len(late) < len(evidence) else ()), *against))),
@@ -112,14 +125,14 @@ def _ranked(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
     return tuple(sorted(likely, key=lambda each: -each.score)[:MAX_HYPOTHESES])
 
 
-def tool_causes(observations: Observations, scene: Scene) -> list[Hypothesis]:
+def tool_causes(observations: Observations, incident_signals: IncidentSignals) -> list[Hypothesis]:
     """The cause that the outputs about each service show, best first; none where nothing in them complains."""
     concluded = {
         service: conclude(f"{observations.incident.description}\n{service}", outputs)
         for service, outputs in by_service(observations).items()
     }
     known = {service: found for service, found in concluded.items() if found.cause}
-    causes = [_cause(service, found, known, scene) for service, found in known.items()]
+    causes = [_cause(service, found, known, incident_signals) for service, found in known.items()]
     return sorted(causes, key=lambda cause: -cause.score)
 
 
@@ -132,32 +145,40 @@ def by_service(observations: Observations) -> Mapping[str, list[ToolOutput]]:
     return found
 
 
-def _cause(service: str, found: Conclusion, known: Mapping[str, Conclusion], scene: Scene) -> Hypothesis:
+def _cause(
+    service: str, found: Conclusion, known: Mapping[str, Conclusion], incident_signals: IncidentSignals
+) -> Hypothesis:
     times = [at for evidence in found.evidence[:1] if (at := first_time(evidence.quote)) is not None]
-    in_time = precedes(min(times), scene.first_sign) if times else 1.0
-    explained = _explained(service, found, known, scene)
-    elsewhere = scene.incident.service not in ("", service)
+    in_time = precedes(min(times), incident_signals.first_sign) if times else 1.0
+    explained = _explained(service, found, known, incident_signals)
+    elsewhere = incident_signals.incident.service not in ("", service)
     who = _responsible(found, elsewhere=elsewhere)
     return Hypothesis(
         cause=found.cause,
         service=service,
-        score=OUTPUT_WEIGHT * found.score * in_time * scene.place_weight(service) * (1 - EXPLAINED_AWAY * explained),
+        score=OUTPUT_WEIGHT
+        * found.score
+        * in_time
+        * incident_signals.place_weight(service)
+        * (1 - EXPLAINED_AWAY * explained),
         evidence=found.evidence,
-        disproof=f"{service} is fixed and {scene.incident.service} does not recover."
+        disproof=f"{service} is fixed and {incident_signals.incident.service} does not recover."
         if elsewhere
         else f"{found.evidence[0].source} says the same on a day without an incident.",
         next_check=NEXT_CHECKS[who].format(service=service or "it", source=found.evidence[0].source),
         responsibility=who,
-        contradicting=contradicting(service, min(times, default=None), scene),
+        contradicting=contradicting(service, min(times, default=None), incident_signals),
     )
 
 
-def _explained(service: str, found: Conclusion, known: Mapping[str, Conclusion], scene: Scene) -> float:
+def _explained(
+    service: str, found: Conclusion, known: Mapping[str, Conclusion], incident_signals: IncidentSignals
+) -> float:
     """Return how well a callee that the lines name explains them, in [0, 1]: its own cause, against this one."""
     said = frozenset(terms("\n".join([found.cause, *(evidence.quote for evidence in found.evidence)])))
     blamed = [
         min(1.0, known[callee].score / found.score)
-        for callee in callees(service, scene.dependencies)
+        for callee in callees(service, incident_signals.dependencies)
         if callee in known and (name := frozenset(terms(callee))) and name <= said
     ]
     return max(blamed, default=0.0)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from core.model.incident import EvidenceKind, Origin
 from core.rca.failures import Kind
-from core.rca.scene import SLACK, Scene
+from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.signals import CLEAR, Signal
-from core.rca.view import Suspect, View, combined_weight, is_more_requests, is_rate
+from core.rca.view import CauseCandidate, View, combined_weight, is_more_requests, is_rate
 
 SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
 MIN_RECORDS = 3  # of a message, without which nothing is said of what they name
@@ -42,18 +42,20 @@ _EXPIRED = re.compile(
 )
 
 
-def not_ours(view: View) -> list[Suspect]:
+def not_ours(view: View) -> list[CauseCandidate]:
     """Return every cause that is no change of ours and for which something speaks."""
     found = [*_external(view), *_load(view), *_record(view), *_platform(view)]
     return [*found, *(each for each in _itself(view) if all(each.service != other.service for other in found))]
 
 
-def _other(service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = "") -> Suspect:
+def _other(
+    service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = ""
+) -> CauseCandidate:
     features = {"none": 1.0, "evidence": evidence}
-    return Suspect(service, origin, None, tuple(signals), "its signs are weak", features, subject=subject)
+    return CauseCandidate(service, origin, None, tuple(signals), "its signs are weak", features, subject=subject)
 
 
-def _external(view: View) -> list[Suspect]:
+def _external(view: View) -> list[CauseCandidate]:
     """Errors that name a host that is not ours, or say that something of a provider's expired or is used up."""
     found: defaultdict[str, list[Signal]] = defaultdict(list)
     named: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -86,22 +88,24 @@ def _is_foreign(host: str, view: View) -> bool:
     if _OURS.search(host) or _STORE.search(host):
         return False
     parts = set(host.lower().split("."))
-    return not parts & {service.lower() for service in (*view.scene.signals, *view.scene.dependencies)}
+    return not parts & {
+        service.lower() for service in (*view.incident_signals.by_service, *view.incident_signals.dependencies)
+    }
 
 
-def _load(view: View) -> list[Suspect]:
+def _load(view: View) -> list[CauseCandidate]:
     """More requests than usual in most services, from before the first sign."""
     measured = {one.service for one in view.observations.series if is_rate(one.metric)}
     risen = [
         signal
-        for signals in view.scene.signals.values()
+        for signals in view.incident_signals.by_service.values()
         for signal in signals
-        if is_more_requests(signal) and signal.since <= view.scene.first_sign + SLACK
+        if is_more_requests(signal) and signal.since <= view.incident_signals.first_sign + SLACK
     ]
     services = {signal.service for signal in risen}
     if not services:
         return []
-    service = max(view.origin, key=lambda name: view.origin[name], default=view.scene.incident.service)
+    service = max(view.origin, key=lambda name: view.origin[name], default=view.incident_signals.incident.service)
     share = len(services) / len(measured)
     strength = max(signal.strength for signal in risen)
     return [
@@ -114,9 +118,9 @@ def _load(view: View) -> list[Suspect]:
     ]
 
 
-def _record(view: View) -> list[Suspect]:
+def _record(view: View) -> list[CauseCandidate]:
     """Errors that are all about one record, tenant or message."""
-    found: list[Suspect] = []
+    found: list[CauseCandidate] = []
     for signal, _, _ in view.signs:
         if signal.evidence.kind is not EvidenceKind.LOG or len(signal.texts) < MIN_RECORDS:
             continue
@@ -128,7 +132,7 @@ def _record(view: View) -> list[Suspect]:
     return found
 
 
-def _platform(view: View) -> list[Suspect]:
+def _platform(view: View) -> list[CauseCandidate]:
     """A disk, a store or a node that fails."""
     wanted = _CLEAR_OF_OURS[Origin.PLATFORM]
     failing: defaultdict[str, list[Signal]] = defaultdict(list)
@@ -141,21 +145,21 @@ def _platform(view: View) -> list[Suspect]:
     ]
 
 
-def _itself(view: View) -> list[Suspect]:
+def _itself(view: View) -> list[CauseCandidate]:
     """The services in which trouble arises, for whatever reason."""
-    found: list[Suspect] = []
+    found: list[CauseCandidate] = []
     for service, weight in view.origin.items():
         signals = _strongest(view.trouble(service))
-        telling = [signal for signal in signals if _beyond_the_symptom(view.scene, signal)]
+        telling = [signal for signal in signals if _beyond_the_symptom(view.incident_signals, signal)]
         if telling and weight > ARISES:
             evidence = 0.3 * weight * max(signal.strength for signal in telling)
             found.append(_other(service, Origin.SERVICE, evidence, signals))
     return found
 
 
-def _beyond_the_symptom(scene: Scene, signal: Signal) -> bool:
+def _beyond_the_symptom(incident_signals: IncidentSignals, signal: Signal) -> bool:
     """Tell whether a signal is more than the symptom: in the incident's own service, a metric that moved is not."""
-    return signal.service != scene.incident.service or signal.evidence.kind is not EvidenceKind.METRIC
+    return signal.service != incident_signals.incident.service or signal.evidence.kind is not EvidenceKind.METRIC
 
 
 def _strongest(signals: Iterable[Signal]) -> list[Signal]:

@@ -15,9 +15,9 @@ from core.ports import Change, Tool, ToolParameter
 from core.rca.build_log import plain
 from core.rca.dependencies import callers
 from core.rca.failing_lines import failing_lines
+from core.rca.incident_signals import IncidentSignals
 from core.rca.log_templates import grouped, quote_of
 from core.rca.observations import Observations
-from core.rca.scene import Scene
 from core.rca.signals import TROUBLE
 from core.rca.stack_traces import frames
 from core.rca.tool_outputs.clues import ToolOutput, clues
@@ -117,7 +117,7 @@ def _values(parameter: ToolParameter, services: Sequence[str]) -> tuple[str, ...
     return about or (parameter.choices if len(parameter.choices) <= MAX_CHOICES else ())
 
 
-def observation_tools(observations: Observations, scene: Scene) -> tuple[Tool, ...]:
+def observation_tools(observations: Observations, incident_signals: IncidentSignals) -> tuple[Tool, ...]:
     """Return tools for what was read: logs, metrics, changes, the service graph, similar incidents and failed builds."""
     service = ToolParameter("service", "the name of a service", observations.services)
     changed = tuple(dict.fromkeys(name for change in observations.changes for name in change.touched))
@@ -132,7 +132,7 @@ def observation_tools(observations: Observations, scene: Scene) -> tuple[Tool, .
             "read_metrics",
             "The metrics of a service that moved, since when and how far.",
             (service,),
-            lambda arguments: _metrics(observations, scene, arguments["service"]),
+            lambda arguments: _metrics(observations, incident_signals, arguments["service"]),
         ),
         ObservationTool(
             "list_dependencies",
@@ -192,9 +192,11 @@ def _logs(observations: Observations, service: str) -> str:
     return "\n".join(told) or f"No warning or error in the log of {service}."
 
 
-def _metrics(observations: Observations, scene: Scene, service: str) -> str:
+def _metrics(observations: Observations, incident_signals: IncidentSignals, service: str) -> str:
     known = sorted({series.metric for series in observations.series if series.service == service})
-    moved = [signal for signal in scene.signals.get(service, ()) if signal.evidence.kind is EvidenceKind.METRIC]
+    moved = [
+        signal for signal in incident_signals.by_service.get(service, ()) if signal.evidence.kind is EvidenceKind.METRIC
+    ]
     told = [f"{_clock(signal.since)}: {signal.what}" for signal in sorted(moved, key=lambda signal: signal.since)]
     nothing = f"None of the metrics of {service} moved: {', '.join(known)}." if known else f"No metrics of {service}."
     return "\n".join(told) or nothing

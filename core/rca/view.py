@@ -15,9 +15,9 @@ from core.model.incident import EvidenceKind, Origin
 from core.ports import Change
 from core.rca.dependencies import callers
 from core.rca.failures import Kind, brought_about_by, kinds_of
+from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.observations import Observations
 from core.rca.revisions import Revision, revisions
-from core.rca.scene import SLACK, Scene
 from core.rca.signals import CLEAR, Signal, combined
 
 TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at once
@@ -38,7 +38,7 @@ _NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class CauseCandidate:
     """A possible cause in a service. `revision` is None for what is no change of ours; then `origin` says what it is.
 
     `score` in [0, 1] is its chance among the suspects, `odds` its log-odds before that. `signals` are the signs that
@@ -66,25 +66,27 @@ class Suspect:
 class View:
     """The measures by which all suspects are judged, worked out once."""
 
-    scene: Scene
+    incident_signals: IncidentSignals
     observations: Observations
 
     @cached_property
     def revisions(self) -> list[Revision]:
-        names = {*self.observations.services, *self.scene.signals, *self.scene.dependencies}
+        names = {*self.observations.services, *self.incident_signals.by_service, *self.incident_signals.dependencies}
         return revisions(self.observations.changes, names)
 
     @cached_property
     def eligible(self) -> list[Revision]:
         """Return the revisions in force before the first sign, with SLACK."""
-        return [each for each in self.revisions if not each.waits and each.at <= self.scene.first_sign + SLACK]
+        return [
+            each for each in self.revisions if not each.waits and each.at <= self.incident_signals.first_sign + SLACK
+        ]
 
     @cached_property
     def origin(self) -> Mapping[str, float]:
         """Return how far trouble arises in each service, against the one where it does most, in [0, 1]."""
         found = {
             service: self._arising(service) * self._in_time(service)
-            for service in dict.fromkeys((*self.scene.signals, *self._accusations))
+            for service in dict.fromkeys((*self.incident_signals.by_service, *self._accusations))
         }
         most = max(found.values(), default=0.0)
         return {service: weight / most for service, weight in found.items()} if most > 0 else {}
@@ -99,7 +101,7 @@ class View:
         own = combined(signal for signal in said if not self.is_passed_on(signal))
         passed_on = combined(signal for signal in said if self.is_passed_on(signal))
         measured = combined(signal for signal in self.trouble(service) if signal not in said)
-        unexplained = (1 - self.scene.explained_by(service)[1]) * (1 - passed_on * (1 - own))
+        unexplained = (1 - self.incident_signals.explained_by(service)[1]) * (1 - passed_on * (1 - own))
         accused = max((signal.strength for signal in self._accusations.get(service, ())), default=0.0)
         return combined_weight([own, measured * unexplained, ACCUSED * accused])
 
@@ -107,7 +109,7 @@ class View:
     def _accusations(self) -> Mapping[str, list[Signal]]:
         """Service → the signs elsewhere that name it."""
         found: defaultdict[str, list[Signal]] = defaultdict(list)
-        for signals in self.scene.signals.values():
+        for signals in self.incident_signals.by_service.values():
             for signal in signals:
                 if signal.trouble:
                     for name in self.blamed[id(signal)]:
@@ -124,14 +126,14 @@ class View:
 
     def _in_time(self, service: str) -> float:
         accusing = (signal.since for signal in self._accusations.get(service, ()) if signal.strength >= CLEAR)
-        began = self.scene.began(service) or min(accusing, default=None)
-        late = max(timedelta(), began - self.scene.first_sign) if began else TOGETHER
+        began = self.incident_signals.began(service) or min(accusing, default=None)
+        late = max(timedelta(), began - self.incident_signals.first_sign) if began else TOGETHER
         return exp(-late / TOGETHER)
 
     @cached_property
     def _names(self) -> re.Pattern[str]:
-        names = {*self.scene.signals, *self.scene.dependencies, *self.observations.services}
-        names |= {callee for called in self.scene.dependencies.values() for callee in called}
+        names = {*self.incident_signals.by_service, *self.incident_signals.dependencies, *self.observations.services}
+        names |= {callee for called in self.incident_signals.dependencies.values() for callee in called}
         listed = sorted((re.escape(name) for name in names if name), key=len, reverse=True)
         return re.compile(rf"(?<![\w-])(?:{'|'.join(listed) or '(?!)'})(?![\w-])")
 
@@ -140,30 +142,35 @@ class View:
         """The id of each sign → the other services that it names as where it comes from."""
         return {
             id(signal): frozenset(self._names.findall(signal.evidence.quote)) - {signal.service}
-            for signals in self.scene.signals.values()
+            for signals in self.incident_signals.by_service.values()
             for signal in signals
         }
 
     def busier(self, service: str) -> float:
         """Return how sure it is that a service gets more requests than usual, in [0, 1]."""
         return max(
-            (each.strength for each in self.scene.signals.get(service, ()) if is_more_requests(each)), default=0.0
+            (each.strength for each in self.incident_signals.by_service.get(service, ()) if is_more_requests(each)),
+            default=0.0,
         )
 
     def trouble(self, service: str) -> list[Signal]:
-        return [signal for signal in self.scene.signals.get(service, ()) if signal.trouble]
+        return [signal for signal in self.incident_signals.by_service.get(service, ()) if signal.trouble]
 
     def around(self, services: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
         """The direct callers and callees of services, without those themselves."""
         own = frozenset(services)
-        above = frozenset(name for each in own for name in callers(each, self.scene.dependencies)) - own
-        below = frozenset(name for each in own for name in self.scene.dependencies.get(each, ())) - own
+        above = frozenset(name for each in own for name in callers(each, self.incident_signals.dependencies)) - own
+        below = frozenset(name for each in own for name in self.incident_signals.dependencies.get(each, ())) - own
         return above, below
 
     @cached_property
     def words(self) -> Mapping[int, frozenset[str]]:
         """Place among the eligible → the terms of what was changed; names of services do not count."""
-        names = {term for service in (*self.scene.signals, *self.scene.dependencies) for term in terms(service)}
+        names = {
+            term
+            for service in (*self.incident_signals.by_service, *self.incident_signals.dependencies)
+            for term in terms(service)
+        }
         return {
             place: _terms(_said(revision.change)) - names - {term for name in revision.live for term in terms(name)}
             for place, revision in enumerate(self.eligible)
@@ -190,7 +197,7 @@ class View:
         """Return every sign of trouble with its terms and kinds."""
         return [
             (signal, sign_terms(signal), kinds_of(signal.evidence.quote))
-            for signals in self.scene.signals.values()
+            for signals in self.incident_signals.by_service.values()
             for signal in signals
             if signal.trouble
         ]

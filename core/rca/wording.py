@@ -14,12 +14,12 @@ from datetime import UTC, datetime, timedelta
 from core.knowledge.terms import terms
 from core.model.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
 from core.model.trajectory import Responsibility
+from core.rca.cause_candidates import CauseCandidate
 from core.rca.failures import responsibility_of
+from core.rca.incident_signals import IncidentSignals
 from core.rca.merge import contradicting
 from core.rca.revisions import Revision
-from core.rca.scene import Scene
 from core.rca.signals import Signal
-from core.rca.suspects import Suspect
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
 MAX_TITLE = 110  # characters of a change's title
@@ -101,31 +101,35 @@ class Setting:
         return "lowered" if float(after["value"]) < float(before["value"]) else "raised"
 
 
-def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...]) -> Hypothesis:
+def hypothesis(
+    candidate: CauseCandidate, incident_signals: IncidentSignals, similar: tuple[SimilarIncident, ...]
+) -> Hypothesis:
     """Return a suspect as a cause in a sentence, with its evidence, what would disprove it, and what to check next."""
-    revision = suspect.revision
-    cause = _changed(revision, suspect, scene) if revision else _unchanged(suspect, scene)
+    revision = candidate.revision
+    cause = _changed(revision, candidate, incident_signals) if revision else _unchanged(candidate, incident_signals)
     return Hypothesis(
         cause=cause,
-        service=suspect.service,
-        score=suspect.score,
-        evidence=_evidence(suspect, scene, similar, cause),
-        disproof=_disproof(suspect, scene),
-        next_check=_next_check(suspect),
-        responsibility=_responsibility(suspect, scene),
-        contradicting=contradicting(suspect.service, revision.at if revision else None, scene),
-        origin=suspect.origin,
-        change=_blamed(revision, suspect) if revision else None,
-        subject=suspect.subject,
+        service=candidate.service,
+        score=candidate.score,
+        evidence=_evidence(candidate, incident_signals, similar, cause),
+        disproof=_disproof(candidate, incident_signals),
+        next_check=_next_check(candidate),
+        responsibility=_responsibility(candidate, incident_signals),
+        contradicting=contradicting(candidate.service, revision.at if revision else None, incident_signals),
+        origin=candidate.origin,
+        change=_blamed(revision, candidate) if revision else None,
+        subject=candidate.subject,
         followed=tuple(
             Followed(signal.service, signal.evidence.kind, signal.subject, signal.since, signal.what)
-            for signal in suspect.signals[:MAX_FOLLOWED]
+            for signal in candidate.signals[:MAX_FOLLOWED]
         ),
-        seconds_to_first_sign=max(0.0, (scene.first_sign - revision.at).total_seconds()) if revision else None,
+        seconds_to_first_sign=max(0.0, (incident_signals.first_sign - revision.at).total_seconds())
+        if revision
+        else None,
     )
 
 
-def _blamed(revision: Revision, suspect: Suspect) -> BlamedChange:
+def _blamed(revision: Revision, candidate: CauseCandidate) -> BlamedChange:
     change = revision.change
     return BlamedChange(
         id=change.id,
@@ -137,41 +141,43 @@ def _blamed(revision: Revision, suspect: Suspect) -> BlamedChange:
         deploys=tuple(each.id for each in revision.shipped_by),
         url=change.url,
         files=change.files,
-        moved=_moved_lines(revision, suspect),
-        shared=suspect.shared,
+        moved=_moved_lines(revision, candidate),
+        shared=candidate.shared,
     )
 
 
-def named(revision: Revision, scene: Scene) -> str:
+def named(revision: Revision, incident_signals: IncidentSignals) -> str:
     """Return “config CHG-7 of api at 09:19 UTC”, with the date where it is not the incident's."""
     change, at = revision.change, revision.at.astimezone(UTC)
-    day = "" if at.date() == scene.incident.started_at.astimezone(UTC).date() else f"{at:%Y-%m-%d} "
+    day = "" if at.date() == incident_signals.incident.started_at.astimezone(UTC).date() else f"{at:%Y-%m-%d} "
     services = f" of {', '.join(revision.live)}" if revision.live else ""
     shipped = f" ({revision.shipped_by[0].kind} {revision.shipped_by[0].id})" if revision.shipped_by else ""
     return f"{change.kind} {change.id}{shipped}{services} at {day}{at:%H:%M} UTC"
 
 
-def _changed(revision: Revision, suspect: Suspect, scene: Scene) -> str:
+def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
     """“Asha lowered `pool.size` from 40 to 4 at 09:19 (C-1); 2 min later …”."""
-    change, incident = revision.change, scene.incident
-    service = suspect.service if suspect.service in revision.live else change.service
+    change, incident = revision.change, incident_signals.incident
+    service = candidate.service if candidate.service in revision.live else change.service
     author = " ".join(change.author.split()) or SOMEBODY
     when = _clock(revision.at, incident.started_at)
-    setting = telling_setting(revision, suspect.signals)
+    setting = telling_setting(revision, candidate.signals)
     if setting is not None:
         of = f" of {service}" if service not in ("", incident.service) else ""
         told = f"{author} {setting.moved} `{setting.name}`{of} from {setting.before} to {setting.after} at {when} ({change.id})"
     else:
         did = DID.get(change.kind, f"made a change ({change.kind}) to")
         title = " ".join(change.title.split()).removeprefix(f"{service}:").strip()
-        what = _cut(max(title, _telling(change.detail, suspect), key=lambda text: _speaks_of(text, suspect)), MAX_TITLE)
+        what = _cut(
+            max(title, _telling(change.detail, candidate), key=lambda text: _speaks_of(text, candidate)), MAX_TITLE
+        )
         told = f"{author} {did} {service or incident.service} at {when} ({change.id}: {what.rstrip('.')})"
     restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
-    followed = [each for each in suspect.signals if not each.what.endswith(restated)] or suspect.signals
+    followed = [each for each in candidate.signals if not each.what.endswith(restated)] or candidate.signals
     # Of what complains, metrics go before logs, since they say how much.
     signs = sorted((each for each in followed if each.trouble), key=lambda each: each.evidence.kind is EvidenceKind.LOG)
     if not signs:
-        return f"{told}; {_later(scene.first_sign - revision.at)} the first sign showed."
+        return f"{told}; {_later(incident_signals.first_sign - revision.at)} the first sign showed."
     return f"{told}; {_later(signs[0].since - revision.at)} {_in_words(signs[0], incident.service)}."
 
 
@@ -213,39 +219,43 @@ def _is_setting(match: re.Match[str]) -> bool:
     return before != after and (are_numbers or are_switched or (has_shape and "." in name))
 
 
-def _unchanged(suspect: Suspect, scene: Scene) -> str:
+def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
     told: dict[str, str] = {}  # a metric that moved in two services is named once
-    for signal in sorted(suspect.signals, key=lambda signal: signal.service != suspect.service):
-        told.setdefault(signal.subject or signal.what, _in_words(signal, scene.incident.service))
+    for signal in sorted(candidate.signals, key=lambda signal: signal.service != candidate.service):
+        told.setdefault(signal.subject or signal.what, _in_words(signal, incident_signals.incident.service))
     signs = "; ".join([*told.values()][:2])
-    if suspect.origin in NO_CHANGE:
-        subject = suspect.subject or "something outside that it depends on"
-        return f"{NO_CHANGE[suspect.origin][0].format(service=suspect.service, subject=subject)}; {signs}."
-    if suspect.service == scene.incident.service:
-        return f"{suspect.service} itself is in trouble, and no change to it or its dependencies fits; {signs}."
-    return f"{suspect.service} is in trouble, and {scene.incident.service} depends on it; {signs}."
+    if candidate.origin in NO_CHANGE:
+        subject = candidate.subject or "something outside that it depends on"
+        return f"{NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)}; {signs}."
+    if candidate.service == incident_signals.incident.service:
+        return f"{candidate.service} itself is in trouble, and no change to it or its dependencies fits; {signs}."
+    return f"{candidate.service} is in trouble, and {incident_signals.incident.service} depends on it; {signs}."
 
 
-def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...], cause: str) -> tuple[Evidence, ...]:
+def _evidence(
+    candidate: CauseCandidate, incident_signals: IncidentSignals, similar: tuple[SimilarIncident, ...], cause: str
+) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
-    if suspect.revision:
-        change, at = suspect.revision.change, suspect.revision.at
-        detail = _telling(change.detail, suspect)
+    if candidate.revision:
+        change, at = candidate.revision.change, candidate.revision.at
+        detail = _telling(change.detail, candidate)
         source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
         found.append(
             Evidence(
                 EvidenceKind.CHANGE, source, f"{change.title}: {detail}" if detail else change.title, at, change.url
             )
         )
-        if moved := _moved_lines(suspect.revision, suspect):
+        if moved := _moved_lines(candidate.revision, candidate):
             found.append(Evidence(EvidenceKind.CHANGE, f"diff of {change.id}", "\n".join(moved), at))
-    found += [signal.evidence for signal in suspect.signals if signal.trouble][:3]
-    if suspect.service in scene.distances:
-        path = f"{scene.incident.service} depends on {suspect.service}"
+    found += [signal.evidence for signal in candidate.signals if signal.trouble][:3]
+    if candidate.service in incident_signals.distances:
+        path = f"{incident_signals.incident.service} depends on {candidate.service}"
         found.append(Evidence(EvidenceKind.TOPOLOGY, "service dependencies", path))
-        symptoms = sorted(scene.signals.get(scene.incident.service, ()), key=lambda signal: -signal.strength)
+        symptoms = sorted(
+            incident_signals.by_service.get(incident_signals.incident.service, ()), key=lambda signal: -signal.strength
+        )
         found += [signal.evidence for signal in symptoms if signal.trouble][:1]
-    words = frozenset(terms(f"{cause}\n{suspect.service}"))
+    words = frozenset(terms(f"{cause}\n{candidate.service}"))
     for past in similar:
         known = frozenset(terms(past.root_cause))
         if known and len(known & words) >= LIKE_CAUSE * len(known):
@@ -254,37 +264,39 @@ def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ..
     return tuple({(each.source, each.quote): each for each in reversed(found)}.values())[::-1][:MAX_EVIDENCE]
 
 
-def _disproof(suspect: Suspect, scene: Scene) -> str:
-    if suspect.revision:
-        before = f"{suspect.revision.at.astimezone(UTC):%H:%M} UTC"
-        return f"A sign of the same trouble before {before}, or no relief after {suspect.revision.change.id} is undone."
-    if suspect.service == scene.incident.service:
-        return f"The same signs in {suspect.service} on a day without an incident."
-    return f"{suspect.service} recovers and {scene.incident.service} does not."
+def _disproof(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
+    if candidate.revision:
+        before = f"{candidate.revision.at.astimezone(UTC):%H:%M} UTC"
+        return (
+            f"A sign of the same trouble before {before}, or no relief after {candidate.revision.change.id} is undone."
+        )
+    if candidate.service == incident_signals.incident.service:
+        return f"The same signs in {candidate.service} on a day without an incident."
+    return f"{candidate.service} recovers and {incident_signals.incident.service} does not."
 
 
-def _responsibility(suspect: Suspect, scene: Scene) -> Responsibility | None:
+def _responsibility(candidate: CauseCandidate, incident_signals: IncidentSignals) -> Responsibility | None:
     """The side that can put it right; for the incident's own service that nobody changed, what it complains of tells, if anything."""
-    change = suspect.change
+    change = candidate.change
     if change is not None and change.kind in PLATFORM_CHANGES:
         return Responsibility.PLATFORM
-    if suspect.origin is Origin.EXTERNAL or suspect.service != scene.incident.service:
+    if candidate.origin is Origin.EXTERNAL or candidate.service != incident_signals.incident.service:
         return Responsibility.DEPENDENCY
-    if suspect.origin is Origin.PLATFORM:
+    if candidate.origin is Origin.PLATFORM:
         return Responsibility.PLATFORM
     if change is not None:
         return Responsibility.OWN_CODE
-    return responsibility_of("\n".join(signal.evidence.quote for signal in suspect.signals))
+    return responsibility_of("\n".join(signal.evidence.quote for signal in candidate.signals))
 
 
-def _next_check(suspect: Suspect) -> str:
-    if suspect.revision is not None:
-        template = NEXT_CHECKS.get(suspect.revision.change.kind, ROLL_BACK)
-        return template.format(id=suspect.revision.change.id, service=suspect.service or "it")
-    if suspect.origin in NO_CHANGE:
-        subject = suspect.subject or "what it depends on outside"
-        return NO_CHANGE[suspect.origin][1].format(service=suspect.service, subject=subject)
-    return f"Look at {suspect.service} from {min(signal.since for signal in suspect.signals):%H:%M} UTC on, earliest sign first."
+def _next_check(candidate: CauseCandidate) -> str:
+    if candidate.revision is not None:
+        template = NEXT_CHECKS.get(candidate.revision.change.kind, ROLL_BACK)
+        return template.format(id=candidate.revision.change.id, service=candidate.service or "it")
+    if candidate.origin in NO_CHANGE:
+        subject = candidate.subject or "what it depends on outside"
+        return NO_CHANGE[candidate.origin][1].format(service=candidate.service, subject=subject)
+    return f"Look at {candidate.service} from {min(signal.since for signal in candidate.signals):%H:%M} UTC on, earliest sign first."
 
 
 def _in_words(signal: Signal, service: str) -> str:
@@ -296,27 +308,27 @@ def _in_words(signal: Signal, service: str) -> str:
     return signal.what
 
 
-def _telling(detail: str, suspect: Suspect) -> str:
+def _telling(detail: str, candidate: CauseCandidate) -> str:
     """The sentence of a change's detail that shares most words with the signs, the first one if none does."""
-    best = max(_SENTENCE_END.split(" ".join(detail.split())), key=lambda sentence: _speaks_of(sentence, suspect))
+    best = max(_SENTENCE_END.split(" ".join(detail.split())), key=lambda sentence: _speaks_of(sentence, candidate))
     return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"
 
 
-def _moved_lines(revision: Revision, suspect: Suspect) -> tuple[str, ...]:
+def _moved_lines(revision: Revision, candidate: CauseCandidate) -> tuple[str, ...]:
     """The lines of a change's diff that share most words with the signs, one taken away and one added."""
     lines = revision.change.diff.splitlines()
     found: list[str] = []
     for sign in "-+":
         moved = [line for line in lines if line.startswith(sign) and not line.startswith(sign * 3) and line[1:].strip()]
         if moved:
-            found.append(max(moved, key=lambda line: _speaks_of(line, suspect))[:MAX_DETAIL])
+            found.append(max(moved, key=lambda line: _speaks_of(line, candidate))[:MAX_DETAIL])
     return tuple(found)
 
 
-def _speaks_of(text: str, suspect: Suspect) -> int:
+def _speaks_of(text: str, candidate: CauseCandidate) -> int:
     said = frozenset(terms(text))
-    seen = {term for signal in suspect.signals for term in signal.terms}
-    return len(said.intersection(suspect.shared)) * 10 + len(said & seen)
+    seen = {term for signal in candidate.signals for term in signal.terms}
+    return len(said.intersection(candidate.shared)) * 10 + len(said & seen)
 
 
 def _clock(at: datetime, day: datetime) -> str:

@@ -10,8 +10,8 @@ from core.model.incident import Explanation, Incident
 from core.model.team import Team
 from core.ports import Change
 from core.rca.dependencies import callees, service_of
+from core.rca.incident_signals import IncidentSignals
 from core.rca.observations import Observations
-from core.rca.scene import Scene
 from core.rca.signals import Signal, combined
 
 MAX_TEXT = 1_000  # characters of evidence that are added to the incident's text
@@ -63,7 +63,9 @@ class TeamFinding:
     text: str = ""
 
 
-def finding_of(team: Team, incident: Incident, observations: Observations, scene: Scene) -> TeamFinding:
+def finding_of(
+    team: Team, incident: Incident, observations: Observations, incident_signals: IncidentSignals
+) -> TeamFinding:
     """Return what the manager of a team sees in its own services.
 
     What happens at the same time is related to the incident if its service depends on the team's or the other way
@@ -78,9 +80,9 @@ def finding_of(team: Team, incident: Incident, observations: Observations, scene
     def related(sign: Signal) -> bool:
         return sign.trouble and (sign.service in connected or bool(said & sign.terms))
 
-    signs = {each: [sign for sign in scene.signals.get(each, ()) if related(sign)] for each in own}
+    signs = {each: [sign for sign in incident_signals.by_service.get(each, ()) if related(sign)] for each in own}
     arising = {
-        each: combined(found) * (1 - scene.explained_by(each)[1]) * (1.0 if each in below else LESS_LIKELY)
+        each: combined(found) * (1 - incident_signals.explained_by(each)[1]) * (1.0 if each in below else LESS_LIKELY)
         for each, found in signs.items()
     }
     strongest = sorted((sign for found in signs.values() for sign in found), key=lambda sign: -sign.strength)

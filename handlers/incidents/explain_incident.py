@@ -20,8 +20,8 @@ from core.ports import FailedBuild, LanguageModel
 from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_cause, evaluate_ranking, needs_ranking
 from core.rca.explain import explain, redacted_explanation
 from core.rca.failure_history import FailureHistory
+from core.rca.incident_signals import survey
 from core.rca.observations import QUESTION, Observations
-from core.rca.scene import survey
 from core.triage.history import IncidentHistory
 from handlers.feedback.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.investigate_with_model import Progress, investigate_with_model
@@ -73,11 +73,11 @@ async def explain_incident(
         return await claimed(explanation, evaluation)
     if show is not None:
         await show(await claimed(explanation, evaluation))
-    scene = await run_in_analysis_thread(survey, observations)
+    incident_signals = await run_in_analysis_thread(survey, observations)
     asking = investigate_with_model(
         await run_in_analysis_thread(redacted_explanation, explanation, partial(redacted, redact=ports.redact)),
         observations,
-        scene,
+        incident_signals,
         model=examined.model,
         right=skill.right,
         progress=report,
@@ -86,7 +86,7 @@ async def explain_incident(
     asked = await _with_progress(asking, LOOKS_CLOSER, report)
     if asked.engine == EVIDENCE:
         return await claimed(asked, evaluation)
-    judged = evaluate_ranking(asked.hypotheses, evaluation, scene, observations)
+    judged = evaluate_ranking(asked.hypotheses, evaluation, incident_signals, observations)
     claim = Estimator(PredictionKind.CAUSE, asked.engine, RANKING_VERSION), judged
     if await is_likelier(claim, (Estimator(PredictionKind.CAUSE, EVIDENCE, VERSION), evaluation), ports.store):
         return await claimed(asked, judged)

@@ -15,11 +15,11 @@ from core.model.trajectory import Ending, Finding, Step
 from core.ports import LanguageModel, Tool
 from core.rca.controller import MAX_SECONDS, MAX_TOKENS, SAMPLES, Investigation, investigate
 from core.rca.grounding import grounded
+from core.rca.incident_signals import IncidentSignals
 from core.rca.merge import merged
 from core.rca.model_ranking import ranked_by_model, situation
 from core.rca.observation_tools import LogExpert, observation_tools, planned_calls
 from core.rca.observations import Observations
-from core.rca.scene import Scene
 from handlers.incidents.observe_incident import offer_tools
 from handlers.ports import Readers
 
@@ -36,7 +36,7 @@ log = structlog.get_logger()
 async def investigate_with_model(
     explanation: Explanation,
     observations: Observations,
-    scene: Scene,
+    incident_signals: IncidentSignals,
     *,
     model: LanguageModel,
     right: float,
@@ -51,12 +51,14 @@ async def investigate_with_model(
     """
     incident = observations.incident
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=REPLY_DEADLINE)
-    tools, gaps = await action_set(observations, scene, readers)
+    tools, gaps = await action_set(observations, incident_signals, readers)
     if gaps:
         explanation = replace(explanation, gaps=tuple(dict.fromkeys((*explanation.gaps, *gaps))))
     if tools:
         investigation = Investigation(model, tools, observations.services, request)
-        explanation = await _looked_further(explanation, observations, scene, investigation, progress, samples)
+        explanation = await _looked_further(
+            explanation, observations, incident_signals, investigation, progress, samples
+        )
     if len(explanation.hypotheses) < 2:
         return explanation
     await progress(CHOOSING.format(seconds=DEADLINE))
@@ -73,7 +75,7 @@ async def investigate_with_model(
 async def _looked_further(
     explanation: Explanation,
     observations: Observations,
-    scene: Scene,
+    incident_signals: IncidentSignals,
     investigation: Investigation,
     progress: Progress,
     samples: int,
@@ -98,7 +100,9 @@ async def _looked_further(
         return explanation
     shown = tuple(investigation.snapshots.read.values())
     evidence = await asyncio.to_thread(grounded, finding.evidence, shown, observations)  # aligns megabytes of text
-    hypotheses = merged(explanation.hypotheses, finding, evidence, _votes(finding, trajectory.samples), scene)
+    hypotheses = merged(
+        explanation.hypotheses, finding, evidence, _votes(finding, trajectory.samples), incident_signals
+    )
     led = bool(evidence and hypotheses) and hypotheses[0].service == finding.service
     engine = investigation.model.name if led else explanation.engine
     blamed = tuple(f"{hypothesis.service}: " for hypothesis in hypotheses if hypothesis.service)
@@ -107,7 +111,7 @@ async def _looked_further(
 
 
 async def action_set(
-    observations: Observations, scene: Scene, readers: Readers
+    observations: Observations, incident_signals: IncidentSignals, readers: Readers
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
     """Return the tools of the controller, and a gap for each system that could not list its tools.
 
@@ -117,7 +121,7 @@ async def action_set(
     unasked = [tool for tool in more if not planned_calls([tool], observations.services)]
     if not unasked:
         return (), gaps
-    return (*observation_tools(observations, scene), *unasked, LogExpert()), gaps
+    return (*observation_tools(observations, incident_signals), *unasked, LogExpert()), gaps
 
 
 def _votes(finding: Finding, samples: tuple[Finding, ...]) -> float:

@@ -136,7 +136,7 @@ async def _lead_to(incident: Incident, ports: Ports) -> None:
             await ask_to_present(part, transaction, ports.clock.now())
 
 
-async def parts_of(
+async def group_folds(
     incident: Incident, channels: Sequence[Channel], transaction: Transaction, limit: int
 ) -> list[Incident]:
     """Return the direct and indirect parts of an incident that its readers may see, oldest first."""
@@ -248,7 +248,7 @@ async def _related(
 ) -> tuple[Incident | None, list[Incident]]:
     parent = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
     visible = parent if parent is not None and share_an_audience(incident, parent, channels) else None
-    return visible, await parts_of(incident, channels, transaction, MAX_PARTS)
+    return visible, await group_folds(incident, channels, transaction, MAX_PARTS)
 
 
 def _shown(message: IncidentMessage) -> str:

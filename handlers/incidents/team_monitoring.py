@@ -10,8 +10,8 @@ from core.knowledge.terms import terms
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.team import Team
+from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.observations import Observations
-from core.rca.scene import Scene, survey
 from core.triage.monitoring import TeamFinding, finding_of
 
 Observe = Callable[[Incident], Awaitable[Observations]]
@@ -27,7 +27,7 @@ class TeamMonitoring:
     def __init__(self, incident: Incident, observe: Observe) -> None:
         self._incident = incident
         self._observe = observe
-        self._observed: dict[str, asyncio.Future[tuple[Observations, Scene]]] = {}
+        self._observed: dict[str, asyncio.Future[tuple[Observations, IncidentSignals]]] = {}
 
     async def finding(self, team: Team) -> TeamFinding:
         """Return the monitoring data of a team as numbers and quotes.
@@ -36,25 +36,25 @@ class TeamMonitoring:
         """
         if not team.services:
             return TeamFinding()
-        found, scene = await self._seen_by(team)
+        found, incident_signals = await self._seen_by(team)
         failed = [gap.text for gap in found.gaps if gap.reason.is_failure]
         if failed and not (found.logs or found.series or found.changes):
             self._observed.clear()  # read again at the next request
             raise ToolUnavailable("; ".join(failed))
-        return finding_of(team, self._incident, found, scene)
+        return finding_of(team, self._incident, found, incident_signals)
 
-    async def _seen_by(self, team: Team) -> tuple[Observations, Scene]:
-        found, scene = await self._seen_from(self._incident.service)
+    async def _seen_by(self, team: Team) -> tuple[Observations, IncidentSignals]:
+        found, incident_signals = await self._seen_from(self._incident.service)
         if team.services and not team.services.intersection(found.services):
-            found, scene = await self._seen_from(_nearest(team, self._incident))
-        return found, scene
+            found, incident_signals = await self._seen_from(_nearest(team, self._incident))
+        return found, incident_signals
 
-    async def _seen_from(self, service: str) -> tuple[Observations, Scene]:
+    async def _seen_from(self, service: str) -> tuple[Observations, IncidentSignals]:
         if service not in self._observed:
             self._observed[service] = asyncio.ensure_future(self._look(service))
         return await self._observed[service]
 
-    async def _look(self, service: str) -> tuple[Observations, Scene]:
+    async def _look(self, service: str) -> tuple[Observations, IncidentSignals]:
         found = await self._observe(replace(self._incident, service=service))
         return found, await asyncio.to_thread(survey, found)
 

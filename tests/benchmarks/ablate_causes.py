@@ -29,8 +29,8 @@ from bot.evaluation import rca
 from bot.evaluation.incidents import ABLATIONS, Truth, graded, observed
 from bot.evaluation.rca_engines import by_evidence
 from bot.evaluation.report import wilson_interval
+from core.rca.cause_candidates import WEIGHTS
 from core.rca.observations import Observations
-from core.rca.suspects import WEIGHTS
 from tests.evaluation.generate_incidents import generate
 
 Cases = Sequence[tuple[Truth, Observations]]
@@ -52,7 +52,7 @@ def _nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
 
 MECHANISMS = (
     *(Mechanism(f"read: {name}", reads=change) for name, change in ABLATIONS.items()),
-    *(Mechanism(f"feature: {name}", {"core.rca.suspects.WEIGHTS": {**WEIGHTS, name: 0.0}}) for name in WEIGHTS),
+    *(Mechanism(f"feature: {name}", {"core.rca.cause_candidates.WEIGHTS": {**WEIGHTS, name: 0.0}}) for name in WEIGHTS),
     *(
         Mechanism(f"hypothesis: {name}", {f"core.rca.no_change._{name}": lambda *_: []})
         for name in ("external", "load", "record", "platform", "itself")

@@ -40,8 +40,8 @@ from core.model.incident import Incident
 from core.model.language_model import ModelRequest, Urgency
 from core.model.trajectory import Ending, Trajectory
 from core.rca.controller import Investigation
+from core.rca.incident_signals import survey
 from core.rca.observations import Observations
-from core.rca.scene import survey
 from core.triage.history import IncidentHistory
 from handlers.incidents.investigate_with_model import action_set
 from handlers.incidents.observe_incident import observe_incident

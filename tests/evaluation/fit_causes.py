@@ -1,4 +1,4 @@
-"""Fit the weights of `core.rca.suspects` on invented incidents: `python -m tests.evaluation.fit_causes DIR`.
+"""Fit the weights of `core.rca.cause_candidates` on invented incidents: `python -m tests.evaluation.fit_causes DIR`.
 
 Only the classes that are for developing are read. They do not show everything that happens, so a normal prior keeps the
 weights near `EXPECTED`, which an engineer would give them, and each has the sign that its meaning gives it.
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from bot.evaluation.incidents import Truth, observed
+from core.rca.cause_candidates import UNKNOWN, WEIGHTS, cause_candidates
 from core.rca.cause_evidence import measures
-from core.rca.scene import survey
-from core.rca.suspects import UNKNOWN, WEIGHTS, suspects
+from core.rca.incident_signals import survey
 
 DEVIATION = 1.0  # of the weights' prior
 EXPECTED = {
@@ -55,7 +55,7 @@ def choices(folder: Path, *, developed_on: bool = True) -> list[Choice]:
         truth, observations = asyncio.run(observed(path.parent))
         if truth.developed_on is not developed_on:
             continue
-        listed = [each for each in suspects(survey(observations), observations) if each.features]
+        listed = [each for each in cause_candidates(survey(observations), observations) if each.features]
         rows = np.array([[each.features.get(name, 0.0) for name in WEIGHTS] for each in listed])
         right = np.array([_is_right(each.change.id if each.change else "", truth) for each in listed])
         if right.any():

@@ -22,7 +22,7 @@ from core.model.incident import Explanation, Gap, GapReason
 from core.model.messages import ButtonAction, IncidentDetails, IncidentMessage, Message
 from core.model.trajectory import Responsibility
 from core.rca.explain import explain
-from core.rca.scene import survey
+from core.rca.incident_signals import survey
 from core.samples import SAMPLES, explained_incident
 from handlers.incidents.investigate_with_model import investigate_with_model
 from handlers.incidents.observe_incident import Readers

@@ -13,8 +13,8 @@ from core.model.language_model import ModelReply, ModelRequest
 from core.model.trajectory import Ending, Responsibility
 from core.rca.actions import Snapshots
 from core.rca.explain import explain
+from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
-from core.rca.scene import survey
 from handlers.incidents.investigate_with_model import investigate_with_model
 from handlers.incidents.observe_incident import Readers
 from tests.fakes.code import FakeCodeReader, definition

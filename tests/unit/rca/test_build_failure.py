@@ -13,9 +13,9 @@ from core.model.trajectory import Responsibility
 from core.rca.explain import explain
 from core.rca.failing_lines import BUILD_SCORE, build_cause, is_build_log
 from core.rca.failure_history import FailureHistory, corrected, history_of, named_lines
+from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import build_links, is_about_a_build, pasted_build, pasted_output
-from core.rca.scene import survey
 from handlers.incidents.investigate_on_demand import incident_from
 from tests.fakes.failed_build import BUILD, LOG
 from tests.fakes.outage import START, change, errors, incident, observations, traffic

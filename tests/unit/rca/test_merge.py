@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from core.model.incident import Evidence, EvidenceKind, Hypothesis
 from core.model.trajectory import Finding, Responsibility
+from core.rca.incident_signals import survey
 from core.rca.merge import merged
-from core.rca.scene import survey
 from tests.fakes.outage import errors, minutes, observations
 
 SCENE = survey(observations([errors("shop", "stock does not answer", since=-10)]))

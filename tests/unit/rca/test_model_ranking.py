@@ -13,8 +13,8 @@ from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import NONE
 from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_ranking, needs_ranking
 from core.rca.explain import explain
+from core.rca.incident_signals import survey
 from core.rca.model_ranking import ranked_by_model
-from core.rca.scene import survey
 from core.triage.history import IncidentHistory
 from handlers.incidents.explain_incident import explain_incident
 from handlers.ports import Readers

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from core.model.incident import SimilarIncident
+from core.rca.incident_signals import survey
 from core.rca.observation_tools import EVERY_SERVICE, observation_tools
-from core.rca.scene import survey
 from tests.fakes.outage import change, errors, gauge, observations, traffic
 
 SEEN = observations(

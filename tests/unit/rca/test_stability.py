@@ -12,8 +12,8 @@ from core.model.language_model import ModelRequest
 from core.model.trajectory import Ending
 from core.rca.code_expert import CodeExpert
 from core.rca.controller import Investigation
+from core.rca.incident_signals import survey
 from core.rca.observation_tools import LogExpert, observation_tools
-from core.rca.scene import survey
 from tests.fakes.anything import anything
 from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.language_model import ScriptedModel

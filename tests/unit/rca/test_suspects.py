@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from core.model.incident import Origin
 from core.rca.explain import explain
+from core.rca.incident_signals import SLACK, survey
 from core.rca.observations import Observations
-from core.rca.scene import SLACK, survey
 from tests.fakes.outage import change, errors, gauge, minutes, observations, traffic
 
 CALM = [traffic(service) for service in ("shop", "cart", "login", "stock")]

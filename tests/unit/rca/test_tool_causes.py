@@ -10,9 +10,9 @@ from core.model.incident import EvidenceKind, Explanation
 from core.model.trajectory import Responsibility
 from core.ports import Change, LogLine
 from core.rca.explain import explain
+from core.rca.incident_signals import survey
 from core.rca.merge import first_time, tool_causes
 from core.rca.observations import Observations
-from core.rca.scene import survey
 from core.rca.tool_outputs.clues import ToolOutput
 from tests.fakes.outage import START, change, errors, incident, minutes, observations, traffic
 

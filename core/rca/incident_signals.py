@@ -25,8 +25,8 @@ UNMAPPED_WEIGHT = 0.5  # of a cause in another service while the graph does not 
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """The signs around an incident. `signals` maps a service to its signs, `distances` a callee to the calls in between.
+class IncidentSignals:
+    """The signs around an incident. `by_service` maps a service to its signs, `distances` a callee to the calls in between.
 
     `first_sign` is when the trouble in the incident's service began, its start if no tool shows when. `origins` says of
     services how far the metrics show, in [0, 1], that the trouble arises there and is not handed on by a callee.
@@ -34,19 +34,19 @@ class Scene:
 
     incident: Incident
     dependencies: Mapping[str, tuple[str, ...]]
-    signals: Mapping[str, tuple[Signal, ...]]
+    by_service: Mapping[str, tuple[Signal, ...]]
     distances: Mapping[str, int]
     first_sign: datetime
     origins: Mapping[str, float]
 
     def trouble(self, service: str) -> float:
         """Return how sure it is, in [0, 1], that something is wrong in a service."""
-        return combined(signal for signal in self.signals.get(service, ()) if signal.trouble)
+        return combined(signal for signal in self.by_service.get(service, ()) if signal.trouble)
 
     def began(self, service: str) -> datetime | None:
         """Return when the first clear trouble in a service began."""
         clear = [
-            signal.since for signal in self.signals.get(service, ()) if signal.trouble and signal.strength >= CLEAR
+            signal.since for signal in self.by_service.get(service, ()) if signal.trouble and signal.strength >= CLEAR
         ]
         return min(clear, default=None)
 
@@ -77,16 +77,16 @@ def precedes(cause: datetime, effect: datetime) -> float:
     return max(0.0, 1 - max(timedelta(), cause - effect) / SLACK)
 
 
-def survey(observations: Observations) -> Scene:
+def survey(observations: Observations) -> IncidentSignals:
     """Return the signs that logs and metrics show, compared with the time before."""
     incident = observations.incident
     found = [*_log_signals(observations), *metric_signals(observations.series, _metrics_suspect_from(observations))]
     services = dict.fromkeys(signal.service for signal in found)
     signals = {service: tuple(signal for signal in found if signal.service == service) for service in services}
-    return Scene(
+    return IncidentSignals(
         incident=incident,
         dependencies=observations.dependencies,
-        signals=signals,
+        by_service=signals,
         distances=callees(incident.service, observations.dependencies),
         first_sign=_first_sign(signals.get(incident.service, ()), incident.started_at),
         origins=metric_origins(

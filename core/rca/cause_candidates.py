@@ -15,12 +15,12 @@ from math import exp, log1p
 
 from core.model.incident import EvidenceKind, Origin
 from core.rca.failures import Kind
+from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.no_change import not_ours
 from core.rca.observations import Observations
 from core.rca.revisions import Revision, is_setting
-from core.rca.scene import SLACK, Scene
 from core.rca.signals import CLEAR, Signal
-from core.rca.view import Suspect, View, combined_weight, sign_terms
+from core.rca.view import CauseCandidate, View, combined_weight, sign_terms
 
 JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its effect: clocks and scrapes differ
 CREEP_SLACK = timedelta(minutes=12)  # by which the beginning of a slow rise can be made out
@@ -45,11 +45,13 @@ CONNECTING = ("own", "callers", "callees", "creep", "words", "kinds")
 UNKNOWN = 1.0  # log-odds of a cause of which nothing was seen: what does not reach it, is not named
 
 
-def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
+def cause_candidates(incident_signals: IncidentSignals, observations: Observations) -> list[CauseCandidate]:
     """Return every possible cause, best first; those with score 0 are ruled out."""
-    view = View(scene, observations)
+    view = View(incident_signals, observations)
     changed = [_changed(view, revision) for revision in view.eligible]
-    eligible = [each for each in changed if scene.incident.service or any(map(each.features.get, CONNECTING))]
+    eligible = [
+        each for each in changed if incident_signals.incident.service or any(map(each.features.get, CONNECTING))
+    ]
     weighed = [
         replace(each, odds=sum(WEIGHTS[name] * value for name, value in each.features.items()))
         for each in (*eligible, *not_ours(view))
@@ -59,20 +61,20 @@ def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
     ranked = [replace(each, score=exp(each.odds - most) / total) for each in weighed]
     ruled_out = [_ruled_out(view, revision) for revision in view.revisions if revision not in view.eligible]
     return [
-        *sorted(ranked, key=lambda suspect: (-suspect.score, suspect.change is None, suspect.service)),
+        *sorted(ranked, key=lambda candidate: (-candidate.score, candidate.change is None, candidate.service)),
         *(each for each in changed if each not in eligible),
         *ruled_out,
     ]
 
 
-def first_failing(scene: Scene, observations: Observations) -> str:
+def first_failing(incident_signals: IncidentSignals, observations: Observations) -> str:
     """Return the service in which trouble arises most clearly and first; empty where none shows."""
-    origin = View(scene, observations).origin
+    origin = View(incident_signals, observations).origin
     return max(origin, key=lambda service: origin[service], default="")
 
 
-def _changed(view: View, revision: Revision) -> Suspect:
-    scene, place = view.scene, view.eligible.index(revision)
+def _changed(view: View, revision: Revision) -> CauseCandidate:
+    incident_signals, place = view.incident_signals, view.eligible.index(revision)
     services = tuple(revision.live)
     above, below = view.around(services)
     own, followed = _effect(view, revision.live)
@@ -81,7 +83,7 @@ def _changed(view: View, revision: Revision) -> Suspect:
     older = max((_older(view, service, at) for service, at in revision.live.items()), default=0.0)
     shared = _shared(view, place)
     kinds = _kinds(view, place)
-    gap = scene.first_sign - revision.at
+    gap = incident_signals.first_sign - revision.at
     origin = max((view.origin.get(service, 0.0) for service in services), default=0.0)
     features = {
         "own": own,
@@ -107,7 +109,7 @@ def _changed(view: View, revision: Revision) -> Suspect:
         or tuple(signal for signal, named, _ in view.signs if not named.isdisjoint(shared)),
     )
     service = max(services, key=lambda name: view.origin.get(name, 0.0), default=revision.change.service)
-    return Suspect(
+    return CauseCandidate(
         service,
         Origin.CHANGE,
         revision,
@@ -214,29 +216,29 @@ def _kinds(view: View, place: int) -> float:
 
 
 def _objection(view: View, revision: Revision, features: Mapping[str, float]) -> str:
-    gap = _minutes(view.scene.first_sign - revision.at)
+    gap = _minutes(view.incident_signals.first_sign - revision.at)
     service = next(iter(revision.live), revision.change.service)
-    if revision.at > view.scene.first_sign:
-        return f"it came {_minutes(revision.at - view.scene.first_sign)} after the first sign"
-    callee, explained = view.scene.explained_by(service)
+    if revision.at > view.incident_signals.first_sign:
+        return f"it came {_minutes(revision.at - view.incident_signals.first_sign)} after the first sign"
+    callee, explained = view.incident_signals.explained_by(service)
     if features["older"] > CLEAR:
         return f"{service} was in trouble before it"
-    if explained > CLEAR and view.scene.trouble(service):
+    if explained > CLEAR and view.incident_signals.trouble(service):
         return f"what shows in {service} is explained by {callee}, and {gap} passed before the first sign"
     if not max(features["own"], features["callers"], features["callees"]):
         return f"nothing unusual shows in {service or 'any service'} after it"
     return f"{gap} passed between it and the first sign, and little connects them"
 
 
-def _ruled_out(view: View, revision: Revision) -> Suspect:
-    late = revision.at - view.scene.first_sign
+def _ruled_out(view: View, revision: Revision) -> CauseCandidate:
+    late = revision.at - view.incident_signals.first_sign
     why = (
         "it was not deployed before the first sign"
         if revision.waits
         else f"it came {_minutes(late)} after the first sign"
     )
     service = next(iter(revision.live), revision.change.service)
-    return Suspect(service, Origin.CHANGE, revision, (), why, {})
+    return CauseCandidate(service, Origin.CHANGE, revision, (), why, {})
 
 
 def _minutes(gap: timedelta) -> str:
