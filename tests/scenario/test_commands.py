@@ -213,7 +213,7 @@ def test_a_database_that_is_none_is_named_without_its_password(
     monkeypatch.setenv("PLUMBLINE_DATABASE_URL", url)
     code, _, error = plumbline("ask", "what?")
     assert code == 1
-    assert "PLUMBLINE_DATABASE_URL is no address of a database" in complaint(error)
+    assert "PLUMBLINE_DATABASE_URL is not the address of a database" in complaint(error)
     assert "hidden" not in error
 
 
