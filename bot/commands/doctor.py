@@ -18,6 +18,7 @@ from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
 from bot.commands.webhook_doctor import check_access, check_webhooks
 from bot.config import tool_sections as sections
+from bot.config.filing_sections import FilingSection
 from bot.config.settings import Settings
 from bot.config.source_sections import SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection
@@ -25,6 +26,7 @@ from bot.config.workspace import Workspace, load_workspace
 from bot.observability.model_metrics import TokenTally
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import read_catalogue
+from bot.wiring.filing import open_publisher
 from bot.wiring.models import llama_server
 from bot.wiring.on_call import open_schedule
 from bot.wiring.sources import open_source
@@ -89,6 +91,8 @@ async def _outside_systems(
         yield await check_tool(tool, session)
     for schedule in workspace.on_call:
         yield await check_schedule(schedule, session)
+    for target in workspace.filing:
+        yield await check_filing(target, session)
     for catalogue in workspace.catalogues:
         yield await check_catalogue(catalogue, workspace, settings)
 
@@ -233,6 +237,19 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
     except TimeoutError:
         return Finding(section.name, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
     return Finding(section.name, "says who is on call")
+
+
+async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -> Finding:
+    """Check that something can be filed in a target, without writing there. Not fatal: the draft would be kept."""
+    what = f"filing in {section.name}"
+    try:
+        async with asyncio.timeout(TOOL_TIMEOUT):
+            await open_publisher(section, session).check()
+    except PlumblineError as error:
+        return Finding(what, "not possible", str(error), fatal=False)
+    except TimeoutError:
+        return Finding(what, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
+    return Finding(what, f"{section.kind.replace('_', ' ')}: the token may write there")
 
 
 async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Finding:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bot.config.filing_sections import FilingSection
 from bot.config.maintenance_sections import MaintenanceSection, maintenance_of
 from bot.config.retention_section import RetentionSection
 from bot.config.section import Section
@@ -107,6 +108,7 @@ class _File(Section):
     confidence: ConfidenceSection = ConfidenceSection()
     maintenance: tuple[MaintenanceSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
+    filing: tuple[FilingSection, ...] = ()
     operators: str = ""  # the channel for alerts about Plumbline itself
 
 
@@ -134,6 +136,7 @@ class Workspace(BaseModel):
     operators: str = ""  # name of a channel; may be empty
     on_call: tuple[OnCallSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
+    filing: tuple[FilingSection, ...] = ()
     catalogues: tuple[CatalogueSection, ...] = ()
     origins: dict[str, str] = {}  # service → the catalogue that names its owner, unless plumbline.yaml does
     code: tuple[CodeOwners, ...] = ()  # from the catalogues, with team ids as owners
@@ -171,6 +174,7 @@ def load_workspace(path: Path | None) -> Workspace:
         team_documents={section.id: folder / section.document for section in file.teams if section.document},
         on_call=file.on_call,
         agents=file.agents,
+        filing=file.filing,
         catalogues=tuple(_absolute(section, folder) for section in file.catalogues),
         routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
         tools=tuple(_absolute(section, folder) for section in file.tools),
@@ -243,6 +247,7 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
         "sources": [source.name for source in file.sources],
         "teams": [team.id for team in file.teams],
         "agents": [agent.name for agent in file.agents],
+        "filing": [target.name for target in file.filing],
     }
     for section, given in names.items():
         for index, name in enumerate(given):
@@ -272,6 +277,9 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
         yield from ((("routes", index, "also"), name) for name in route.also)
     for index, agent in enumerate(file.agents):
         yield from ((("agents", index, "channels"), name) for name in agent.channels)
+    for index, target in enumerate(file.filing):
+        yield from ((("filing", index, "channels"), name) for name in target.channels)
+        yield from ((("filing", index, "private_to"), name) for name in target.private_to)
     if file.operators:
         yield ("operators",), file.operators
 

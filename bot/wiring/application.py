@@ -30,6 +30,7 @@ from bot.config.source_sections import PastIncidentsSection, SourceSection
 from bot.config.team_documents import current_teams
 from bot.config.workspace import Workspace
 from bot.wiring.catalogues import with_catalogues
+from bot.wiring.filing import open_publisher
 from bot.wiring.growing_history import GrowingHistory
 from bot.wiring.models import open_exam, open_model
 from bot.wiring.on_call import open_on_call
@@ -56,6 +57,7 @@ from core.ports import (
 from core.triage.owner_model import OwnerModel
 from handlers.feedback.fit_severity import fit_severity
 from handlers.feedback.fit_triage import fit_triage
+from handlers.incidents.file_incident import FilingDesk
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 from handlers.questions.answer_from_records import Records
 from handlers.questions.examine_model import ExaminedModel
@@ -87,6 +89,7 @@ class Core:
     knowledge: Knowledge
     tools: Tools
     schedules: tuple[OnCall, ...]
+    filing: FilingDesk
     history: GrowingHistory
     owner_models: LearnedStore[OwnerModel]
     model: ModelPool | None  # None: the evidence engine works alone
@@ -125,6 +128,14 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             knowledge=knowledge,
             tools=open_tools(workspace.tools, session),
             schedules=open_on_call(workspace.on_call, workspace.teams, session),
+            filing=FilingDesk(
+                store,
+                clock,
+                workspace.channels,
+                tuple(section.target for section in workspace.filing),
+                {section.name: open_publisher(section, session) for section in workspace.filing},
+                _redactor(workspace),
+            ),
             history=history,
             owner_models=_owner_models(settings, engine, clock),
             model=model,
@@ -277,10 +288,14 @@ def records_of(core: Core) -> Records:
 
 
 def redactor(core: Core) -> Redactor:
-    """The redactor, which removes names, addresses and secrets from everything that is kept."""
+    """Return the redactor, which removes names, addresses and secrets from everything that is kept."""
+    return _redactor(core.workspace)
+
+
+def _redactor(workspace: Workspace) -> Redactor:
     from adapters.secret_detector import SecretPatterns
 
-    return Redactor(SecretPatterns(), core.workspace.private_names)
+    return Redactor(SecretPatterns(), workspace.private_names)
 
 
 def incident_platforms(settings: Settings) -> tuple[Platform, ...]:

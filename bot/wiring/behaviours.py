@@ -15,7 +15,7 @@ from core.model.conversation import Platform, Question
 from core.model.curated import SOURCE as CURATED
 from core.model.feedback import Feedback
 from core.model.incident import Stage
-from core.model.messages import TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
+from core.model.messages import FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
 from core.ports import ThreadReader
 from handlers.feedback.accept_suggestion import SUGGESTIONS, accept_suggestion
 from handlers.feedback.explain_badge import explain_badge
@@ -26,6 +26,7 @@ from handlers.feedback.record_resolution import record_resolution
 from handlers.feedback.watch_calibration import watch_calibration
 from handlers.incidents.declare_maintenance import declare_maintenance
 from handlers.incidents.end_quiet_hours import end_quiet_hours
+from handlers.incidents.file_incident import ask_to_file, file_report
 from handlers.incidents.group_incidents import ask_for_parent, join_incident, separate_incident
 from handlers.incidents.investigate_incident import conclude_investigation
 from handlers.incidents.investigate_on_demand import investigate_on_demand
@@ -227,6 +228,8 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
             (ButtonAction.JOIN, ButtonAction.JOIN_SUGGESTED),
             partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
         ),
+        **dict.fromkeys(FILING_ACTIONS, partial(ask_to_file, desk=core.filing, poster=poster)),
+        ButtonAction.FILE: partial(file_report, desk=core.filing, poster=poster),
         ButtonAction.DETAILS: partial(show_details, store=store, poster=poster),
         ButtonAction.HAND_OVER: partial(ask_for_owner, teams=core.workspace.teams, store=store, poster=poster),
     }

@@ -48,7 +48,7 @@ async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         app_token=secret(settings.slack_app_token),
         channels=core.workspace.channels,
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels, core.filing),
         home_of=home_pages(core),
         examples=core.workspace.examples,
         clock=core.clock,
@@ -108,8 +108,10 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         anonymous=settings.teams_anonymous,
         audiences=TeamsAudiences(core.workspace.channels, guests),
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
-        refresher=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams),
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels, core.filing),
+        refresher=ShownAgain(
+            core.store, core.workspace.policy, core.workspace.channels, link_in_teams, core.filing.targets
+        ),
         references=references,
         clock=core.clock,
         session=core.session,

@@ -214,6 +214,7 @@ class Investigations:
             policy=core.workspace.policy,
             channels=core.workspace.channels,
             holds=partial(hold_incident, store=core.store, clock=core.clock),
+            targets=core.filing.targets,
         )
 
     async def _triaged(

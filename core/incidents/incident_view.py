@@ -70,7 +70,7 @@ def incident_view(message: IncidentMessage) -> IncidentView:
         progress=_progress(incident),
         buttons=tuple(_buttons(incident)),
         judging=tuple(_judging(incident)),
-        more=tuple(_more(incident)),
+        more=tuple(_more(message)),
     )
     return fitted(view)
 
@@ -113,6 +113,8 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
         at = _minute(incident.acknowledged.at, incident.opened_at)
         yield from _line("", f"Acknowledged {by}in {SYSTEMS.get(incident.source, incident.source)} {at}", subtle=True)
     yield from _suggested(incident)
+    if filed := [Link(cut(each.filed.key, MAX_NAME), each.filed.url) for each in incident.filings if each.filed]:
+        yield Line("Filed", "", links=tuple(filed))
 
 
 def _grouping(message: IncidentMessage) -> Iterator[Line]:
@@ -318,7 +320,8 @@ def _judging(incident: Incident) -> Iterator[Judged]:
         yield _judged("Duplicate", duplicate, ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG)
 
 
-def _more(incident: Incident) -> Iterator[Control]:
+def _more(message: IncidentMessage) -> Iterator[Control]:
+    incident = message.incident
     owner, explanation = _claimed_owner(incident), incident.explanation
     if owner is not None:
         yield _pressed(ButtonAction.WHY_OWNER, owner.prediction_id)
@@ -330,6 +333,8 @@ def _more(incident: Incident) -> Iterator[Control]:
         yield _pressed(ButtonAction.BELONGS, incident.id)
     if incident.absorbed is not None and incident.owner is not None:
         yield _pressed(ButtonAction.HAND_OVER, incident.id)
+    for action in message.filing:
+        yield _pressed(action, incident.id)
     if alert := next((alert.url for alert in incident.alerts if alert.url.startswith(WEB)), ""):
         yield Control("Open alert", url=alert)
 

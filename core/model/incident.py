@@ -10,6 +10,7 @@ from core.answering.answer import Citation
 from core.model.badge import Badge
 from core.model.conversation import PUBLIC, MessageReference, Place
 from core.model.correlation import current_correlation
+from core.model.filing import Filing
 from core.model.trajectory import Responsibility, Trajectory
 
 MAX_KEPT_ALERTS = 50  # alerts kept in full per incident; further ones are counted
@@ -547,6 +548,7 @@ class Incident:
     suggested_parent: SuggestedParent | None = None
     runbook: Runbook | None = None
     notes: tuple[ThreadNote, ...] = ()  # oldest first
+    filings: tuple[Filing, ...] = ()  # what people filed, or tried to, oldest first; at most one per target
     revision: int = 1
 
     @property

@@ -9,6 +9,7 @@ from core.answering.answer import Answer
 from core.confidence.badge_explanation import BadgeExplanation
 from core.model.badge import Badge
 from core.model.curated import CuratedAnswer
+from core.model.filing import FilingKind
 from core.model.incident import AskedTeam, Incident
 from core.model.prediction import Drift, Estimator, PredictionKind
 
@@ -36,7 +37,8 @@ class IncidentMessage:
     """The message of an incident, edited in place.
 
     `asks_owner` and `asks_cause`: the finding is phrased as a question, because the badge is low (see `Policy`).
-    `leader` is the parent that it was merged into, `parts` are the incidents merged into it, oldest first.
+    `leader` is the parent that it was merged into, `parts` are the incidents merged into it, oldest first. `filing` are
+    the buttons to file something that are allowed here.
     """
 
     incident: Incident
@@ -44,6 +46,7 @@ class IncidentMessage:
     asks_cause: bool = False
     leader: RelatedIncident | None = None
     parts: tuple[RelatedIncident, ...] = ()
+    filing: tuple[ButtonAction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,21 @@ class JoinRequest:
 
     incident_id: str
     incidents: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilingRequest:
+    """A draft to be edited and sent, with a picker of `targets` (names, at least one, the first one picked).
+
+    `text` is Markdown. `footer` is the line that is written below it.
+    """
+
+    incident_id: str
+    kind: FilingKind
+    title: str
+    text: str
+    targets: tuple[str, ...]
+    footer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +200,7 @@ Message = (
     | CorrectionRequest
     | HandoverRequest
     | JoinRequest
+    | FilingRequest
     | ProposalMessage
     | BadgeMessage
     | OwnerPing
@@ -190,7 +209,8 @@ Message = (
     | Notice
 )
 
-Form = CorrectionRequest | HandoverRequest | CauseRequest | IncidentDetails  # forms that a platform may open
+# Forms that a platform may open.
+Form = CorrectionRequest | HandoverRequest | CauseRequest | FilingRequest | IncidentDetails
 
 
 def claim(message: Message) -> str:
@@ -215,6 +235,14 @@ PICK_TEAM = "Team"
 WHY_NOT_OURS = "Why (I learn from it)"
 WHICH_INCIDENT = "Which incident should this one be merged into? That incident’s message will list this one."
 PICK_INCIDENT = "Incident"
+FILE_IT = {
+    FilingKind.ISSUE: "Edit the draft, then file it as an issue. Nothing is written until you press “File it”.",
+    FilingKind.POSTMORTEM: "Edit the draft, then publish it. Nothing is written until you press “File it”.",
+}
+PICK_TARGET = "Where"
+FILING_TITLE = "Title"
+FILING_TEXT = "Text (Markdown)"
+ADDED_BELOW = "This line is added below: {footer}"
 WHAT_WAS_IT = "What was the cause? I keep it with your judgement and learn from both."
 PROPOSED = "Proposed as the answer to:"
 WHY = "Why this number?"
@@ -256,6 +284,9 @@ class ButtonAction(StrEnum):
     JOIN = "join"
     JOIN_SUGGESTED = "join-suggested"
     DETAILS = "details"
+    CREATE_ISSUE = "create-issue"
+    PUBLISH_POSTMORTEM = "publish-postmortem"
+    FILE = "file"
     CORRECTION = "correction"
     CONFIRM = "confirm"
     WHY_ANSWER = "why-answer"
@@ -285,6 +316,9 @@ BUTTON_LABELS = {
     ButtonAction.JOIN: "Merge",
     ButtonAction.JOIN_SUGGESTED: "Join",
     ButtonAction.DETAILS: "Details",
+    ButtonAction.CREATE_ISSUE: "Create issue…",
+    ButtonAction.PUBLISH_POSTMORTEM: "Publish postmortem…",
+    ButtonAction.FILE: "File it",
     ButtonAction.CORRECTION: "Send",
     ButtonAction.CONFIRM: "Confirm",
     ButtonAction.WHY_ANSWER: "Why this number?",
@@ -294,6 +328,9 @@ BUTTON_LABELS = {
 
 # Buttons that assign the incident to the person who presses.
 TAKING = frozenset({ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER})
+
+# Buttons that open the draft of something to be filed.
+FILING_ACTIONS = (ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM)
 
 # Buttons that ask for the explanation of a badge.
 WHY_ACTIONS = frozenset({ButtonAction.WHY_ANSWER, ButtonAction.WHY_OWNER, ButtonAction.WHY_CAUSE})

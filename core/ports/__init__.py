@@ -3,6 +3,7 @@
 from core.ports.agents import AgentCaller, AgentTools
 from core.ports.chat import CardRefresher, Forms, Inbox, Messenger, RateLimiter, SignallingMessenger, ThreadReader
 from core.ports.clock import Clock
+from core.ports.filing import Publisher
 from core.ports.knowledge import (
     Changes,
     ChangingSource,
@@ -105,6 +106,7 @@ __all__ = [
     "Post",
     "PostStore",
     "PredictionStore",
+    "Publisher",
     "RateLimiter",
     "ReplicaStore",
     "SecretDetector",

@@ -9,11 +9,13 @@ from datetime import datetime
 from functools import partial
 
 from core.confidence.policy import NO_POLICY, Policy
+from core.incidents.filing import offered_actions
 from core.incidents.grouping import share_an_audience
 from core.incidents.incident_view import is_put_off
 from core.model.conversation import Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.model.feedback import Feedback
+from core.model.filing import FilingTarget
 from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Clock, Store, Transaction
@@ -45,6 +47,7 @@ async def present_incident(
     policy: Policy = NO_POLICY,
     channels: Sequence[Channel] = (),
     holds: Holds = never_quiet,
+    targets: Sequence[FilingTarget] = (),
 ) -> None:
     """Post the incident's message, or edit it if it is out of date.
 
@@ -62,6 +65,7 @@ async def present_incident(
             parent, parts = await _related(incident, channels, transaction)
         if incident.silenced is None or incident.message is not None:
             message = await _put(incident, parent, parts, policy, poster.link)
+            message = replace(message, filing=offered_actions(incident, targets, channels))
             await _show(message, holds, store=store, poster=poster, at=clock.now())
         async with store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(intent, pending_updates)
@@ -200,7 +204,13 @@ def shown_incident(incident: Incident, policy: Policy) -> IncidentMessage:
 
 
 async def message_now(
-    incident_id: str, *, policy: Policy, channels: Sequence[Channel], store: Store, link: Link
+    incident_id: str,
+    *,
+    policy: Policy,
+    channels: Sequence[Channel],
+    store: Store,
+    link: Link,
+    targets: Sequence[FilingTarget] = (),
 ) -> IncidentMessage | None:
     """Return an incident's message as it would be shown now; None if the incident is not stored."""
     async with store.transaction() as transaction:
@@ -208,7 +218,8 @@ async def message_now(
         if incident is None:
             return None
         parent, parts = await _related(incident, channels, transaction)
-    return await _put(incident, parent, parts, policy, link)
+    message = await _put(incident, parent, parts, policy, link)
+    return replace(message, filing=offered_actions(incident, targets, channels))
 
 
 async def _put(
@@ -241,4 +252,6 @@ def _shown(message: IncidentMessage) -> str:
     """Return a digest that changes exactly when the rendered message changes."""
     incident = message.incident
     seen = replace(incident, revision=0, message=None, updated_at=incident.opened_at, reopenings=())
-    return hashlib.blake2b(repr((seen, message.leader, message.parts)).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        repr((seen, message.leader, message.parts, message.filing)).encode(), digest_size=16
+    ).hexdigest()

@@ -1,16 +1,26 @@
-"""Build the form that a button opens: a correction, a reassignment, a cause or an incident's details."""
+"""Build the form that a button opens: a correction, a reassignment, a cause, a draft to be filed or an incident's details."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from core.model.audience import may_see_incident
-from core.model.conversation import Audience, Channel
+from core.model.conversation import Audience, Channel, Person
 from core.model.incident import Incident
-from core.model.messages import ButtonAction, CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails
+from core.model.messages import (
+    FILING_ACTIONS,
+    ButtonAction,
+    CauseRequest,
+    CorrectionRequest,
+    FilingRequest,
+    Form,
+    HandoverRequest,
+    IncidentDetails,
+)
 from core.model.prediction import Prediction, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import Store
+from handlers.incidents.file_incident import FilingDesk
 
 # The kind of claim that each button disputes.
 DISPUTED = {
@@ -23,18 +33,25 @@ DISPUTED = {
 class AskInForm:
     """Implements `core.ports.Forms`."""
 
-    def __init__(self, store: Store, teams: Sequence[Team], channels: Sequence[Channel]) -> None:
+    def __init__(
+        self, store: Store, teams: Sequence[Team], channels: Sequence[Channel], desk: FilingDesk | None = None
+    ) -> None:
         self._store = store
         self._teams = teams
         self._channels = channels
+        self._desk = desk
 
-    async def form(self, verdict: ButtonAction, subject: str, audience: Audience) -> Form | None:
+    async def form(self, verdict: ButtonAction, subject: str, audience: Audience, person: Person) -> Form | None:
         """Return the form; None if its prediction or incident is not stored, or the audience may not see it."""
         if verdict is ButtonAction.HAND_OVER:
             return await self._handover(subject, audience)
         if verdict is ButtonAction.DETAILS:
             incident = await self._visible(subject, audience)
             return IncidentDetails(incident) if incident is not None else None
+        if verdict in FILING_ACTIONS:
+            seen = await self._visible(subject, audience)
+            draft = await self._desk.draft(verdict, subject, audience, person) if seen and self._desk else ""
+            return draft if isinstance(draft, FilingRequest) else None
         prediction = await self._prediction(subject) if verdict in DISPUTED else None
         if prediction is None or prediction.kind is not DISPUTED[verdict]:
             return None

@@ -25,6 +25,9 @@ ABOUT_INCIDENTS = frozenset(
         ButtonAction.JOIN,
         ButtonAction.JOIN_SUGGESTED,
         ButtonAction.DETAILS,
+        ButtonAction.CREATE_ISSUE,
+        ButtonAction.PUBLISH_POSTMORTEM,
+        ButtonAction.FILE,
     }
 )
 

@@ -252,7 +252,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         anonymous=False,
         audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, core.session), core.clock)),
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels, core.filing),
         refresher=ShownAgain(core.store),
         references=references,
         clock=core.clock,

@@ -34,7 +34,7 @@ def inbound_of(core: Core, slack: FakeSlack, inbox: Inbox) -> SlackInbound:
         app_token=None,
         channels=core.workspace.channels,
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels, core.filing),
         home_of=home_pages(core),
         examples=core.workspace.examples,
         clock=core.clock,
