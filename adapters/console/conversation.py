@@ -12,12 +12,13 @@ from aiohttp import web
 
 from adapters.console.console import OPERATOR, Console, PageNotFound, number_of
 from adapters.console.feed import Feed
-from adapters.console.forms import message_text, page_of, read_form, see_other
+from adapters.console.forms import MAX_TEXT, message_text, page_of, read_form, see_other
 from adapters.console.guard import HEADERS
 from adapters.console.messages import ConsoleMessage, Cursor
 from adapters.console.payload import Content, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
 from core.answering.answer import Answer
+from core.incidents.filing import MAX_DRAFT
 from core.model.audience import channel_audience
 from core.model.conversation import Place, Platform, Question
 from core.model.curated import CuratedAnswer
@@ -28,6 +29,7 @@ from core.model.messages import (
     AnswerMessage,
     ButtonAction,
     CorrectionRequest,
+    FilingRequest,
     HandoverRequest,
     IncidentMessage,
     JoinRequest,
@@ -156,11 +158,23 @@ class Conversation:
         if verdict not in subjects:
             raise MalformedInput("This can no longer be judged that way. Reload the page.")
         at = self._console.clock.now()
-        text = message_text(form) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
+        limit = MAX_DRAFT if verdict is ButtonAction.FILE else MAX_TEXT
+        text = message_text(form, limit) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
         choice = form.get("choice", "")
         audience = channel_audience(place, self._console.channels)
         await self._console.inbox.press(
-            Feedback(f"console:{uuid4().hex}", verdict, subjects[verdict], OPERATOR, place, at, text, audience, choice)
+            Feedback(
+                f"console:{uuid4().hex}",
+                verdict,
+                subjects[verdict],
+                OPERATOR,
+                place,
+                at,
+                text,
+                audience,
+                choice,
+                title=form.get("title", ""),
+            )
         )
         if "HX-Request" not in request.headers:
             return see_other(page)
@@ -202,7 +216,9 @@ class Conversation:
 
     async def _judged(
         self, form: dict[str, str]
-    ) -> tuple[Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer, Place]:
+    ) -> tuple[
+        Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest | CuratedAnswer, Place
+    ]:
         """Return the subject of a button, and the place for a reply to it."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:
@@ -211,10 +227,10 @@ class Conversation:
         message = await self._console.messages.get(number_of(form.get("message", "")))
         content = decode(message.kind, message.payload) if message else None
         if message is None or not isinstance(
-            content, (AnswerMessage, CorrectionRequest, HandoverRequest, JoinRequest, ProposalMessage)
+            content, (AnswerMessage, CorrectionRequest, HandoverRequest, JoinRequest, FilingRequest, ProposalMessage)
         ):
             raise PageNotFound("There is no such answer.")
-        is_request = isinstance(content, CorrectionRequest | HandoverRequest | JoinRequest)
+        is_request = isinstance(content, CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest)
         about = content if is_request else content.answer
         return about, Place(Platform.CONSOLE, message.channel, str(message.root))
 

@@ -23,8 +23,10 @@ from core.incidents.incident_view import incident_view
 from core.model.curated import CuratedAnswer
 from core.model.incident import Incident
 from core.model.messages import (
+    FILING_ACTIONS,
     ButtonAction,
     CorrectionRequest,
+    FilingRequest,
     HandoverRequest,
     IncidentMessage,
     JoinRequest,
@@ -91,7 +93,7 @@ class Renderer:
 
 
 def verdict_subjects(
-    content: Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer,
+    content: Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest | CuratedAnswer,
 ) -> dict[ButtonAction, str]:
     """Return the buttons that can be pressed here, each with the id of its subject."""
     if isinstance(content, Answer):
@@ -104,7 +106,9 @@ def verdict_subjects(
         return {ButtonAction.JOIN: content.incident_id}
     if isinstance(content, CuratedAnswer):
         return {} if content.is_confirmed else {ButtonAction.CONFIRM: content.id}
-    return incident_view(IncidentMessage(content)).subjects
+    if isinstance(content, FilingRequest):
+        return {ButtonAction.FILE: content.incident_id}
+    return incident_view(IncidentMessage(content, filing=FILING_ACTIONS)).subjects
 
 
 def diagram(title: str, shown: Sequence[float], correct: Sequence[bool]) -> Markup:

@@ -11,6 +11,7 @@ from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.payload import PersonMessage
 from core.answering.answer_view import ALSO, ASK, CONFLICTING, answer_view
 from core.confidence.calibrator import MIN_OUTCOMES
+from core.incidents.filing import MAX_DRAFT
 from core.incidents.incident_details import incident_details
 from core.incidents.incident_layout import MORE, RIGHT_OR_WRONG
 from core.incidents.incident_view import format_on_call, format_owner, incident_view, is_claimed
@@ -18,15 +19,20 @@ from core.model.curated import MAX_TEXT as MAX_CORRECTION
 from core.model.curated import display_name
 from core.model.incident import Stage
 from core.model.messages import (
+    ADDED_BELOW,
     ASK_WHAT_IS_RIGHT,
     BUTTON_LABELS,
     CORRECT,
+    FILE_IT,
+    FILING_TEXT,
+    FILING_TITLE,
     I_AM_UNSURE,
     IS_IT_YOURS,
     JUDGED_BY,
     ON_CALL,
     OR,
     PICK_INCIDENT,
+    PICK_TARGET,
     PICK_TEAM,
     PING,
     PROPOSED,
@@ -39,6 +45,7 @@ from core.model.messages import (
     ButtonAction,
     CorrectionRequest,
     DriftAlarm,
+    FilingRequest,
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
@@ -73,6 +80,9 @@ THANKS = {
     ButtonAction.REASSIGN: "Thanks, reassigned.",
     ButtonAction.NOT_OURS: "Thanks, I’ll keep looking.",
     ButtonAction.DETAILS: "Shown in the thread.",
+    ButtonAction.CREATE_ISSUE: "The draft is in the thread.",
+    ButtonAction.PUBLISH_POSTMORTEM: "The draft is in the thread.",
+    ButtonAction.FILE: "It is being filed; the thread says where.",
     ButtonAction.CORRECTION: "Thanks, proposed in the thread.",
     ButtonAction.CONFIRM: "Thanks, confirmed.",
     ButtonAction.WHY_ANSWER: "Explained in the thread.",
@@ -93,6 +103,7 @@ TESTS: dict[str, Callable[[object], bool]] = {
     "correction_request": partial(_is, CorrectionRequest),
     "handover_request": partial(_is, HandoverRequest),
     "join_request": partial(_is, JoinRequest),
+    "filing_request": partial(_is, FilingRequest),
     "proposal": partial(_is, ProposalMessage),
     "badge_explanation": partial(_is, BadgeMessage),
     "owner_ping": partial(_is, OwnerPing),
@@ -116,6 +127,12 @@ GLOBALS: dict[str, object] = {
     "WHY_NOT_OURS": WHY_NOT_OURS,
     "WHICH_INCIDENT": WHICH_INCIDENT,
     "PICK_INCIDENT": PICK_INCIDENT,
+    "FILE_IT": FILE_IT,
+    "PICK_TARGET": PICK_TARGET,
+    "FILING_TITLE": FILING_TITLE,
+    "FILING_TEXT": FILING_TEXT,
+    "ADDED_BELOW": ADDED_BELOW,
+    "MAX_DRAFT": MAX_DRAFT,
     "incident_view": incident_view,
     "incident_details": incident_details,
     "view_of": lambda incident: incident_view(IncidentMessage(incident)),

@@ -23,7 +23,6 @@ from adapters.http import Http
 from core.model.errors import SourceUnavailable
 from core.model.filing import Filed, Report
 
-CLOUD = ".atlassian.net"  # end of the host names of sites in the cloud
 INDEXED_AFTER = 60.0  # seconds until Jira's search shows a new issue; usually much less
 
 _WIKI_SPECIAL = re.compile(r"([\\{}\[\]*_+^~|!#@?-])")
@@ -62,11 +61,12 @@ class JiraIssues:
     http: Http
     project: str
     issue_type: str
+    cloud: bool
     settles_after: float = INDEXED_AFTER
 
     async def find(self, report: Report) -> Filed | None:
         asked = {"jql": f'project = "{self.project}" AND description ~ "{report.marker}"', "fields": "description"}
-        search = "rest/api/2/search/jql" if _is_cloud(self.http) else "rest/api/2/search"
+        search = "rest/api/2/search/jql" if self.cloud else "rest/api/2/search"
         found = (await self.http.parsed(search, _ISSUES, asked)).issues
         return next((self._filed(each) for each in found if report.marker in (each.fields.description or "")), None)
 
@@ -146,11 +146,12 @@ class ConfluencePages:
     name: str
     http: Http
     space: str
-    parent: str = ""
+    parent: str
+    cloud: bool
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
-        if _is_cloud(self.http):
+        if self.cloud:
             space_id = str((await self._space()).id)
             asked = {"space-id": space_id, "title": report.title, "body-format": "storage"}
             found = await self.http.parsed("api/v2/pages", _PAGES, asked)
@@ -163,7 +164,7 @@ class ConfluencePages:
 
     async def file(self, report: Report) -> Filed:
         storage = {"representation": "storage", "value": _markdown.render(report.body)}
-        if _is_cloud(self.http):
+        if self.cloud:
             value = {
                 "spaceId": str((await self._space()).id),
                 "status": "current",
@@ -183,7 +184,7 @@ class ConfluencePages:
             raise SourceUnavailable(f"The token may not create pages in the space {self.space}.")
 
     async def _space(self) -> _Space:
-        if not _is_cloud(self.http):
+        if not self.cloud:
             return await self.http.parsed(
                 f"rest/api/space/{quote(self.space, safe='~')}", _SPACE, {"expand": "operations"}
             )
@@ -195,10 +196,6 @@ class ConfluencePages:
 
     def _filed(self, page: _Page, report: Report) -> Filed:
         return Filed(report.title, f"{self.http.url.rstrip('/')}{page.links.webui}")
-
-
-def _is_cloud(http: Http) -> bool:
-    return http.url.split("/")[2].endswith(CLOUD)
 
 
 def wiki_markup(text: str) -> str:

@@ -14,11 +14,19 @@ from adapters.slack.blocks import Block
 from adapters.slack.incidents import details_blocks
 from adapters.slack.mrkdwn import cut, escape, prose
 from adapters.slack.parts import LINE, Rendered, context, fallback, feedback_buttons
+from core.incidents.filing import MAX_DRAFT, cut_draft
+from core.incidents.filing import MAX_TITLE as MAX_FILING_TITLE
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.errors import MalformedInput
+from core.model.filing import FilingKind
 from core.model.messages import (
+    ADDED_BELOW,
     ASK_WHAT_IS_RIGHT,
+    FILE_IT,
+    FILING_TEXT,
+    FILING_TITLE,
     PICK_INCIDENT,
+    PICK_TARGET,
     PICK_TEAM,
     PROPOSED,
     WHAT_WAS_IT,
@@ -28,6 +36,7 @@ from core.model.messages import (
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
+    FilingRequest,
     Form,
     HandoverRequest,
     IncidentDetails,
@@ -35,13 +44,18 @@ from core.model.messages import (
 )
 
 FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its kind
-CORRECTION, HANDOVER, CAUSE, ASK = "correction", "handover", "cause", "ask"
+CORRECTION, HANDOVER, CAUSE, ASK, FILING = "correction", "handover", "cause", "ask", "filing"
 DETAILS = "details"  # kind of a window without input
 
 MAX_TITLE = 24  # characters of a form's title and buttons
 MAX_METADATA = 3_000  # characters
 TEAM_GROUPS = 5  # groups of blocks.MAX_OPTIONS teams; a form is limited to 250 kB
 
+MAX_PART = 2_800  # characters of a part of a draft, which leaves room to edit it
+MAX_DRAFT_LINE = 800  # characters; a part is cut at a line end if there is one this near to its end
+
+FILING_TITLES = {FilingKind.ISSUE: "Create issue", FilingKind.POSTMORTEM: "Publish postmortem"}
+CONTINUED = "Text, continued"
 RIGHT_NOW = "Once somebody else confirms it, I answer with it."
 TEAM_OR_NOT = "Leave it empty if you don’t know, and I’ll ask the other teams."
 YOUR_QUESTION = "Your question"
@@ -85,6 +99,9 @@ def feedback_form(form: Form, about: Origin) -> Block:
             about = about.model_copy(update={"subject": form.prediction_id})
             field = blocks.text_field(INPUT, "The cause", MAX_TEXT) | {"optional": True}
             return _view(CAUSE, "Wrong cause", [blocks.section(WHAT_WAS_IT), field], about)
+        case FilingRequest():
+            about = about.model_copy(update={"subject": form.incident_id})
+            return _view(FILING, FILING_TITLES[form.kind], filing_fields(form), about, submit="File it")
         case IncidentDetails(incident):
             return _view(DETAILS, "Details", details_blocks(incident), about, submit="")
 
@@ -156,6 +173,56 @@ def join_request(request: JoinRequest) -> Rendered:
             *blocks.picker(PICKER, PICK_INCIDENT, request.incidents),
             *feedback_buttons([(ButtonAction.JOIN, request.incident_id)]),
         ],
+    )
+
+
+TITLE = "title"  # id of the block and of its field
+DRAFT_FIELDS = tuple(f"draft-{number}" for number in range(1, 7))  # a long draft is split, since a field takes 3 000
+
+
+def filing_fields(request: FilingRequest) -> list[Block]:
+    """Return the fields of a draft. Its text is split at line ends into as many fields as it needs."""
+    parts = _split(request.text)
+    return [
+        blocks.section(FILE_IT[request.kind]),
+        *blocks.picker(PICKER, PICK_TARGET, [(name, name) for name in request.targets], picked=True),
+        blocks.text_field(TITLE, FILING_TITLE, MAX_FILING_TITLE, request.title, multiline=False),
+        *(
+            blocks.text_field(field, CONTINUED if number else FILING_TEXT, blocks.MAX_TEXT, part)
+            | {"optional": number > 0}
+            for number, (field, part) in enumerate(zip(DRAFT_FIELDS, parts, strict=False))
+        ),
+        *context(escape(ADDED_BELOW.format(footer=request.footer), LINE)),
+    ]
+
+
+def _split(text: str) -> list[str]:
+    parts: list[str] = []
+    rest = cut_draft(text.strip(), MAX_DRAFT)
+    while len(rest) > blocks.MAX_TEXT:
+        end = rest.rfind("\n", MAX_PART - MAX_DRAFT_LINE, MAX_PART)
+        parts.append(rest[: end if end > 0 else MAX_PART])
+        rest = rest[len(parts[-1]) :].strip()
+    return [*parts, rest]
+
+
+def request(message: CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest) -> Rendered:
+    """Return a form as a message, for the thread."""
+    match message:
+        case CorrectionRequest():
+            return correction_request(message)
+        case HandoverRequest():
+            return handover_request(message)
+        case JoinRequest():
+            return join_request(message)
+        case FilingRequest():
+            return filing_request(message)
+
+
+def filing_request(request: FilingRequest) -> Rendered:
+    asked = FILE_IT[request.kind]
+    return Rendered(
+        fallback([asked]), [*filing_fields(request), *feedback_buttons([(ButtonAction.FILE, request.incident_id)])]
     )
 
 

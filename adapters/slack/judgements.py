@@ -12,7 +12,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.channels import Readers
 from adapters.slack.client import call
-from adapters.slack.forms import CAUSE, CORRECTION, FORM_PREFIX, HANDOVER, INPUT, PICKER, Origin, feedback_form, origin
+from adapters.slack.forms import (
+    CAUSE,
+    CORRECTION,
+    DRAFT_FIELDS,
+    FILING,
+    FORM_PREFIX,
+    HANDOVER,
+    INPUT,
+    PICKER,
+    TITLE,
+    Origin,
+    feedback_form,
+    origin,
+)
 from adapters.slack.identity import BotIdentity
 from adapters.slack.parts import ACTION_PREFIX, OPENED, SEPARATOR
 from adapters.slack.payloads import ButtonPress, ReactionEvent, Submission, parse
@@ -20,14 +33,16 @@ from adapters.slack.questions import moment
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform
 from core.model.errors import MalformedInput, PlumblineError
 from core.model.feedback import Feedback, Reaction
-from core.model.messages import ButtonAction
+from core.model.messages import FILING_ACTIONS, ButtonAction
 from core.ports import Clock, Forms, Inbox
 
 TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after three, like its event
 
 APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
 DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
-SAYS_NOTHING = frozenset({ButtonAction.HAND_OVER, ButtonAction.DETAILS})  # buttons that only open a window
+SAYS_NOTHING = frozenset(
+    {ButtonAction.HAND_OVER, ButtonAction.DETAILS, *FILING_ACTIONS}
+)  # buttons that only open a window
 SKIN_TONE = "::skin-tone-"  # suffix of a reaction with a skin tone
 
 logger = logging.getLogger(__name__)
@@ -54,7 +69,7 @@ class Judgements:
 
     def listen(self, app: AsyncApp) -> None:
         app.action(re.compile(f"^{ACTION_PREFIX}"))(self._on_button)
-        app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE})$"))(self._on_form)
+        app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE}|{FILING})$"))(self._on_form)
         app.event("reaction_added")(self._on_reaction)
         app.event("reaction_removed")(self._on_reaction)
 
@@ -68,7 +83,7 @@ class Judgements:
         person = Person(Platform.SLACK, press.user.id, press.user.name or press.user.username)
         place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
         audience = await self._readers.audience(await self._readers.kind(channel), place, person)
-        in_form = await self._open_form(verdict, subject, press, audience)
+        in_form = await self._open_form(verdict, subject, press, audience, person)
         if not (in_form and verdict in SAYS_NOTHING):
             await self._inbox.press(
                 Feedback(
@@ -78,7 +93,8 @@ class Judgements:
                     person=person,
                     place=place,
                     at=moment(action.action_ts),
-                    text=press.typed(INPUT),
+                    text=press.typed(INPUT) or _draft(press),
+                    title=press.typed(TITLE),
                     choice=press.picked(PICKER),
                     audience=audience,
                     in_form=in_form,
@@ -86,13 +102,15 @@ class Judgements:
             )
         await ack()
 
-    async def _open_form(self, verdict: ButtonAction, subject: str, press: ButtonPress, audience: Audience) -> bool:
+    async def _open_form(
+        self, verdict: ButtonAction, subject: str, press: ButtonPress, audience: Audience, person: Person
+    ) -> bool:
         """Open a form. Returns whether it is open; if not, the thread asks for the details."""
         if press.trigger_id is None:
             return False
         try:
             async with asyncio.timeout(TRIGGER_LIFETIME):
-                form = await self._forms.form(verdict, subject, audience)
+                form = await self._forms.form(verdict, subject, audience, person)
                 if form is None:
                     return False
                 about = Origin(channel=press.channel.id, ts=press.message.thread_ts or press.message.ts)
@@ -106,7 +124,7 @@ class Judgements:
     async def _on_form(self, body: dict[str, Any], ack: AsyncAck) -> None:
         submission = parse(Submission, body)
         about = origin(submission.view.private_metadata)
-        text, choice = submission.typed(INPUT), submission.picked(PICKER)
+        text, choice = submission.typed(INPUT) or _draft(submission), submission.picked(PICKER)
         asked = submission.view.callback_id.removeprefix(FORM_PREFIX)
         if asked == HANDOVER or text.strip():
             person = Person(Platform.SLACK, submission.user.id, submission.user.name or submission.user.username)
@@ -116,14 +134,18 @@ class Judgements:
             await self._inbox.press(
                 Feedback(
                     id=f"slack:{submission.view.id}",
-                    verdict={CORRECTION: ButtonAction.CORRECTION, CAUSE: ButtonAction.CAUSE_WRONG, HANDOVER: given}[
-                        asked
-                    ],
+                    verdict={
+                        CORRECTION: ButtonAction.CORRECTION,
+                        CAUSE: ButtonAction.CAUSE_WRONG,
+                        HANDOVER: given,
+                        FILING: ButtonAction.FILE,
+                    }[asked],
                     subject=about.subject,
                     person=person,
                     place=place,
                     at=self._clock.now(),
                     text=text,
+                    title=submission.typed(TITLE),
                     choice=choice,
                     audience=await self._readers.audience(kind, place, person),
                 )
@@ -149,6 +171,11 @@ class Judgements:
                 taken_back=reaction.type == "reaction_removed",
             )
         )
+
+
+def _draft(fields: ButtonPress | Submission) -> str:
+    """Return the text of a draft, whose parts stand in several fields; empty if there is none."""
+    return "\n\n".join(part for field in DRAFT_FIELDS if (part := fields.typed(field).strip("\n")))
 
 
 def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:

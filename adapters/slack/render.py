@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adapters.slack import blocks
 from adapters.slack.answers import answer_message, badge_explanation, drift_alarm
-from adapters.slack.forms import correction_request, handover_request, join_request, proposal
+from adapters.slack.forms import proposal, request
 from adapters.slack.incidents import details_message, incident_message, owner_call
 from adapters.slack.mrkdwn import code, prose
 from adapters.slack.parts import NAME, Rendered, context, fallback
@@ -13,6 +13,7 @@ from core.model.messages import (
     BadgeMessage,
     CorrectionRequest,
     DriftAlarm,
+    FilingRequest,
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
@@ -37,12 +38,8 @@ def render(message: Message) -> Rendered:
             return incident_message(message)
         case IncidentDetails(incident):
             return details_message(incident)
-        case CorrectionRequest():
-            return correction_request(message)
-        case HandoverRequest():
-            return handover_request(message)
-        case JoinRequest():
-            return join_request(message)
+        case CorrectionRequest() | HandoverRequest() | JoinRequest() | FilingRequest():
+            return request(message)
         case ProposalMessage(answer):
             return proposal(answer)
         case BadgeMessage(explanation):

@@ -23,11 +23,17 @@ from adapters.teams.elements import (
     text_field,
 )
 from adapters.teams.incidents import details_card
+from core.incidents.filing import MAX_DRAFT, MAX_TITLE, cut_draft
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.messages import (
+    ADDED_BELOW,
     ASK_WHAT_IS_RIGHT,
     BUTTON_LABELS,
+    FILE_IT,
+    FILING_TEXT,
+    FILING_TITLE,
     PICK_INCIDENT,
+    PICK_TARGET,
     PICK_TEAM,
     PROPOSED,
     WHAT_WAS_IT,
@@ -37,12 +43,14 @@ from core.model.messages import (
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
+    FilingRequest,
     Form,
     HandoverRequest,
     IncidentDetails,
     JoinRequest,
 )
 
+DRAFT_BUDGETS = tuple(SizeBudget(20, characters) for characters in (12_000, 8_000, 5_000, 3_000))
 EXTENSION = "ask"  # the command of the message extension, as in the manifest
 EXTENSION_TITLE = "Ask Plumbline about this"
 QUESTION_FIELD = "question"
@@ -53,6 +61,7 @@ TITLES: dict[type[Form], str] = {
     CorrectionRequest: "Correct an answer",
     HandoverRequest: "Reassign",
     CauseRequest: "Wrong cause",
+    FilingRequest: "File it",
     IncidentDetails: "Details",
 }
 
@@ -82,6 +91,8 @@ def _form_card(form: Form) -> Card:
             shown = fitting(lambda room: handover_card(form, room))
         case CauseRequest():
             shown = cause_card(form)
+        case FilingRequest():
+            shown = filing_card(form)
         case IncidentDetails(incident):
             return fitting(lambda room: details_card(incident, room))
     actions = [submit_button(action) for action in shown.content["actions"]]
@@ -122,11 +133,33 @@ def proposal_card(answer: CuratedAnswer, budget: SizeBudget) -> Card:
     return card(body, buttons, answer.text)
 
 
+def picking_card(request: HandoverRequest | JoinRequest, budget: SizeBudget) -> Card:
+    return join_card(request, budget) if isinstance(request, JoinRequest) else handover_card(request, budget)
+
+
 def handover_card(request: HandoverRequest, budget: SizeBudget) -> Card:
     asked = line([run(WHOSE_IS_IT, len(WHOSE_IS_IT))])
     body = [*asked, picker("choice", PICK_TEAM, request.teams, budget), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
     buttons = [button(verdict, request.subject) for verdict in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)]
     return card(body, buttons, WHOSE_IS_IT)
+
+
+def filing_card(request: FilingRequest) -> Card:
+    """Return the card of a draft. If the draft is too long for a card, its end says so."""
+    return fitting(lambda budget: _filing_card(request, budget), DRAFT_BUDGETS)
+
+
+def _filing_card(request: FilingRequest, budget: SizeBudget) -> Card:
+    asked, added = FILE_IT[request.kind], ADDED_BELOW.format(footer=request.footer)
+    where = picker("choice", PICK_TARGET, [(name, name) for name in request.targets], budget)
+    body = [
+        *line([run(asked, len(asked))]),
+        where | {"value": request.targets[0]},
+        text_field("title", FILING_TITLE, MAX_TITLE, request.title, multiline=False),
+        text_field("text", FILING_TEXT, MAX_DRAFT, cut_draft(request.text, budget.characters)),
+        *note(added, len(added)),
+    ]
+    return card(body, [button(ButtonAction.FILE, request.incident_id)], asked)
 
 
 def join_card(request: JoinRequest, budget: SizeBudget) -> Card:

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from yarl import URL
 
 from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
-from core.model.messages import BUTTON_LABELS, ButtonAction
+from core.model.messages import BUTTON_LABELS, FILING_ACTIONS, ButtonAction
 
 MAX_MESSAGE = 28 * 1024  # bytes of a message; the limit of Teams
 ENVELOPE = 1024  # bytes of the activity around a card
@@ -33,6 +33,7 @@ ASKING = frozenset(
         ButtonAction.CAUSE_WRONG,
         ButtonAction.HAND_OVER,
         ButtonAction.DETAILS,
+        *FILING_ACTIONS,
     }
 )
 REFRESH = "refresh"  # the verb of Teams' request to refresh a card
@@ -247,15 +248,16 @@ def refreshed(shown: Card) -> Card:
     return Card(shown.content | {"refresh": {"action": action}}, shown.summary)
 
 
-def text_field(identifier: str, label: str, max_length: int) -> Element:
-    """Return a text field. Its content is sent with every button of the card, under `identifier`."""
+def text_field(identifier: str, label: str, max_length: int, value: str = "", *, multiline: bool = True) -> Element:
+    """Return a text field that contains `value`. Its content is sent with every button of the card, under `identifier`."""
     return {
         "type": "Input.Text",
         "id": identifier,
         "label": label,
-        "isMultiline": True,
+        "isMultiline": multiline,
         "maxLength": max_length,
         "spacing": "Small",
+        **({"value": value} if value else {}),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from adapters.teams.answers import alarm_card, alarm_picture, answer_card, badge_card, footer_card, spoken
-from adapters.teams.dialogs import correction_card, handover_card, join_card, proposal_card
+from adapters.teams.dialogs import correction_card, filing_card, picking_card, proposal_card
 from adapters.teams.elements import (
     SIZE_BUDGETS,
     Card,
@@ -26,6 +26,7 @@ from core.model.messages import (
     BadgeMessage,
     CorrectionRequest,
     DriftAlarm,
+    FilingRequest,
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
@@ -66,10 +67,10 @@ def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Ca
             return fit(lambda budget: details_card(incident, budget))
         case CorrectionRequest():
             return correction_card(message)
-        case HandoverRequest():
-            return fit(lambda budget: handover_card(message, budget))
-        case JoinRequest():
-            return fit(lambda budget: join_card(message, budget))
+        case HandoverRequest() | JoinRequest():
+            return fit(lambda budget: picking_card(message, budget))
+        case FilingRequest():
+            return filing_card(message)
         case ProposalMessage(answer):
             return fit(lambda budget: proposal_card(answer, budget))
         case BadgeMessage(explanation):

@@ -7,7 +7,7 @@ system first whether it is already there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from core.incidents.filing import KINDS, MAX_TITLE, allowed_targets, draft_report, file_stem
@@ -43,7 +43,7 @@ class FilingDesk:
     clock: Clock
     channels: Sequence[Channel] = ()
     targets: Sequence[FilingTarget] = ()
-    publishers: Mapping[str, Publisher] = {}
+    publishers: Mapping[str, Publisher] = field(default_factory=dict[str, Publisher])
     redact: Redact = without_redaction
 
     def _redact(self, text: str) -> str:
