@@ -26,6 +26,7 @@ from core.model.errors import MalformedInput, Unavailable
 from core.model.feedback import Feedback
 from core.model.incident import Incident
 from core.model.messages import (
+    FILING_ACTIONS,
     AnswerMessage,
     ButtonAction,
     CorrectionRequest,
@@ -155,6 +156,8 @@ class Conversation:
         except ValueError:
             raise MalformedInput("This button is not known. Reload the page.") from None
         subjects = verdict_subjects(content)
+        if isinstance(content, Incident):
+            subjects |= dict.fromkeys(FILING_ACTIONS, content.id)  # the handler checks what plumbline.yaml allows
         if verdict not in subjects:
             raise MalformedInput("This can no longer be judged that way. Reload the page.")
         at = self._console.clock.now()

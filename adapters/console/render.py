@@ -23,7 +23,6 @@ from core.incidents.incident_view import incident_view
 from core.model.curated import CuratedAnswer
 from core.model.incident import Incident
 from core.model.messages import (
-    FILING_ACTIONS,
     ButtonAction,
     CorrectionRequest,
     FilingRequest,
@@ -108,7 +107,7 @@ def verdict_subjects(
         return {} if content.is_confirmed else {ButtonAction.CONFIRM: content.id}
     if isinstance(content, FilingRequest):
         return {ButtonAction.FILE: content.incident_id}
-    return incident_view(IncidentMessage(content, filing=FILING_ACTIONS)).subjects
+    return incident_view(IncidentMessage(content)).subjects
 
 
 def diagram(title: str, shown: Sequence[float], correct: Sequence[bool]) -> Markup:

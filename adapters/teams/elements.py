@@ -39,6 +39,7 @@ ASKING = frozenset(
 REFRESH = "refresh"  # the verb of Teams' request to refresh a card
 
 JOINERS = "\u200c\u200d"  # needed by scripts and emoji; all other invisible characters are removed
+EDITABLE = f"{JOINERS}\n\u2060"  # what a text field may contain as well; word joiners keep names from notifying anybody
 AT = re.compile(r"<(/?at\b[^<>]*)>", re.IGNORECASE)
 
 EMPHASIS: dict[str, dict[str, Any]] = {"strong": {"weight": "Bolder"}, "em": {"italic": True}}
@@ -250,6 +251,7 @@ def refreshed(shown: Card) -> Card:
 
 def text_field(identifier: str, label: str, max_length: int, value: str = "", *, multiline: bool = True) -> Element:
     """Return a text field that contains `value`. Its content is sent with every button of the card, under `identifier`."""
+    shown = "".join(c for c in AT.sub(r"‹\1›", value) if c.isprintable() or c in EDITABLE)
     return {
         "type": "Input.Text",
         "id": identifier,
@@ -257,7 +259,7 @@ def text_field(identifier: str, label: str, max_length: int, value: str = "", *,
         "isMultiline": multiline,
         "maxLength": max_length,
         "spacing": "Small",
-        **({"value": value} if value else {}),
+        **({"value": shown} if shown else {}),
     }
 
 
