@@ -19,7 +19,7 @@ from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSectio
 from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
 from bot.config.webhook_sections import WebhooksSection
 from core.answering.help_desk import HelpDesk
-from core.confidence.policy import NO_POLICY, Policy
+from core.confidence.policy import NO_POLICY, Holding, Policy
 from core.model.code_owners import CodeOwners
 from core.model.conversation import Channel, Platform
 from core.model.curated import LIFETIME, SOURCE
@@ -77,6 +77,18 @@ class ConfidenceSection(Section):
     estimator: Literal["evidence", "two-step"] = "evidence"
 
 
+class PagingSection(Section):
+    """Incidents that surely need nobody may be held back, in these `channels` alone.
+
+    Below the calibrated probability `hold_below` of needing a person, an incident is posted only if it is still open
+    after `minutes`. A critical one never waits.
+    """
+
+    channels: Annotated[tuple[str, ...], Field(min_length=1)]
+    hold_below: Annotated[float, Field(gt=0, le=0.2)] = 0.05
+    minutes: Annotated[int, Field(ge=1, le=60)] = 10
+
+
 class AgentSection(Section):
     """An agent that may call Plumbline's MCP server. `token_env` names the variable with its token.
 
@@ -106,6 +118,7 @@ class _File(Section):
     webhooks: WebhooksSection = WebhooksSection()
     retention: RetentionSection = RetentionSection()
     confidence: ConfidenceSection = ConfidenceSection()
+    paging: PagingSection | None = None
     maintenance: tuple[MaintenanceSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
     filing: tuple[FilingSection, ...] = ()
@@ -131,6 +144,7 @@ class Workspace(BaseModel):
     webhooks: WebhooksSection = WebhooksSection()
     retention: RetentionSection = RetentionSection()
     policy: Policy = NO_POLICY
+    holding: Holding = Holding()
     two_step: bool = False  # see ConfidenceSection
     maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel; may be empty
@@ -185,6 +199,7 @@ def load_workspace(path: Path | None) -> Workspace:
         webhooks=file.webhooks,
         retention=file.retention,
         policy=_policy(file.confidence),
+        holding=_holding(file.paging),
         two_step=file.confidence.estimator == "two-step",
         maintenance=maintenance_of(file.maintenance),
         operators=file.operators,
@@ -280,12 +295,20 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
     for index, target in enumerate(file.filing):
         yield from ((("filing", index, "channels"), name) for name in target.channels)
         yield from ((("filing", index, "private_to"), name) for name in target.private_to)
+    if file.paging is not None:
+        yield from ((("paging", "channels"), name) for name in file.paging.channels)
     if file.operators:
         yield ("operators",), file.operators
 
 
 def _policy(section: ConfidenceSection) -> Policy:
     return Policy(section.ask_below, section.ping_owner_above, section.ping_two_when_unsure)
+
+
+def _holding(section: PagingSection | None) -> Holding:
+    if section is None:
+        return Holding()
+    return Holding(section.hold_below, timedelta(minutes=section.minutes), frozenset(section.channels))
 
 
 def _channel(section: ChannelSection) -> Channel:

@@ -17,9 +17,10 @@ from threadpoolctl import threadpool_limits
 from adapters.array_file import ArrayFile
 from adapters.clock import SystemClock
 from adapters.encoder_format import ENCODER
-from adapters.fitting import fit_owners_apart
+from adapters.fitting import apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.owner_model_format import OWNER_MODEL
+from adapters.page_model_format import PAGE_MODEL
 from adapters.sources.curated import CuratedSource, RemovedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database, run_when_available
@@ -55,9 +56,11 @@ from core.ports import (
     PassageIndex,
 )
 from core.triage.owner_model import OwnerModel
+from core.triage.paging import PageModel, fit_paging
 from handlers.feedback.fit_severity import fit_severity
 from handlers.feedback.fit_triage import fit_triage
 from handlers.incidents.file_incident import FilingDesk
+from handlers.incidents.judge_page import learn_pages
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 from handlers.questions.answer_from_records import Records
 from handlers.questions.examine_model import ExaminedModel
@@ -92,6 +95,7 @@ class Core:
     filing: FilingDesk
     history: GrowingHistory
     owner_models: LearnedStore[OwnerModel]
+    page_models: LearnedStore[PageModel]
     model: ModelPool | None  # None: the evidence engine works alone
     examined: ExaminedModel | None  # the same, for answers
     awaiting_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by the ingestion that is next
@@ -138,6 +142,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             ),
             history=history,
             owner_models=_owner_models(settings, engine, clock),
+            page_models=_page_models(settings, engine, clock),
             model=model,
             examined=examined,
         )
@@ -170,6 +175,12 @@ def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> Lear
     if is_shared(engine):
         return SqlLearnedModel(engine, "owner model", OWNER_MODEL, clock)
     return ArrayFile(settings.data_dir / "owners.npz", OWNER_MODEL)
+
+
+def _page_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[PageModel]:
+    if is_shared(engine):
+        return SqlLearnedModel(engine, "page model", PAGE_MODEL, clock)
+    return ArrayFile(settings.data_dir / "pages.npz", PAGE_MODEL)
 
 
 def is_shared(engine: AsyncEngine) -> bool:
@@ -229,9 +240,16 @@ async def ingest(
 
 
 async def learn_owners(core: Core) -> bool:
-    """Fit the owner model from all closed incidents. Returns whether there were enough."""
+    """Fit the models that learn from closed incidents. Returns whether there were enough for that of owners."""
     await core.history.grow(core.store)
     await fit_severity(core.history.whole, store=core.store, clock=core.clock)
+    await learn_pages(
+        core.history.episodes,
+        models=core.page_models,
+        fit_model=partial(apart, fit_paging),
+        store=core.store,
+        clock=core.clock,
+    )
     return await fit_triage(
         core.history.incidents,
         teams=await current_teams(core.workspace),

@@ -8,11 +8,13 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+import structlog
+
 from bot.config.team_documents import current_teams
 from bot.wiring.application import Core, redactor
 from core.incidents.thread_notes import with_note
 from core.model.audience import incident_audience
-from core.model.conversation import Audience
+from core.model.conversation import Audience, Place
 from core.model.errors import ChatBusy, MessageNotFound, Unavailable, Undeliverable
 from core.model.incident import Incident, ThreadNote
 from core.ports import LanguageModel
@@ -24,6 +26,7 @@ from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_inci
 from handlers.incidents.find_runbook import find_runbook
 from handlers.incidents.investigate_incident import investigate_incident, is_under_way, report_progress, save_findings
 from handlers.incidents.investigate_with_model import Progress
+from handlers.incidents.judge_page import judge_page
 from handlers.incidents.keep_quiet import hold_incident, is_held
 from handlers.incidents.negotiate_owner import Negotiator, Observe
 from handlers.incidents.observe_incident import Readers, observe_incident
@@ -35,6 +38,8 @@ from handlers.incidents.triage_incident import triage_incident
 from handlers.incidents.update_incident import update_incident
 from handlers.incidents.write_postmortem import write_postmortem
 from handlers.questions.post_message import Poster
+
+log = structlog.get_logger()
 
 Negotiators = Callable[[Observe], Negotiator]
 Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
@@ -175,7 +180,7 @@ class Investigations:
             if await is_under_way(incident_id, store=store):
                 return  # the investigation goes on, and its last step shows everything
             raise
-        if await is_held(incident_id, store=store):
+        if await is_held(incident_id, store=store, clock=core.clock):
             return
         await ping_owner(
             incident_id,
@@ -205,7 +210,8 @@ class Investigations:
 
     async def _present(self, incident_id: str) -> None:
         core = self._core
-        await arrange_incident(incident_id, self._around, store=core.store, clock=core.clock)
+        arranged = await arrange_incident(incident_id, self._around, store=core.store, clock=core.clock)
+        await self._judge_page(arranged)
         await present_incident(
             incident_id,
             store=core.store,
@@ -213,9 +219,34 @@ class Investigations:
             clock=core.clock,
             policy=core.workspace.policy,
             channels=core.workspace.channels,
-            holds=partial(hold_incident, store=core.store, clock=core.clock),
+            holds=self._holds,
             targets=core.filing.targets,
         )
+
+    async def _holds(self, incident: Incident, place: Place) -> bool:
+        now = self._core.clock.now()
+        return incident.is_held_back(now) or await hold_incident(
+            incident, place, store=self._core.store, clock=self._core.clock
+        )
+
+    async def _judge_page(self, incident: Incident) -> None:
+        """Judge whether the incident needs a person. Without a judgement, it is posted as ever."""
+        core = self._core
+        try:
+            await judge_page(
+                incident,
+                models=core.page_models,
+                history=core.history.pages,
+                readers=core.tools.changes,
+                holding=core.workspace.holding,
+                channels=core.workspace.channels,
+                store=core.store,
+                clock=core.clock,
+            )
+        except Unavailable:
+            raise
+        except Exception:  # a bug here must not keep an incident from being posted
+            log.exception("no judgement whether a person is needed", incident=incident.id)
 
     async def _triaged(
         self, incident: Incident, audience: Audience, *, asks: bool = True, looks: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from core.model.badge import Badge
 
@@ -34,3 +35,16 @@ class Policy:
 
 
 NO_POLICY = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Where an incident that surely needs no person may be held back. By default, nowhere.
+
+    `below` is the largest calibrated probability of needing a person, None for never; `length` the time after which it is
+    posted all the same, unless it has ended; `channels` are the names of the channels in which this is allowed.
+    """
+
+    below: float | None = None
+    length: timedelta = timedelta(minutes=10)
+    channels: frozenset[str] = frozenset()

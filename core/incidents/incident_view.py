@@ -7,6 +7,7 @@ next. Everything else is a menu away.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.incidents.incident_layout import (
@@ -23,6 +24,7 @@ from core.incidents.incident_layout import (
     cut,
     fitted,
 )
+from core.model.badge import Badge
 from core.model.incident import (
     AskedTeam,
     Explanation,
@@ -52,6 +54,8 @@ MAX_LINK = 45  # characters of the title of another incident
 MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, since half a command does harm
 MAX_ON_CALL = 3  # people of a team who are named
+MAX_REASONS = 3  # of the judgement whether a person is needed
+SURE = 0.9  # probability from which such a judgement is called probable
 MAX_PARTS = 3  # incidents that are named in the message of the one that leads them
 SYSTEMS = {"jira_service_management": "Jira", "azure_monitor": "Azure Monitor"}  # sources with another name
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels with which an alert says its own
@@ -112,6 +116,7 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
         by = f"by {incident.acknowledged.by} " if incident.acknowledged.by else ""
         at = _minute(incident.acknowledged.at, incident.opened_at)
         yield from _line("", f"Acknowledged {by}in {SYSTEMS.get(incident.source, incident.source)} {at}", subtle=True)
+    yield from _page(incident)
     yield from _suggested(incident)
     if filed := [Link(cut(each.filed.key, MAX_NAME), each.filed.url) for each in incident.filings if each.filed]:
         yield Line("Filed", "", links=tuple(filed))
@@ -251,6 +256,24 @@ def _suggested(incident: Incident) -> Iterator[Line]:
         told = "is a sign of" if incident.duplicate_of else "may be a sign of"
         link = Link(cut(duplicate.title, MAX_NAME), "", duplicate.incident_id)
         yield Line("Duplicate", told, badge="" if incident.duplicate_of else duplicate.badge.text, links=(link,))
+
+
+def _page(incident: Incident) -> Iterator[Line]:
+    """The judgement whether a person is needed, until one is there. Without a percentage there is none."""
+    page = incident.page
+    is_answered = bool(incident.taken_by) or incident.acknowledged is not None or incident.absorbed is not None
+    if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
+        return
+    said, badge = page_claim(page.badge)
+    yield from _line("", f"{said}: {', '.join(page.evidence[:MAX_REASONS])}", badge=badge.text, subtle=True)
+
+
+def page_claim(badge: Badge) -> tuple[str, Badge]:
+    """Return the claim of a calibrated badge that a person is needed, and the badge of that claim."""
+    needed = badge.probability or 0.0
+    if needed <= 1 - SURE:
+        return "Can probably wait", replace(badge, probability=1 - needed)
+    return ("Probably needs a person" if needed >= SURE else "May need a person"), badge
 
 
 def shown_severity(incident: Incident) -> SeveritySuggestion | None:

@@ -22,7 +22,8 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Merge, Severity, Stage
 from core.model.silences import Maintenance, Silence, silenced_now
 from core.model.team import Team
-from core.ports import AlertMonitor, Clock, Store, Transaction
+from core.ports import AlertMonitor, Clock, Store, Task, Transaction
+from handlers.incidents.end_quiet_hours import PRESENT_HELD
 from handlers.incidents.open_incident import ask_to_present, investigate_task
 from handlers.incidents.update_incident import change_incident, save_next
 
@@ -84,12 +85,16 @@ async def arrange_incident(incident_id: str, around: Surroundings, *, store: Sto
 async def watch_incidents(around: Surroundings, *, store: Store, clock: Clock) -> None:
     """Update every open incident: post those whose silence ended, and separate those whose parent has been resolved.
 
-    An incident that was silenced after it was posted says so in its message.
+    An incident that was silenced after it was posted says so in its message. One that was held back, since it seemed to
+    need nobody, is posted once its time is over.
     """
     now = clock.now()
     silences = await silences_at(now, around, store)
 
     async def look_after(latest: Incident, transaction: Transaction) -> Incident:
+        if latest.page is not None and latest.page.held_until is not None and not latest.is_held_back(now):
+            held = f"{latest.id}:{latest.page.held_until:%Y%m%dT%H%M%S}"
+            await transaction.tasks.add(Task(f"held-back:{held}", PRESENT_HELD, latest.id, {}))
         return await _update_silence(await _freed(latest, transaction, now), silences, around, transaction, now)
 
     last: Incident | None = None

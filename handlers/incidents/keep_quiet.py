@@ -21,10 +21,12 @@ async def hold_incident(incident: Incident, place: Place, *, store: Store, clock
         return True
 
 
-async def is_held(incident_id: str, *, store: Store) -> bool:
-    """Return whether the incident is held for the channel that it is first posted in."""
+async def is_held(incident_id: str, *, store: Store, clock: Clock) -> bool:
+    """Return whether the incident is held back, or is held for the channel that it is first posted in."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
+        if incident is not None and incident.is_held_back(clock.now()):
+            return True
         return incident is not None and incident.place in await transaction.held_incidents.places(incident_id)
 
 

@@ -1,4 +1,4 @@
-"""Label suggested severities and duplicates from closed incidents that no person judged (nightly)."""
+"""Label judgements, suggested severities and duplicates from closed incidents that no person judged (nightly)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from core.confidence.resolution import DEFAULT_THRESHOLD, agreement
 from core.model.incident import Incident, IncidentState
 from core.model.prediction import Outcome
 from core.ports import Store, Transaction
+from core.triage.paging import needed_person
 
 CLOSING = "closing"  # the labeller if no person judged
 MAX_CLOSED = 500  # latest incidents checked
@@ -14,7 +15,7 @@ MAX_CLOSED = 500  # latest incidents checked
 async def label_suggestions(*, store: Store) -> None:
     """Label the suggestions of resolved incidents.
 
-    A severity is right if it equals the final severity. A duplicate is right if the notes on both causes agree, or if
+    That it needed a person is right if somebody did something about it. A severity is right if it equals the final severity. A duplicate is right if the notes on both causes agree, or if
     the incident's own note names the other incident's id; without both notes it stays unlabelled.
     """
     async with store.transaction() as transaction:
@@ -27,6 +28,9 @@ async def label_suggestions(*, store: Store) -> None:
 
 async def _label(incident: Incident, transaction: Transaction) -> None:
     severity, duplicate = incident.suggested_severity, incident.suggested_duplicate
+    if incident.page is not None:
+        right = needed_person(incident)
+        await _unless_labelled(incident.page.prediction_id, incident, transaction, right=right)
     if severity is not None:
         is_right = severity.severity is incident.severity
         await _unless_labelled(severity.prediction_id, incident, transaction, right=is_right)
