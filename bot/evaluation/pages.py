@@ -198,8 +198,8 @@ def generate(count: int, seed: int, around: Sequence[Episode] = ()) -> list[Epis
         lasts = timedelta(minutes=draw.lognormvariate(0, 0.6) * (60 if needed else minutes))
         made.append(Episode(f"made-{len(made)}", kind, service, severity, at, at + lasts, needed, **more))
 
-    noisy = {service: draw.betavariate(1, 12) for service in services}  # how often its flapping alert is real
-    turned = {service: draw.random() if draw.random() < 0.2 else 2.0 for service in services}  # when that changes
+    noisy = {service: draw.betavariate(0.4, 12) for service in services}  # how often its flapping alert is real
+    turned = {service: draw.random() if draw.random() < 0.1 else 2.0 for service in services}  # when that changes
     while len(made) < count:
         share = draw.random()
         at, service, what = begins + share * length, draw.choice(services), draw.random()
@@ -220,7 +220,7 @@ def generate(count: int, seed: int, around: Sequence[Episode] = ()) -> list[Epis
             for other in draw.sample(services, min(len(services), draw.randint(3, 12))):
                 later = at + timedelta(seconds=draw.randint(10, 400))
                 severity = draw.choice([Severity.CRITICAL, Severity.WARNING])
-                happen("errors", later, other, severity, 0.1, 30, has_parent=draw.random() < 0.6)
+                happen("errors", later, other, severity, 0.03, 30, has_parent=draw.random() < 0.6)
     return made[:count]
 
 
@@ -228,7 +228,7 @@ def shown(each: Judged) -> str:
     """Return a judgement as the person on call reads it, with what became of it."""
     if each.badge is None:
         return ""
-    said, badge = page_claim(each.badge)
+    said, badge = page_claim(each.badge, each.episode.severity)
     episode = each.episode
     became = "needed a person" if episode.needed else "ended by itself"
     held = ", held back" if each.held else ""
@@ -244,10 +244,11 @@ def print_table(figures: dict[str, Any], console: Console) -> None:
         console.print("Too few outcomes of either kind are known: nothing is said, and nothing is held back.")
         return
     names = ["auroc", *(f"precision@recall{round(100 * recall)}" for recall in RECALLS), "ece"]
-    table = Table("method", *names)
+    table = Table("method", *(name.replace("precision@recall", "p@r") for name in names))
     for method, row in figures["results"].items():
         table.add_row(method, *(f"{row[name]:.3f}" if name in row else "" for name in names))
     console.print(table)
+    console.print("p@r90: the share of pages that needed a person where 90 % of those that did are paged.")
     held = figures["held"]
     console.print(
         f"Held back below {figures['hold_below']}: {held['count']}, of which {held['critical']} critical and "

@@ -264,14 +264,17 @@ def _page(incident: Incident) -> Iterator[Line]:
     is_answered = bool(incident.taken_by) or incident.acknowledged is not None or incident.absorbed is not None
     if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
         return
-    said, badge = page_claim(page.badge)
+    said, badge = page_claim(page.badge, incident.severity)
     yield from _line("", f"{said}: {', '.join(page.evidence[:MAX_REASONS])}", badge=badge.text, subtle=True)
 
 
-def page_claim(badge: Badge) -> tuple[str, Badge]:
-    """Return the claim of a calibrated badge that a person is needed, and the badge of that claim."""
+def page_claim(badge: Badge, severity: Severity) -> tuple[str, Badge]:
+    """Return the claim of a calibrated badge that a person is needed, and the badge of that claim.
+
+    Of a critical incident it is never said that it can wait.
+    """
     needed = badge.probability or 0.0
-    if needed <= 1 - SURE:
+    if needed <= 1 - SURE and severity is not Severity.CRITICAL:
         return "Can probably wait", replace(badge, probability=1 - needed)
     return ("Probably needs a person" if needed >= SURE else "May need a person"), badge
 

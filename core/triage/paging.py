@@ -35,6 +35,8 @@ BLOCKS = 5  # of time, of which each but the first is judged by a model of those
 DAY, HOUR, JUST_NOW = timedelta(days=1), timedelta(hours=1), timedelta(minutes=10)
 DEPLOYING = timedelta(minutes=30)  # after a deployment, in which it is called in progress
 DEPLOYS = frozenset({"deploy", "deployment", "release", "rollout"})  # kinds of changes
+ALIKE = 200  # past judgements that one is compared to before it holds anything back
+LATEST = 5  # outcomes of an alert that show whether it has changed
 KEPT_SPANS = 20  # latest durations of an alert that ended by itself
 PRIOR = 2.0  # incidents that the share of the service, or of all services, counts for
 
@@ -114,6 +116,10 @@ class _Outcomes:
     needed: int = 0
     alone: int = 0
     minutes: deque[float] = field(default_factory=lambda: deque[float](maxlen=KEPT_SPANS))
+    latest: deque[bool] = field(default_factory=lambda: deque[bool](maxlen=LATEST))
+
+    def recent_share(self, prior: float) -> float:
+        return (sum(self.latest) + PRIOR * prior) / (len(self.latest) + PRIOR)
 
     def share(self, prior: float) -> float:
         return (self.needed + PRIOR * prior) / (self.needed + self.alone + PRIOR)
@@ -127,6 +133,7 @@ class Facts:
     needed: int
     alone: int
     alert_share: float
+    recent_share: float
     service_share: float
     lately: int  # times that the alert fired within a day
     last_hour: int
@@ -142,6 +149,7 @@ class Facts:
             float(self.severity is Severity.CRITICAL),
             float(self.severity is Severity.INFO),
             _log_odds(self.alert_share),
+            _log_odds(self.recent_share),
             _log_odds(self.service_share),
             log1p(self.needed + self.alone),
             log1p(self.lately),
@@ -194,6 +202,7 @@ class PageHistory:
         if ended.needed is None:
             return
         for outcomes in (self._all, self._services[ended.service], self._alerts[ended.key]):
+            outcomes.latest.append(ended.needed)
             if ended.needed:
                 outcomes.needed += 1
             else:
@@ -214,6 +223,7 @@ class PageHistory:
             own.needed,
             own.alone,
             own.share(service_share),
+            own.recent_share(own.share(service_share)),
             service_share,
             sum(at - DAY <= each <= at for each in fired),
             sum(at - HOUR <= each <= at for each in fired),
@@ -264,20 +274,21 @@ class PageModel:
         pairs = zip(self.judged.tolist(), self.needed.tolist(), strict=True)
         return [Label(Evaluation(1.0, judged), bool(needed)) for judged, needed in pairs]
 
-    def at_most(self, probability: float) -> tuple[int, int]:
-        """Return how many past judgements had this probability or a lower one, and how many of these needed a person."""
-        count = int(np.searchsorted(self.judged, probability, side="right"))
-        return count, int(self.needed[:count].sum())
+    def like(self, probability: float) -> tuple[int, int]:
+        """Return the number of past judgements nearest to this probability, and how many of these needed a person."""
+        rank = int(np.searchsorted(self.judged, probability))
+        near = self.needed[max(0, rank - ALIKE // 2) : rank + ALIKE // 2]
+        return len(near), int(near.sum())
 
     def may_wait(self, raw: float, calibrated: float | None, facts: Facts, hold_below: float) -> bool:
         """Return whether an incident may be held back: surely not critical, and surely without need of a person.
 
-        Its calibrated probability, and the upper end of the 95 % interval of the share of past judgements like it or
-        surer, are at most `hold_below`; and outcomes of its own alert are known.
+        Its calibrated probability, and the upper end of the 95 % interval of the share among past judgements like it, are
+        at most `hold_below`; and outcomes of its own alert are known.
         """
         if facts.severity is Severity.CRITICAL or facts.needed + facts.alone < MIN_SEEN:
             return False
-        return calibrated is not None and calibrated <= hold_below and _upper(*self.at_most(raw)) <= hold_below
+        return calibrated is not None and calibrated <= hold_below and _upper(*self.like(raw)) <= hold_below
 
 
 def _upper(count: int, held: int) -> float:
