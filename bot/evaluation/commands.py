@@ -181,7 +181,7 @@ def eval_pages(
     show: Annotated[int, typer.Option(min=0, help="Print this many judgements, as the person on call reads them.")] = 0,
     json_file: JsonFile = None,
 ) -> None:
-    """Is it known when an incident begins whether it needs a person?"""
+    """Measure whether it is known, when an incident begins, that it needs a person."""
     import random
 
     from bot.commands.demo import SAMPLE_COMPANY

@@ -39,7 +39,7 @@ NO_POLICY = Policy()
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Where an incident that surely needs no person may be held back. By default, nowhere.
+    """The channels and limits for holding back an incident that surely needs no person. By default, there are none.
 
     `below` is the largest calibrated probability of needing a person, None for never; `length` the time after which it is
     posted all the same, unless it has ended; `channels` are the names of the channels in which this is allowed.

@@ -127,7 +127,7 @@ class _Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known when an incident begins. `minutes` is the median time after which its alert ended by itself."""
+    """Facts that are known when an incident begins. `minutes` is the median time after which its alert ended by itself."""
 
     severity: Severity
     needed: int
