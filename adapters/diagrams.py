@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from io import BytesIO
 
+from core.confidence.ensemble import FloatArray
 from core.confidence.measures import BINS, Reliability, ece, ece_floor, reliability
-from core.confidence.tally import FloatArray
 
 GRID, PALE = "#e4e7ea", "#d3d8dc"
 INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent reads on a light and on a dark page

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from core.model.anchors import AnchorStyle
-from core.model.document import DocumentKind, Passage
+from core.model.document import AnchorStyle, DocumentKind, Passage
 from core.ports import EncodedPassage
 
 DENSE = "dense"  # name of the dense vector

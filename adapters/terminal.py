@@ -8,12 +8,12 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from core.answering.answer import Answer, Citation
 from core.answering.answer_view import ALSO, ASK, CONFLICTING, answer_view
-from core.confidence.badge_explanation import BadgeExplanation
 from core.incidents.incident_details import Entry, incident_details
 from core.incidents.incident_layout import Line
 from core.incidents.incident_view import incident_view, is_it_theirs
+from core.model.answer import Answer, Citation
+from core.model.badge import BadgeExplanation
 from core.model.conversation import MessageReference, Place
 from core.model.incident import Incident
 from core.model.messages import (

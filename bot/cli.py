@@ -174,7 +174,7 @@ def postmortem(
     incident_id: Annotated[str, typer.Argument(metavar="ID", help="The id that the local page shows.")],
 ) -> None:
     """Print the draft of an incident's postmortem as Markdown."""
-    from bot.commands.postmortem import run_postmortem
+    from bot.commands.records import run_postmortem
 
     _run(lambda settings: run_postmortem(settings, incident_id))
 
@@ -255,7 +255,7 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Print who saw and did what, oldest first."""
-    from bot.commands.audit_log import run_audit
+    from bot.commands.records import run_audit
 
     _run(lambda settings: run_audit(settings, since, out, as_json=as_json))
 
@@ -265,7 +265,7 @@ def dead_letters_list(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Print what the chats did not take, newest first."""
-    from bot.commands.dead_letters import run_list
+    from bot.commands.records import run_list
 
     _run(lambda settings: run_list(settings, out, as_json=as_json))
 
@@ -276,7 +276,7 @@ def dead_letters_retry(
     every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
     """Have messages that a chat did not take tried again."""
-    from bot.commands.dead_letters import run_retry
+    from bot.commands.records import run_retry
 
     if not intents and not every:
         raise typer.BadParameter("name the dead letters to retry, or use --all")
@@ -286,7 +286,7 @@ def dead_letters_retry(
 @dead_letters.command("drop")
 def dead_letters_drop(intents: Annotated[list[str], typer.Argument(help="The ids that `list` prints.")]) -> None:
     """Give messages up that a chat did not take: they are not tried again."""
-    from bot.commands.dead_letters import run_drop
+    from bot.commands.records import run_drop
 
     _run(lambda settings: run_drop(settings, intents, out))
 

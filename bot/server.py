@@ -16,19 +16,19 @@ import structlog
 from aiohttp import web
 from aiohttp.log import server_logger
 
-from adapters import pacing
+from adapters import rate_limits
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
-from adapters.pacing import LocalRateLimiter, RateLimitedMessenger
+from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import run_when_available
-from adapters.store.pacer import SqlRateLimiter
+from adapters.store.rate_limiter import SqlRateLimiter
 from adapters.store.store import BackgroundStore
-from bot.commands.audit_log import record_start
+from bot.commands.records import record_start
 from bot.config.settings import LOOPBACK
-from bot.observability.figures import Figures, shown
+from bot.observability.collectors import StoreCollector, registered
 from bot.web.doors import HEADERS_TIMEOUT
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
@@ -38,10 +38,10 @@ from bot.wiring.behaviours import behaviours
 from bot.wiring.chats import Chat, open_slack, open_teams
 from bot.wiring.measured_messenger import MeasuredMessenger
 from bot.work import engine, workflows
+from bot.work.batch_writer import BatchWriter
 from bot.work.dispatcher import Dispatcher
-from bot.work.intake import BatchWriter
 from bot.work.replica import Replica, new_replica
-from bot.work.schedules import INGEST, build_schedules, follow_clock, nightly_task
+from bot.work.schedules import INGEST, keep_schedules, nightly_task
 from bot.work.tasks import ANSWER, QUESTION, TaskInbox
 from bot.work.warm_up import warm_up
 from core.model.conversation import Platform, Question
@@ -93,8 +93,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         stack.push_async_callback(engine.stop)
 
         pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
-        figures = Figures(core.store, core.clock)
-        stack.enter_context(shown(figures))
+        figures = StoreCollector(core.store, core.clock)
+        stack.enter_context(registered(figures))
         app = build_app(
             webhooks=webhooks,
             slack=slack.handle if slack else None,
@@ -141,13 +141,13 @@ def _messengers(
     limiter = SqlRateLimiter(core.engine) if is_shared(core.engine) else LocalRateLimiter()
     return {
         Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, console),
-        **_rate_limited(Platform.SLACK, slack, pacing.slack_budget(core.settings.slack_post_interval), limiter),
-        **_rate_limited(Platform.TEAMS, teams, pacing.TEAMS, limiter),
+        **_rate_limited(Platform.SLACK, slack, rate_limits.slack_budget(core.settings.slack_post_interval), limiter),
+        **_rate_limited(Platform.TEAMS, teams, rate_limits.TEAMS, limiter),
     }
 
 
 def _rate_limited(
-    platform: Platform, chat: Chat | None, budget: pacing.Budget, limiter: RateLimiter
+    platform: Platform, chat: Chat | None, budget: rate_limits.Budget, limiter: RateLimiter
 ) -> dict[Platform, Messenger]:
     return (
         {platform: RateLimitedMessenger(MeasuredMessenger(platform, chat.messenger), budget, limiter)} if chat else {}
@@ -220,14 +220,12 @@ async def _start_background(
         dispatcher.notify()
         return is_new
 
-    scheduler = build_schedules(
+    schedules = keep_schedules(
         accept,
         core.clock,
         is_anything_held=partial(is_anything_held, store=core.store),
         is_anything_open=partial(is_anything_open, store=core.store),
     )
-    scheduler.start()
-    stack.callback(scheduler.shutdown, wait=False)
     await run_when_available(core.engine, partial(_read_sources, core))
     dispatcher.notify()
     serving = [
@@ -236,7 +234,7 @@ async def _start_background(
             dispatcher.serve(),
             replica.serve(),
             core.history.follow(BackgroundStore(core.store)),
-            follow_clock(scheduler, core.clock),
+            schedules,
             _warm_up(core, replica, chats),
         )
     ]

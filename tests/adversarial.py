@@ -293,9 +293,10 @@ def growth_of(read: Callable[[str], object], text: tuple[str, str, str], *, hope
         return before + pump * ((length - len(before) - len(end)) // len(pump)) + end
 
     # A fifth of the text first: what is quadratic and above FLOOR takes a twenty-fifth of the time for it.
-    fifth, short, long = made(LENGTH // 5), made(LENGTH), made(2 * LENGTH)
+    fifth = made(LENGTH // 5)
     if (least := _seconds(read, fifth, hopeless)) < FLOOR / 25:
         return 0.0
+    short, long = made(LENGTH), made(2 * LENGTH)
     least = min(least, _seconds(read, fifth, hopeless))
     first = _seconds(read, short, hopeless)
     if first == inf or first < max(FLOOR, CLEARLY_LINEAR * least):

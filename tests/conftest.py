@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from bot.config.settings import Settings
 from tests.databases import postgres_server
+
+EXTERNAL = Path(__file__).parent / "external"
 
 # Each worker has a core of its own: the threads of a numeric library would only wait for those of the other worker.
 # The limit is for the libraries that are loaded by now, the variables for those that are loaded later.
@@ -21,6 +25,17 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 # How long an example takes says how busy the machine is, and nothing about the property.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Keep the libraries of servers, browsers and emulators out of a run without their tests."""
+    return True if collection_path == EXTERNAL and config.option.markexpr == "not external" else None
+
+
+def pytest_collection_finish() -> None:
+    """Look through the modules and tests no more for garbage: they stay until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

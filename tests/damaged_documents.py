@@ -10,7 +10,7 @@ import pytest
 from adapters.secret_detector import SecretPatterns
 from adapters.sources import parsing
 from adapters.sources.folder import FolderSource
-from core.knowledge.privacy.redactor import Redactor
+from core.knowledge.redactor import Redactor
 from core.model.conversation import PUBLIC
 from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge
 from tests.fakes.documents import VAULT, mutated

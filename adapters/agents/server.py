@@ -10,11 +10,11 @@ from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
-from core.answering.answer import Citation
 from core.answering.answer_view import CONFLICTING, answer_view
 from core.incidents.incident_details import incident_details
 from core.incidents.incident_layout import Line
 from core.incidents.incident_view import incident_view
+from core.model.answer import Citation
 from core.model.errors import PlumblineError
 from core.model.incident import Incident, SimilarIncident
 from core.model.messages import AnswerMessage, IncidentMessage

@@ -17,8 +17,8 @@ from adapters.console.guard import HEADERS
 from adapters.console.messages import ConsoleMessage, Cursor
 from adapters.console.payload import Content, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
-from core.answering.answer import Answer
 from core.incidents.filing import MAX_DRAFT
+from core.model.answer import Answer
 from core.model.audience import channel_audience
 from core.model.conversation import Place, Platform, Question
 from core.model.curated import CuratedAnswer

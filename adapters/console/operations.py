@@ -10,10 +10,10 @@ from aiohttp import web
 from adapters.console.console import Console, PageNotFound
 from adapters.console.document import joined, render_document
 from adapters.console.payload import PersonMessage, decode
-from core.confidence.calibrator import Calibrator
-from core.confidence.quality import Quality, measure_drift, measure_quality
+from core.confidence.measures import Quality, measure_drift, measure_quality
 from core.incidents.gaps import gaps_by_tool
 from core.incidents.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
+from core.model.calibrator import Calibrator
 from core.model.conversation import PUBLIC, Audience, Platform
 from core.model.incident import Incident, IncidentState, TimelineEntry
 from core.model.prediction import Drift, Estimator, Outcome, Prediction, PredictionKind

@@ -17,9 +17,9 @@ from markupsafe import Markup
 from adapters.console.document import render_inline, render_mrkdwn, render_statement
 from adapters.console.template_names import GLOBALS, TESTS
 from adapters.diagrams import reliability_svg
-from core.answering.answer import Answer
 from core.answering.answer_view import answer_view
 from core.incidents.incident_view import incident_view
+from core.model.answer import Answer
 from core.model.curated import CuratedAnswer
 from core.model.incident import Incident
 from core.model.messages import (

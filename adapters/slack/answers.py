@@ -11,9 +11,9 @@ from adapters.slack import blocks
 from adapters.slack.blocks import Block, listing
 from adapters.slack.mrkdwn import bold, code_block, cut, escape, link, prose
 from adapters.slack.parts import LINE, Rendered, badge, context, control_elements, dotted, fallback, section
-from core.answering.answer import HEADING_LINE, Answer, Citation, Sentence
-from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view
-from core.confidence.badge_explanation import BadgeExplanation
+from core.answering.answer_view import ALSO, ASK, CONFLICTING, HEADING_LINE, AnswerView, Further, answer_view
+from core.model.answer import Answer, Citation, Sentence
+from core.model.badge import BadgeExplanation
 from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)

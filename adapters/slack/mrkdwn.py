@@ -14,7 +14,7 @@ ELLIPSIS = "…"
 READ_AHEAD = 4  # multiple of the shown characters that is read, because white space is collapsed
 SHORTEST_LABEL = 20  # characters below which a link's label is useless
 
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _LOOK_ALIKES = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}
 _FORMAT_EDGE = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")  # not the underscores of kube_pod_status
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
@@ -31,7 +31,8 @@ def one_line(text: str, limit: int) -> str:
     Only a multiple of `limit` characters is read, so that huge texts cost little.
     """
     begin = text[: READ_AHEAD * limit]
-    visible = "".join(c for c in begin if c.isprintable() or c.isspace() or c in _JOINERS)
+    is_visible = begin.isprintable()  # in one call, which is far faster than a character at a time
+    visible = begin if is_visible else "".join(c for c in begin if c.isprintable() or c.isspace() or c in _JOINERS)
     return " ".join(visible.split()) + (ELLIPSIS if len(begin) < len(text) else "")
 
 
@@ -106,7 +107,7 @@ def _neutral(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(_ENTITIES.get(c, c) for c in text)
+    return text.translate(_ENTITIES)
 
 
 def _within(text: str, limit: int) -> str:
@@ -115,7 +116,7 @@ def _within(text: str, limit: int) -> str:
         return escaped
     room = limit - len(ELLIPSIS)
     fitting: list[str] = []
-    for character in (_ENTITIES.get(c, c) for c in text):
+    for character in (c.translate(_ENTITIES) for c in text):
         room -= len(character)
         if room < 0:
             break

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from adapters.slack import blocks
 from adapters.slack.blocks import Block
 from adapters.slack.mrkdwn import ELLIPSIS, escape, web_address
-from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
+from core.incidents.incident_layout import RIGHT_OR_WRONG, Judged
 from core.model.badge import Badge
-from core.model.messages import BUTTON_LABELS, ButtonAction
+from core.model.messages import BUTTON_LABELS, ButtonAction, Control
 
 ACTION_PREFIX = "feedback:"  # prefix of a button's action id, followed by the action; the button's value is its subject
 JUDGE_MENU, MORE_MENU = "judge", "more"  # action ids of menus, whose selected value contains the action

@@ -24,8 +24,7 @@ from pydantic import ValidationError
 from adapters.http import Http, Refused, followed
 from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
 from adapters.sources.parsing import confluence_text
-from core.model.anchors import AnchorStyle
-from core.model.document import Document
+from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, MalformedInput, SourceUnavailable
 from core.ports import Changes, LeftOut
 

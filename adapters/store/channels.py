@@ -1,4 +1,4 @@
-"""Channels and conversations in SQL: settings, held incidents, silences, threads, and references to those of Teams."""
+"""Channels in SQL: settings, what was said in threads, and references to the conversations of Teams."""
 
 from __future__ import annotations
 
@@ -6,140 +6,53 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from pydantic import TypeAdapter
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store.database import insert_if_absent, upsert
-from adapters.store.tables import channel_settings, held_incidents, teams_conversations, turns
-from adapters.store.tables import silences as table
+from adapters.store.database import Records, insert_if_absent, upsert
+from adapters.store.incidents import channel_key
+from adapters.store.tables import channel_settings, teams_conversations, turns
 from core.model.channel_settings import ChannelSettings
 from core.model.conversation import Place, Speaker, Turn
-from core.model.silences import Silence
-from core.ports import HeldIncident
-
-_SETTINGS = TypeAdapter(ChannelSettings)
-_PLACE = TypeAdapter(Place)
-
-
-class SqlChannelSettings:
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
-
-    async def get(self, place: Place) -> ChannelSettings:
-        rows = await self._connection.execute(
-            sa.select(channel_settings.c.body).where(channel_settings.c.channel == _channel(place))
-        )
-        body = rows.scalar_one_or_none()
-        return _SETTINGS.validate_python(body) if body is not None else ChannelSettings()
-
-    async def save(self, place: Place, settings: ChannelSettings) -> None:
-        body = _SETTINGS.dump_python(settings, mode="json")
-        await upsert(self._connection, channel_settings, {"channel": _channel(place), "body": body})
-
-
-class SqlHeldIncidents:
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
-
-    async def hold(self, incident_id: str, place: Place, at: datetime) -> None:
-        waits = sa.select(held_incidents.c.told).where(_row(incident_id, place), held_incidents.c.told.is_(False))
-        if (await self._connection.execute(waits)).first() is not None:
-            return
-        values = {
-            "incident_id": incident_id,
-            "channel": _channel(place),
-            "place": _PLACE.dump_python(place, mode="json"),
-            "told": False,
-            "held_at": at,
-        }
-        await upsert(self._connection, held_incidents, values)
-
-    async def places(self, incident_id: str) -> frozenset[Place]:
-        rows = await self._connection.execute(
-            sa.select(held_incidents.c.place).where(held_incidents.c.incident_id == incident_id)
-        )
-        return frozenset(_PLACE.validate_python(place) for place in rows.scalars())
-
-    async def waiting(self) -> list[HeldIncident]:
-        rows = await self._connection.execute(
-            sa.select(held_incidents.c.incident_id, held_incidents.c.place, held_incidents.c.held_at)
-            .where(held_incidents.c.told.is_(False))
-            .order_by(held_incidents.c.channel, held_incidents.c.incident_id)
-        )
-        return [HeldIncident(row.incident_id, _PLACE.validate_python(row.place), row.held_at) for row in rows]
-
-    async def mark_reported(self, incident_id: str, place: Place) -> None:
-        await self._connection.execute(sa.update(held_incidents).where(_row(incident_id, place)).values(told=True))
-
-    async def release(self, incident_id: str, place: Place) -> None:
-        await self._connection.execute(sa.delete(held_incidents).where(_row(incident_id, place)))
-
-
-def _row(incident_id: str, place: Place) -> sa.ColumnElement[bool]:
-    return (held_incidents.c.incident_id == incident_id) & (held_incidents.c.channel == _channel(place))
-
-
-def _channel(place: Place) -> str:
-    """Return the channel's key on its platform, regardless of thread and workspace."""
-    return f"{place.platform}:{place.channel}"
-
-
-_BODY = TypeAdapter(Silence)
-
-
-class SqlSilences:
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
-
-    async def save(self, silence: Silence) -> None:
-        body = _BODY.dump_python(silence, mode="json")
-        await upsert(self._connection, table, {"id": silence.id, "ends_at": silence.ends_at, "body": body})
-
-    async def not_over(self, at: datetime) -> list[Silence]:
-        rows = await self._connection.execute(
-            sa.select(table.c.body).where(table.c.ends_at > at).order_by(table.c.ends_at, table.c.id)
-        )
-        return [_BODY.validate_python(body) for body in rows.scalars()]
-
 
 SEPARATOR = "\x1f"  # between the parts of a thread's key; no platform id contains it
 
 
-class SqlConversations:
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
+class SqlChannelSettings(Records):
+    async def get(self, place: Place) -> ChannelSettings:
+        of_channel = channel_settings.c.channel == channel_key(place)
+        return await self._sql.scalar(sa.select(channel_settings.c.body).where(of_channel)) or ChannelSettings()
 
+    async def save(self, place: Place, settings: ChannelSettings) -> None:
+        await upsert(self._sql, channel_settings, channel=channel_key(place), body=settings)
+
+
+class SqlConversations(Records):
     async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
-        values = {"key": key, "thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
-        await insert_if_absent(self._connection, turns, values)
+        said = {"key": key, "thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
+        await insert_if_absent(self._sql, turns, said)
 
     async def forget(self, key: str) -> None:
-        await self._connection.execute(turns.delete().where(turns.c.key == key))
+        await self._sql.execute(turns.delete().where(turns.c.key == key))
 
     async def get(self, key: str, place: Place) -> Turn | None:
-        rows = await self._connection.execute(sa.select(turns).where(turns.c.key == key))
-        row = rows.one_or_none()
-        is_there = row is not None and row.thread.rpartition(SEPARATOR)[0] == _thread_key(place)
+        row = (await self._sql.execute(sa.select(turns).where(turns.c.key == key))).one_or_none()
+        is_there = row is not None and row.thread.rpartition(SEPARATOR)[0] == _channel(place)
         return Turn(Speaker(row.speaker), row.text) if row is not None and is_there else None
 
     async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
         if place.thread is None:
             return ()
-        rows = await self._connection.execute(
-            sa.select(turns.c.speaker, turns.c.text)
-            .where(turns.c.thread == _thread(place))
-            .order_by(turns.c.number.desc())
-            .limit(limit)
-        )
+        newest = sa.select(turns).where(turns.c.thread == _thread(place)).order_by(turns.c.number.desc())
+        rows = await self._sql.execute(newest.limit(limit))
         return tuple(Turn(Speaker(row.speaker), row.text) for row in rows)[::-1]
 
 
-def _thread(place: Place) -> str:
-    return SEPARATOR.join((_thread_key(place), place.thread or ""))
-
-
-def _thread_key(place: Place) -> str:
+def _channel(place: Place) -> str:
     return SEPARATOR.join((place.platform, place.workspace, place.channel))
+
+
+def _thread(place: Place) -> str:
+    return SEPARATOR.join((_channel(place), place.thread or ""))
 
 
 class SqlTeamsConversations:
@@ -149,23 +62,19 @@ class SqlTeamsConversations:
         self._engine = engine
 
     async def get(self, conversation_id: str) -> dict[str, Any] | None:
+        known = sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == conversation_id)
         async with self._engine.connect() as connection:
-            row = await connection.execute(
-                sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == conversation_id)
-            )
-            return row.scalar_one_or_none()
+            return await connection.scalar(known)
 
     async def put(self, conversation_id: str, reference: dict[str, Any]) -> None:
         async with self._engine.begin() as connection:
-            await upsert(connection, teams_conversations, {"id": conversation_id, "reference": reference})
+            await upsert(connection, teams_conversations, id=conversation_id, reference=reference)
 
     async def beginning_with(self, prefix: str) -> list[dict[str, Any]]:
         wanted = teams_conversations.c.id.startswith(prefix, autoescape=True)
+        found = sa.select(teams_conversations.c.reference).where(wanted).order_by(teams_conversations.c.id)
         async with self._engine.connect() as connection:
-            rows = await connection.execute(
-                sa.select(teams_conversations.c.reference).where(wanted).order_by(teams_conversations.c.id)
-            )
-            return list(rows.scalars())
+            return list(await connection.scalars(found))
 
     async def remove(self, conversation_id: str, team_id: str) -> None:
         gone = teams_conversations.c.id == conversation_id

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.console.messages import ConsoleMessage
-from adapters.store.database import outages_as
+from adapters.store.database import outages_as, record_of
 from adapters.store.tables import console_messages as table
 from core.model.errors import ChatUnavailable, MessageNotFound
 
@@ -92,10 +92,7 @@ class SqlConsoleMessages:
     async def _read(self, query: sa.Select[Any]) -> list[ConsoleMessage]:
         with outages_as(ChatUnavailable):
             async with self._engine.connect() as connection:
-                return [
-                    ConsoleMessage(row.id, row.channel, row.thread, row.kind, row.payload, row.at, row.revision)
-                    for row in await connection.execute(query)
-                ]
+                return [record_of(ConsoleMessage, row) for row in await connection.execute(query)]
 
     @asynccontextmanager
     async def _writing(self) -> AsyncGenerator[AsyncConnection]:

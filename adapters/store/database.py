@@ -7,10 +7,11 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import fields
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import aiosqlite
 import sqlalchemy as sa
@@ -22,12 +23,16 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from adapters.store.migrations import upgrade
 from adapters.store.sqlite import Driver, FlushedEngine
 from core.model.errors import ConfigurationError, StoreUnavailable, Unavailable
 
-MIGRATIONS = Path(__file__).with_name("migrations")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
+
 OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too many clients, shutting down or starting
-MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for it; any number that means nothing to others
 # A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
 COUNTED = {"preserve_rowcount": True}  # a driver may count no rows of an insert that returns its generated key
 KEEPALIVE = "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"  # of the server
@@ -161,11 +166,6 @@ async def run_when_available(engine: AsyncEngine, step: Callable[[], Awaitable[N
             await asyncio.sleep(PAUSE)
 
 
-def schema_versions() -> list[str]:
-    """Return the schema versions that this version knows, oldest first: the prefixes of the migrations' names."""
-    return sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("*.py"))
-
-
 async def migrate(engine: AsyncEngine) -> None:
     """Migrate the schema to the latest version. Does nothing if it is current.
 
@@ -173,69 +173,62 @@ async def migrate(engine: AsyncEngine) -> None:
     """
     with outages_as(StoreUnavailable):
         async with engine.begin() as connection:
-            await connection.run_sync(_upgrade)
+            await connection.run_sync(upgrade)
 
 
-def _upgrade(connection: sa.Connection) -> None:
-    if connection.dialect.name == "postgresql":  # several replicas may start at once
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
-    version, known = _version(connection), schema_versions()
-    if version == known[-1]:
-        return
-    if version and version not in known:
-        raise ConfigurationError(
-            f"The database has the schema of a newer Plumbline ({version}; this one knows up to {known[-1]}): install "
-            "that version again, or restore a backup from before the upgrade."
-        )
-    from alembic import command  # takes a tenth of a second, only on the first start of a version
-    from alembic.config import Config
+class Records:
+    """The records of one kind, within a transaction."""
 
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._sql = connection
+
+    async def _list(self, query: sa.Select[Any]) -> list[Any]:
+        """Return the first column of each row."""
+        return list(await self._sql.scalars(query))
+
+    async def _count(self, change: sa.UpdateBase) -> int:
+        """Execute the change, and return the number of rows that it concerned."""
+        return (await self._sql.execute(change, execution_options=COUNTED)).rowcount
 
 
-def _version(connection: sa.Connection) -> str | None:
-    """Return the schema version recorded by Alembic; None if there is no schema yet."""
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
-
-
-async def insert_absent_rows(connection: AsyncConnection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert the rows whose keys do not exist."""
-    if rows:
-        await connection.execute(_insert_if_absent(table, connection.dialect.name), rows)
-
-
-async def insert_if_absent(connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row. Returns False, and changes nothing, if its key exists."""
+async def insert_if_absent(
+    connection: AsyncConnection, table: sa.Table, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+) -> bool:
+    """Insert the rows whose keys do not exist. Returns whether there was any."""
     statement = _insert_if_absent(table, connection.dialect.name)
-    result = await connection.execute(statement, values, execution_options=COUNTED)
-    return result.rowcount > 0
+    return (await connection.execute(statement, rows, execution_options=COUNTED)).rowcount > 0
 
 
 @cache
 def _insert_if_absent(table: sa.Table, dialect: str) -> sa.Insert:
     """Return a cached statement, because building and looking up a statement takes longer than executing it."""
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return insert(table).on_conflict_do_nothing()
+    return _insert(table, dialect).on_conflict_do_nothing()
 
 
 async def upsert(
-    connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any], newer: sa.Column[datetime] | None = None
+    connection: AsyncConnection, table: sa.Table, *, newer: sa.Column[datetime] | None = None, **values: Any
 ) -> bool:
     """Insert a row or replace the one with the same primary key.
 
     Returns False, and changes nothing, if that is `newer`.
     """
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     key = [column.name for column in table.primary_key]
     changed = {name: value for name, value in values.items() if name not in key}
-    inserted = insert(table).values(values)
+    inserted = _insert(table, connection.dialect.name).values(values)
     is_not_newer = newer <= inserted.excluded[newer.name] if newer is not None else None
-    result = await connection.execute(
-        inserted.on_conflict_do_update(index_elements=key, set_=changed, where=is_not_newer), execution_options=COUNTED
-    )
-    return result.rowcount > 0
+    put = inserted.on_conflict_do_update(index_elements=key, set_=changed, where=is_not_newer)
+    return (await connection.execute(put, execution_options=COUNTED)).rowcount > 0
+
+
+def _insert(table: sa.Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
+    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+
+
+def values_of(record: DataclassInstance) -> dict[str, Any]:
+    """Return the fields of a record, for the columns of the same names."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def record_of(kind: type[T], row: Any) -> T:
+    """Return the record whose fields are the columns of the same names. Other columns are ignored."""
+    return kind(**{field.name: getattr(row, field.name) for field in fields(cast("Any", kind))})

@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,23 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from adapters.store.channels import SEPARATOR
 from adapters.store.database import outages_as
 from adapters.store.retention import BATCH
-from adapters.store.tables import (
-    audit,
-    build_failures,
-    console_messages,
-    curated_answers,
-    dead_letters,
-    incidents,
-    metadata,
-    outcomes,
-    posts,
-    predictions,
-    reactions,
-    silences,
-    tasks,
-    teams_conversations,
-    turns,
-)
+from adapters.store.tables import Json, metadata
 from core.model.conversation import Platform, Speaker, turn_key
 from core.model.curated import answer_id
 from core.model.errors import StoreUnavailable
@@ -39,10 +24,26 @@ from core.model.incident import EvidenceKind
 NOBODY = "forgotten"  # replaces a person who asked to be forgotten
 
 _NOTE = frozenset({"person", "text", "at"})  # the fields of a `ThreadNote`
-_NAMING = frozenset(
-    {"taken_by", "person", "by", "severity_by", "silenced_by", "author"}
-)  # fields that contain a person's name
+_NAMING = frozenset({"taken_by", "person", "by", "severity_by", "silenced_by", "author"})  # fields with a person's name
 _SAID = "person"  # the kind of a person's message on the local page
+
+# The tables with lists and dictionaries in place of objects of the domain.
+_PLAIN = sa.MetaData()
+for _table in metadata.sorted_tables:
+    for _column in _table.to_metadata(_PLAIN).columns:
+        if isinstance(_column.type, Json):
+            _column.type = sa.JSON()
+audit, console_messages, curated_answers, dead_letters, incidents, outcomes, posts, predictions = (
+    _PLAIN.tables[name]
+    for name in "audit console_messages curated_answers dead_letters incidents outcomes posts predictions".split()
+)
+reactions, tasks, teams_conversations, turns = (
+    _PLAIN.tables[name] for name in ("reactions", "tasks", "teams_conversations", "turns")
+)
+_WITH_NAMES = [
+    _PLAIN.tables[name]
+    for name in ("build_failures", "console_messages", "curated_answers", "dead_letters", "incidents", "silences")
+]
 
 
 @dataclass(slots=True)
@@ -85,25 +86,18 @@ async def forget(
     with outages_as(StoreUnavailable):
         async with engine.begin() as connection:
             person = await _who_speaks_in(connection, person) or person
-            events = await _theirs(connection, person, thread)
-        await forget_workflows(
-            events.keys
-        )  # outside of a transaction, because workflows may be in the same SQLite file
+            events = await _events_of(connection, person, thread)
+        await forget_workflows(events.keys)  # outside of a transaction, because they may be in the same SQLite file
         async with engine.begin() as connection:
             said = [turn_key(subject, speaker) for subject in events.subjects for speaker in Speaker]
             await _delete(connection, turns.c.key, said)
             await _delete(connection, tasks.c.key, events.keys)
-            await _forget_on_the_page(connection, events)
+            await _delete(connection, console_messages.c.id, await _said_on_the_page(connection, events))
             if thread:
                 in_thread = turns.c.thread.endswith(f"{SEPARATOR}{thread}", autoescape=True)
                 await connection.execute(turns.delete().where(in_thread))
             if person:
-                await _forget_labels(connection, person)
-                await connection.execute(reactions.delete().where(_is_by(reactions.c.reacted_by, person)))
-                await _forget_ids(connection, person)
-                await _forget_presses(connection, person, events.keys)
-                await _forget_names(connection, person, events.names)
-                await _forget_acts(connection, person)
+                await _forget_person(connection, person, events)
             for chat in events.chats:
                 await _forget_chat(connection, chat)
         return events.keys
@@ -116,19 +110,15 @@ async def _who_speaks_in(connection: AsyncConnection, chat: str) -> str:
         return ""
     if known.get("person"):
         return known["person"]
-    payload = tasks.c.payload
-    spoken = sa.select(payload).where(payload["place"]["channel"].as_string() == chat).limit(1)
-    said = await connection.scalar(spoken) or {}
-    return (said.get("asker") or said.get("person") or {}).get("id", "")
+    spoken = sa.select(tasks.c.payload).where(tasks.c.payload["place"]["channel"].as_string() == chat).limit(1)
+    return _person_of(await connection.scalar(spoken) or {}).get("id", "")
 
 
-async def _delete(connection: AsyncConnection, column: sa.Column[Any], values: Sequence[Any]) -> None:
-    """Delete rows in batches, because statements have a limited number of parameters."""
-    for start in range(0, len(values), BATCH):
-        await connection.execute(sa.delete(column.table).where(column.in_(values[start : start + BATCH])))
+def _person_of(payload: dict[str, Any]) -> dict[str, Any]:
+    return payload.get("asker") or payload.get("person") or {}
 
 
-async def _theirs(connection: AsyncConnection, person: str, thread: str) -> _Events:
+async def _events_of(connection: AsyncConnection, person: str, thread: str) -> _Events:
     ended = sa.select(tasks.c.key, tasks.c.subject, tasks.c.payload).where(tasks.c.ended_at.is_not(None))
     found = _Events()
     personal: set[str] = set()
@@ -138,8 +128,7 @@ async def _theirs(connection: AsyncConnection, person: str, thread: str) -> _Eve
             if (person and row.reference.get("person") == person) or row.id == thread:
                 found.chats.add(row.id)
     async for row in await connection.stream(ended):
-        who = row.payload.get("asker") or row.payload.get("person") or {}
-        where = row.payload.get("place") or {}
+        who, where = _person_of(row.payload), row.payload.get("place") or {}
         if (person and who.get("id") == person) or (thread and where.get("thread") == thread):
             found.keys.append(row.key)
             found.subjects.append(row.subject)
@@ -152,21 +141,43 @@ async def _theirs(connection: AsyncConnection, person: str, thread: str) -> _Eve
     return found
 
 
-async def _forget_on_the_page(connection: AsyncConnection, events: _Events) -> None:
-    """Delete the threads that they began, and their messages and the replies to them in other threads."""
+async def _delete(connection: AsyncConnection, column: sa.Column[Any], values: Sequence[Any]) -> None:
+    """Delete rows in batches, because statements have a limited number of parameters."""
+    for start in range(0, len(values), BATCH):
+        await connection.execute(sa.delete(column.table).where(column.in_(values[start : start + BATCH])))
+
+
+async def _said_on_the_page(connection: AsyncConnection, events: _Events) -> list[int]:
+    """Return the messages of the threads that they began, and theirs and the replies to them in other threads."""
     table = console_messages
     subjects = {*events.subjects, *map(answer_id, events.subjects)}
-    rows = await connection.execute(sa.select(table.c.id, table.c.thread, table.c.kind, table.c.intent))
-    gone: list[int] = []
+    found: list[int] = []
     began: set[int] = set()
-    for row in rows:
+    for row in await connection.execute(sa.select(table.c.id, table.c.thread, table.c.kind, table.c.intent)):
         root = row.id if row.thread is None else row.thread
         if row.id == root and row.id in events.threads and row.kind == _SAID:
             began.add(row.id)
         is_theirs = f"{Platform.CONSOLE}:{row.id}" in subjects or row.intent.partition(":")[2] in subjects
         if root in began or (root in events.threads and is_theirs):
-            gone.append(row.id)
-    await _delete(connection, table.c.id, gone)
+            found.append(row.id)
+    return found
+
+
+async def _forget_person(connection: AsyncConnection, person: str, events: _Events) -> None:
+    await connection.execute(reactions.delete().where(_is_by(reactions.c.reacted_by, person)))
+    labels = sa.select(outcomes.c.prediction_id, outcomes.c.labelled_by).where(_is_by(outcomes.c.labelled_by, person))
+    for prediction_id, labelled_by in list(await connection.execute(labels)):
+        of_prediction = outcomes.c.prediction_id == prediction_id
+        forgotten = sa.select(sa.func.count()).where(of_prediction, outcomes.c.labelled_by.startswith(NOBODY))
+        name = f"{NOBODY}-{await connection.scalar(forgotten)}"  # several who labelled it may be forgotten
+        theirs = outcomes.update().where(of_prediction, outcomes.c.labelled_by == labelled_by)
+        await connection.execute(theirs.values(labelled_by=name, comment=""))
+    is_named = re.compile(rf"(?<![^:]){re.escape(person)}(?![^:])")  # between colons; the id itself may contain some
+    await _forget_intents(connection, person, is_named, frozenset(events.keys))
+    nameless = partial(_nameless, person=person, names=frozenset(events.names) | {person}, is_named=is_named)
+    for table in _WITH_NAMES:
+        await _rewrite(connection, table, sa.JSON, nameless)
+    await _rewrite(connection, audit, (sa.Text, sa.JSON), partial(_replaced, id_=is_named, alias=NOBODY), person)
 
 
 def _is_by(column: sa.Column[str], person: str) -> sa.ColumnElement[bool]:
@@ -174,124 +185,48 @@ def _is_by(column: sa.Column[str], person: str) -> sa.ColumnElement[bool]:
     return sa.or_(column == person, column.endswith(f":{person}", autoescape=True))
 
 
-async def _forget_labels(connection: AsyncConnection, person: str) -> None:
-    """Anonymise labels. Two forgotten people may have labelled the same prediction."""
-    labels = await connection.execute(
-        sa.select(outcomes.c.prediction_id, outcomes.c.labelled_by).where(_is_by(outcomes.c.labelled_by, person))
+async def _forget_intents(
+    connection: AsyncConnection, person: str, is_named: re.Pattern[str], pressed: Collection[str]
+) -> None:
+    """Delete the records of posts for their button presses, and rename proposals whose id contains theirs."""
+    named = await connection.scalars(
+        sa.select(curated_answers.c.id).where(curated_answers.c.id.contains(person, autoescape=True))
     )
-    for prediction_id, labelled_by in list(labels):
-        taken = await connection.scalar(
-            sa.select(sa.func.count())
-            .select_from(outcomes)
-            .where(outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by.startswith(NOBODY))
-        )
-        await connection.execute(
-            outcomes.update()
-            .where(outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by == labelled_by)
-            .values(labelled_by=f"{NOBODY}-{taken}", comment="")
-        )
+    renamed = {old: answer_id(old) for old in named if is_named.search(old)}  # as they are generated today
+    for old, new in renamed.items():
+        await connection.execute(curated_answers.update().where(curated_answers.c.id == old).values(id=new))
+    for table in (posts, dead_letters):
+        contains = table.c.intent.contains(person, autoescape=True)
+        for intent in list(await connection.scalars(sa.select(table.c.intent).where(contains))):
+            kind, _, subject = intent.partition(":")
+            if subject in pressed:
+                await connection.execute(table.delete().where(table.c.intent == intent))
+            elif subject in renamed:
+                new = f"{kind}:{renamed[subject]}"
+                await connection.execute(table.update().where(table.c.intent == intent).values(intent=new))
 
 
-async def _forget_ids(connection: AsyncConnection, person: str) -> None:
-    """Replace ids of proposals that contain a person's id with ids as generated today."""
-    named = sa.select(curated_answers.c.id).where(curated_answers.c.id.contains(person, autoescape=True))
-    for old in list((await connection.execute(named)).scalars()):
-        if _without(old, person) == old:
-            continue
-        await connection.execute(curated_answers.update().where(curated_answers.c.id == old).values(id=answer_id(old)))
-        for intent in (posts.c.intent, dead_letters.c.intent):
-            posted = await connection.execute(sa.select(intent).where(intent.endswith(f":{old}", autoescape=True)))
-            for each in list(posted.scalars()):
-                renamed = f"{each.removesuffix(old)}{answer_id(old)}"
-                await connection.execute(sa.update(intent.table).where(intent == each).values(intent=renamed))
-
-
-async def _forget_presses(connection: AsyncConnection, person: str, keys: Collection[str]) -> None:
-    """Delete the records of posts for their button presses, whose keys contain the person's id."""
-    pressed = frozenset(keys)
-    for intent in (posts.c.intent, dead_letters.c.intent):
-        named = await connection.execute(sa.select(intent).where(intent.contains(person, autoescape=True)))
-        await _delete(connection, intent, [each for each in named.scalars() if each.partition(":")[2] in pressed])
-
-
-async def _forget_names(connection: AsyncConnection, person: str, names: Collection[str]) -> None:
-    for column in (
-        curated_answers.c.body,
-        build_failures.c.body,
-        console_messages.c.payload,
-        dead_letters.c.message,
-        silences.c.body,
-    ):
-        for key, nameless in await _renamed(connection, column, person, names):
-            own = next(iter(column.table.primary_key))
-            await connection.execute(sa.update(column.table).where(own == key).values({column.name: nameless}))
-    for key, body in await _renamed(connection, incidents.c.body, person, names):
-        # With a new revision, so that concurrent writers read the incident again.
-        revision = body["revision"] + 1
-        await connection.execute(
-            incidents.update()
-            .where(incidents.c.id == key)
-            .values(revision=revision, body=body | {"revision": revision})
-        )
-
-
-async def _renamed(
-    connection: AsyncConnection, column: sa.Column[Any], person: str, names: Collection[str]
-) -> list[tuple[Any, Any]]:
-    """Return the keys of rows that name them, with the column's content without the names."""
-    own = next(iter(column.table.primary_key))
-    found: list[tuple[Any, Any]] = []
-    async for row in await connection.stream(sa.select(own.label("own"), column.label("body")).with_for_update()):
-        nameless = _nameless(row.body, person, frozenset(names) | {person})
-        if nameless != row.body:
-            found.append((row.own, nameless))
-    return found
-
-
-def _unsaid(value: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
-    """Return a thread note of theirs, or evidence made from it, without its words."""
-    if value.keys() == _NOTE and value["person"] in names:
-        return value | {"text": ""}
-    if value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:
-        return value | {"source": NOBODY, "quote": ""}
-    return value
-
-
-def _nameless(value: Any, person: str, names: frozenset[str]) -> Any:
+def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Pattern[str]) -> Any:
+    """Return a value of JSON without their names, and without the words of their notes."""
+    inside = partial(_nameless, person=person, names=names, is_named=is_named)
     if isinstance(value, list):
-        return [_nameless(each, person, names) for each in value]
+        return [inside(each) for each in value]
     if isinstance(value, dict):
         if "platform" in value and value.get("id") == person:
             return value | {"id": NOBODY, "name": ""}
-        value = _unsaid(value, names)
-        if "proposed_at" in value and _without(value["id"], person) != value["id"]:
+        if value.keys() == _NOTE and value["person"] in names:
+            value = value | {"text": ""}
+        elif value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:  # evidence made from a note
+            value = value | {"source": NOBODY, "quote": ""}
+        if "proposed_at" in value and is_named.search(value["id"]):
             value = value | {"id": answer_id(value["id"])}
         return {
-            key: NOBODY
-            if key in _NAMING and isinstance(each, str) and each in names
-            else _nameless(each, person, names)
+            key: NOBODY if key in _NAMING and isinstance(each, str) and each in names else inside(each)
             for key, each in value.items()
         }
     if isinstance(value, str) and value.removeprefix("person:") in {f"{platform}:{person}" for platform in Platform}:
         return NOBODY
     return value
-
-
-async def _forget_acts(connection: AsyncConnection, person: str) -> None:
-    """Replace audit entries that name them with entries that do not, because entries cannot be changed."""
-    columns = (audit.c.key, audit.c.actor, audit.c.subject, audit.c.place, audit.c.detail)
-    texts = (*columns, sa.cast(audit.c.documents, sa.Text))
-    named = sa.select(audit).where(sa.or_(*(text.contains(person, autoescape=True) for text in texts)))
-    for row in list(await connection.execute(named)):
-        entry = dict(row._mapping)  # noqa: SLF001 -- SQLAlchemy's public name of it
-        nameless = entry | {column.name: _without(entry[column.name], person) for column in columns}
-        nameless["documents"] = [_without(each, person) for each in entry["documents"]]
-        if nameless == entry:
-            continue
-        if nameless["key"] != entry["key"]:
-            nameless["key"] = f"{nameless['key']}:{row.number}"
-        await connection.execute(audit.delete().where(audit.c.number == row.number))
-        await connection.execute(audit.insert().values(nameless))
 
 
 async def _forget_chat(connection: AsyncConnection, chat: str) -> None:
@@ -301,20 +236,13 @@ async def _forget_chat(connection: AsyncConnection, chat: str) -> None:
     """
     await connection.execute(teams_conversations.delete().where(teams_conversations.c.id == chat))
     await connection.execute(turns.delete().where(turns.c.thread.contains(chat, autoescape=True)))
-    await _forget_acts(connection, chat)
     id_ = re.compile(rf"(?<![\w-]){re.escape(chat)}(?![\w-])")
-    alias = f"{NOBODY}-{secrets.token_hex(4)}"
+    aliased = partial(_replaced, id_=id_, alias=f"{NOBODY}-{secrets.token_hex(4)}")
     waiting = await connection.execute(sa.select(tasks.c.key, tasks.c.subject).where(tasks.c.ended_at.is_(None)))
-    kept = {text for row in waiting for text in row}
-    for table in (predictions, *(each for each in metadata.sorted_tables if each not in (audit, predictions))):
-        columns = [column for column in table.columns if isinstance(column.type, (sa.Text, sa.JSON))]
-        named = sa.or_(*(sa.cast(column, sa.Text).contains(chat, autoescape=True) for column in columns))
-        for row in list(await connection.execute(sa.select(table).where(named))):
-            held = dict(row._mapping)  # noqa: SLF001 -- SQLAlchemy's public name of it
-            if held.get("key") in kept or held.get("intent", "").partition(":")[2] in kept:
-                continue
-            renamed = held | {column.name: _replaced(held[column.name], id_, alias) for column in columns}
-            await _replace_row(connection, table, held, renamed)
+    kept = frozenset(text for row in waiting for text in row)
+    await _rewrite(connection, predictions, (sa.Text, sa.JSON), aliased, chat)  # before what refers to them
+    for table in _PLAIN.sorted_tables:
+        await _rewrite(connection, table, (sa.Text, sa.JSON), aliased, chat, kept)
 
 
 def _replaced(value: Any, id_: re.Pattern[str], alias: str) -> Any:
@@ -327,20 +255,48 @@ def _replaced(value: Any, id_: re.Pattern[str], alias: str) -> Any:
     return value
 
 
-async def _replace_row(
-    connection: AsyncConnection, table: sa.Table, held: dict[str, Any], renamed: dict[str, Any]
+async def _rewrite(
+    connection: AsyncConnection,
+    table: sa.Table,
+    types: type[Any] | tuple[type[Any], ...],
+    change: Callable[[Any], Any],
+    text: str = "",
+    kept: Collection[str] = (),
 ) -> None:
-    is_held = sa.and_(*(column == held[column.name] for column in table.primary_key))
-    if table is not predictions or held["id"] == renamed["id"]:
-        await connection.execute(sa.update(table).where(is_held).values(renamed))
+    """Replace what is in the columns of these types with what `change` makes of it, in rows that contain the text.
+
+    Rows of the tasks named in `kept` are left alone.
+    """
+    columns = [column for column in table.columns if isinstance(column.type, types)]
+    contain = sa.or_(*(sa.cast(column, sa.Text).contains(text, autoescape=True) for column in columns))
+    changed: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    async for row in await connection.stream(sa.select(table).where(contain).with_for_update()):
+        before = dict(row._mapping)  # noqa: SLF001 -- SQLAlchemy's public name of it
+        after = before | {column.name: change(before[column.name]) for column in columns}
+        if after != before and not {before.get("key"), before.get("intent", "").partition(":")[2]} & {*kept}:
+            changed.append((before, after))
+    for before, after in changed:
+        await _replace_row(connection, table, before, after)
+
+
+async def _replace_row(
+    connection: AsyncConnection, table: sa.Table, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    is_it = sa.and_(*(column == before[column.name] for column in table.primary_key))
+    if table is audit:  # an entry cannot be changed
+        if after["key"] != before["key"]:
+            after["key"] = f"{after['key']}:{after['number']}"
+        await connection.execute(audit.delete().where(is_it))
+        await connection.execute(audit.insert().values(after))
         return
-    await connection.execute(sa.insert(table).values(renamed))
+    if table is incidents:  # with a new revision, so that concurrent writers read the incident again
+        after["revision"] += 1
+        after["body"] |= {"revision": after["revision"]}
+    if table is not predictions or before["id"] == after["id"]:
+        await connection.execute(table.update().where(is_it).values(after))
+        return
+    await connection.execute(table.insert().values(after))
     for judged in (outcomes, reactions):  # these refer to the prediction by its id
-        moved = sa.update(judged).where(judged.c.prediction_id == held["id"])
-        await connection.execute(moved.values(prediction_id=renamed["id"]))
-    await connection.execute(sa.delete(table).where(is_held))
-
-
-def _without(text: str, person: str) -> str:
-    """Replace the person's id between colons. The id itself may contain colons."""
-    return re.sub(rf"(?<![^:]){re.escape(person)}(?![^:])", NOBODY, text)
+        moved = judged.update().where(judged.c.prediction_id == before["id"])
+        await connection.execute(moved.values(prediction_id=after["id"]))
+    await connection.execute(table.delete().where(is_it))

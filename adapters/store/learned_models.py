@@ -55,15 +55,13 @@ class SqlLearnedModel(Generic[T]):
         return await self.load()
 
     async def save(self, content: T, /) -> None:
-        values = {
-            "name": self._name,
-            "version": uuid.uuid4().hex,
-            "saved_at": self._clock.now(),
-            "content": await asyncio.to_thread(self._encoded, content),
-        }
+        written = await asyncio.to_thread(self._encoded, content)
+        version, now = uuid.uuid4().hex, self._clock.now()
         with outages_as(StoreUnavailable):
             async with self._engine.begin() as connection:
-                await upsert(connection, learned_models, values)
+                await upsert(
+                    connection, learned_models, name=self._name, version=version, saved_at=now, content=written
+                )
         await self._look_next_time()
 
     async def _look_next_time(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -11,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store.database import outages_as
 from adapters.store.tables import (
+    UtcDateTime,
     audit,
     build_failures,
     console_messages,
@@ -19,10 +19,10 @@ from adapters.store.tables import (
     deliveries,
     held_incidents,
     incidents,
-    lanes,
     outcomes,
     posts,
     predictions,
+    rate_limits,
     replicas,
     silences,
     tasks,
@@ -33,52 +33,34 @@ from core.model.errors import StoreUnavailable
 BATCH = 1_000  # rows deleted in one transaction, so that concurrent writers do not wait long
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """Rows of `table` to delete once `at` is past, after the rows of the tables in `after`."""
-
-    table: sa.Table
-    at: sa.ColumnElement[datetime]
-    only: sa.ColumnElement[bool] = sa.true()  # noqa: RUF009 -- a constant of SQLAlchemy
-
-
-class _IsoTime(sa.types.TypeDecorator[datetime]):
-    """A time as in the incidents' JSON. These texts sort by time, except for fractions of a second."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> str | None:
-        return value.astimezone(UTC).isoformat() if value else None
-
-
-_RESOLVED_AT = sa.type_coerce(incidents.c.body["resolved_at"].as_string(), _IsoTime())
+_BEFORE = sa.bindparam("before", type_=UtcDateTime)
+_BEFORE_ISO = sa.bindparam("before_iso", type_=sa.Text)  # as in the incidents' JSON; such texts sort by time
 _OF_OPEN_INCIDENT = sa.exists().where(incidents.c.state == "open", posts.c.intent.contains(incidents.c.id))
+
+_Rule = tuple[sa.Table, sa.ColumnElement[bool]]  # the rows to delete
 
 _RULES: Mapping[str, Sequence[_Rule]] = {
     "events": (
-        _Rule(tasks, tasks.c.ended_at),
-        _Rule(deliveries, deliveries.c.received_at),
-        _Rule(replicas, replicas.c.seen_at),
-        _Rule(silences, silences.c.ends_at),
-        _Rule(lanes, lanes.c.used_at),
+        (tasks, tasks.c.ended_at < _BEFORE),
+        (deliveries, deliveries.c.received_at < _BEFORE),
+        (replicas, replicas.c.seen_at < _BEFORE),
+        (silences, silences.c.ends_at < _BEFORE),
+        (rate_limits, rate_limits.c.used_at < _BEFORE),
     ),
     "conversations": (
-        _Rule(turns, turns.c.at),
-        _Rule(console_messages, console_messages.c.at),
-        _Rule(curated_answers, curated_answers.c.expires_at),
+        (turns, turns.c.at < _BEFORE),
+        (console_messages, console_messages.c.at < _BEFORE),
+        (curated_answers, curated_answers.c.expires_at < _BEFORE),
     ),
     "incidents": (
-        _Rule(incidents, _RESOLVED_AT, incidents.c.state != "open"),
-        _Rule(posts, posts.c.made_at, sa.not_(_OF_OPEN_INCIDENT)),
+        (incidents, (incidents.c.body["resolved_at"].as_string() < _BEFORE_ISO) & (incidents.c.state != "open")),
+        (posts, (posts.c.made_at < _BEFORE) & sa.not_(_OF_OPEN_INCIDENT)),
     ),
-    "dead_letters": (_Rule(dead_letters, dead_letters.c.at),),
-    "build_failures": (_Rule(build_failures, build_failures.c.found_at),),
-    "predictions": (_Rule(predictions, predictions.c.made_at),),
-    "audit": (_Rule(audit, audit.c.at),),
+    "dead_letters": ((dead_letters, dead_letters.c.at < _BEFORE),),
+    "build_failures": ((build_failures, build_failures.c.found_at < _BEFORE),),
+    "predictions": ((predictions, predictions.c.made_at < _BEFORE),),
+    "audit": ((audit, audit.c.at < _BEFORE),),
 }
-
-
 KINDS = tuple(_RULES)
 
 
@@ -96,15 +78,17 @@ async def delete_before(engine: AsyncEngine, kinds: Mapping[str, datetime]) -> d
 
 
 async def _delete_batch(engine: AsyncEngine, rule: _Rule, before: datetime) -> int:
-    key = next(iter(rule.table.primary_key))
-    old = sa.select(key).where(rule.at < before, rule.only).limit(BATCH)
+    table, is_old = rule
+    (key, *_) = table.primary_key
+    old = sa.select(key).where(is_old).limit(BATCH)
     with outages_as(StoreUnavailable):
         async with engine.begin() as connection:
-            keys = list((await connection.execute(old)).scalars())
+            times = {"before": before, "before_iso": before.astimezone(UTC).isoformat()}
+            keys = list(await connection.scalars(old, times))
             if not keys:
                 return 0
-            if rule.table is predictions:
+            if table is predictions:
                 await connection.execute(outcomes.delete().where(outcomes.c.prediction_id.in_(keys)))
-            if rule.table is incidents:
+            if table is incidents:
                 await connection.execute(held_incidents.delete().where(held_incidents.c.incident_id.in_(keys)))
-            return (await connection.execute(rule.table.delete().where(key.in_(keys)))).rowcount
+            return (await connection.execute(table.delete().where(key.in_(keys)))).rowcount

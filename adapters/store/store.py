@@ -9,20 +9,22 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.store.audit import SqlAudit
-from adapters.store.channels import SqlChannelSettings, SqlConversations, SqlHeldIncidents, SqlSilences
+from adapters.store.channels import SqlChannelSettings, SqlConversations
 from adapters.store.database import outages_as
-from adapters.store.incidents import SqlIncidents
+from adapters.store.incidents import SqlHeldIncidents, SqlIncidents, SqlSilences
 from adapters.store.knowledge import SqlBuildFailures, SqlCurated, SqlCursors, SqlIngestions
 from adapters.store.locks import LocalLocks, PostgresLocks
 from adapters.store.predictions import SqlPredictions
 from adapters.store.sqlite import FlushedEngine
-from adapters.store.tasks import SqlDeadLetters, SqlPosts, SqlReplicas, SqlTasks
+from adapters.store.work import SqlDeadLetters, SqlPosts, SqlReplicas, SqlTasks
 from core.model.errors import Deadlock, StoreUnavailable
 
 AT_ONCE = 3  # concurrent background transactions; enough to keep the database busy while others are flushed
 
 
 class SqlTransaction:
+    """Implements `core.ports.Transaction`."""
+
     def __init__(self, connection: AsyncConnection) -> None:
         self.tasks = SqlTasks(connection)
         self.replicas = SqlReplicas(connection)

@@ -1,4 +1,4 @@
-"""The tables. The migrations in `migrations/` create them."""
+"""The tables. `migrations.py` creates them, and adds what an older database lacks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import TypeAdapter
+
+from core.confidence.calibrator import Calibrator
+from core.model.channel_settings import ChannelSettings
+from core.model.conversation import MessageReference, Place
+from core.model.curated import CuratedAnswer
+from core.model.incident import Incident
+from core.model.prediction import Prediction
+from core.model.silences import Silence
+from core.rca.failure_history import RecordedFailure
 
 
 class UtcDateTime(sa.types.TypeDecorator[datetime]):
@@ -21,6 +31,27 @@ class UtcDateTime(sa.types.TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value else None
 
 
+class Json(sa.types.TypeDecorator[Any]):
+    """An object of the domain, stored as JSON."""
+
+    impl = sa.JSON(none_as_null=True)
+    cache_ok = True
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__()
+        self.kind = kind
+        self._adapter: TypeAdapter[Any] = TypeAdapter(kind)
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> Any:
+        return None if value is None else self._adapter.dump_python(value, mode="json")
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> Any:
+        return None if value is None else self._adapter.validate_python(value)
+
+    def coerce_compared_value(self, op: Any, value: Any) -> Any:
+        return self.impl_instance.coerce_compared_value(op, value)
+
+
 metadata = sa.MetaData()
 
 tasks = sa.Table(
@@ -31,11 +62,11 @@ tasks = sa.Table(
     sa.Column("workflow", sa.Text, nullable=False),
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("payload", sa.JSON, nullable=False),
-    sa.Column("claimed", sa.Boolean, nullable=False, default=False),  # by any replica, ever
+    sa.Column("claimed", sa.Boolean, nullable=False, default=False),  # no longer read; the next version may drop it
     sa.Column("owner", sa.Text),  # the replica that works on it
     sa.Column("ended_at", UtcDateTime),
     sa.Column("added_at", UtcDateTime),
-    sa.Column("correlation", sa.Text, nullable=False, default=""),
+    sa.Column("correlation", sa.Text, nullable=False, server_default=""),
     sa.Index("ix_tasks_waiting", "ended_at", "owner", "number"),
 )
 
@@ -67,7 +98,7 @@ incidents = sa.Table(
     sa.Column("message_id", sa.Text),
     sa.Column("service", sa.Text),
     sa.Column("leader", sa.Text, index=True),
-    sa.Column("body", sa.JSON, nullable=False),
+    sa.Column("body", Json(Incident), nullable=False),
     sa.Column("changed_at", UtcDateTime, index=True),  # by the clock of the saving process
     sa.Index("ix_incidents_message", "channel", "message_id"),
     sa.Index("ix_incidents_service", "state", "service"),
@@ -93,15 +124,15 @@ posts = sa.Table(
     "posts",
     metadata,
     sa.Column("intent", sa.Text, primary_key=True),
-    sa.Column("place", sa.JSON, nullable=False),
+    sa.Column("place", Json(Place), nullable=False),
     sa.Column("attempted", sa.Boolean, nullable=False, default=False),
-    sa.Column("reference", sa.JSON),
+    sa.Column("reference", Json(MessageReference)),
     sa.Column("content_hash", sa.Text, nullable=False, default=""),
-    sa.Column("withdrawn", sa.Boolean, nullable=False, default=False),
-    sa.Column("claim", sa.Text, nullable=False, default=""),
+    sa.Column("withdrawn", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("claim", sa.Text, nullable=False, server_default=""),
     sa.Column("message", sa.Text, index=True),
     sa.Column("asked_at", UtcDateTime),  # when an update was requested that is not done yet
-    sa.Column("wishes", sa.Integer, nullable=False, default=0),
+    sa.Column("wishes", sa.Integer, nullable=False, server_default="0"),
     sa.Column("made_at", UtcDateTime),  # used by the retention policy only
 )
 
@@ -109,15 +140,15 @@ dead_letters = sa.Table(
     "dead_letters",
     metadata,
     sa.Column("intent", sa.Text, primary_key=True),
-    sa.Column("place", sa.JSON, nullable=False),
+    sa.Column("place", Json(Place), nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("message", sa.JSON, nullable=False),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("at", UtcDateTime, nullable=False, index=True),
 )
 
-lanes = sa.Table(
-    "lanes",
+rate_limits = sa.Table(
+    "lanes",  # as replicas of earlier versions call it
     metadata,
     sa.Column("name", sa.Text, primary_key=True),  # a digest
     sa.Column("body", sa.JSON, nullable=False),  # empty while it is new
@@ -129,7 +160,7 @@ silences = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("ends_at", UtcDateTime, nullable=False, index=True),
-    sa.Column("body", sa.JSON, nullable=False),
+    sa.Column("body", Json(Silence), nullable=False),
 )
 
 predictions = sa.Table(
@@ -138,9 +169,9 @@ predictions = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("engine", sa.Text, nullable=False),
-    sa.Column("estimator_version", sa.Text, nullable=False),
+    sa.Column("estimator_version", sa.Text, nullable=False, server_default=""),
     sa.Column("made_at", UtcDateTime, nullable=False),
-    sa.Column("body", sa.JSON, nullable=False),
+    sa.Column("body", Json(Prediction), nullable=False),
     sa.Index("ix_predictions_estimator", "kind", "engine", "estimator_version", "made_at"),
 )
 
@@ -170,9 +201,9 @@ calibrators = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("engine", sa.Text, nullable=False),
-    sa.Column("estimator_version", sa.Text, nullable=False),
-    sa.Column("version", sa.Text, nullable=False, index=True),
-    sa.Column("body", sa.JSON, nullable=False),
+    sa.Column("estimator_version", sa.Text, nullable=False, server_default=""),
+    sa.Column("version", sa.Text, nullable=False, server_default="", index=True),
+    sa.Column("body", Json(Calibrator), nullable=False),
 )
 
 turns = sa.Table(
@@ -193,7 +224,7 @@ ingestions = sa.Table(
     sa.Column("finished_at", UtcDateTime, nullable=False),
     sa.Column("documents", sa.Integer, nullable=False),
     sa.Column("failure", sa.Text, nullable=False, default=""),
-    sa.Column("left_out", sa.JSON, nullable=False, server_default="[]"),
+    sa.Column("left_out", Json(tuple[str, ...]), nullable=False, server_default="[]"),
 )
 
 learned_models = sa.Table(
@@ -218,7 +249,7 @@ curated_answers = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("expires_at", UtcDateTime, index=True),
-    sa.Column("body", sa.JSON, nullable=False),
+    sa.Column("body", Json(CuratedAnswer), nullable=False),
 )
 
 audit = sa.Table(
@@ -231,7 +262,7 @@ audit = sa.Table(
     sa.Column("actor", sa.Text, nullable=False),
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("place", sa.Text, nullable=False),
-    sa.Column("documents", sa.JSON, nullable=False),
+    sa.Column("documents", Json(tuple[str, ...]), nullable=False),
     sa.Column("detail", sa.Text, nullable=False),
     sqlite_autoincrement=True,  # deleted numbers are not reused
 )
@@ -246,7 +277,7 @@ build_failures = sa.Table(
     sa.Column("channel", sa.Text),
     sa.Column("thread", sa.Text),
     sa.Column("log", sa.LargeBinary, nullable=False),
-    sa.Column("body", sa.JSON, nullable=False),
+    sa.Column("body", Json(RecordedFailure), nullable=False),
     sa.Index("ix_build_failures_project", "project", "confirmed", "found_at"),
     sa.Index("ix_build_failures_thread", "channel", "thread"),
 )
@@ -269,7 +300,7 @@ channel_settings = sa.Table(
     "channel_settings",
     metadata,
     sa.Column("channel", sa.Text, primary_key=True),
-    sa.Column("body", sa.JSON, nullable=False),
+    sa.Column("body", Json(ChannelSettings), nullable=False),
 )
 
 held_incidents = sa.Table(
@@ -277,9 +308,9 @@ held_incidents = sa.Table(
     metadata,
     sa.Column("incident_id", sa.Text, primary_key=True),
     sa.Column("channel", sa.Text, primary_key=True),
-    sa.Column("place", sa.JSON, nullable=False),
+    sa.Column("place", Json(Place), nullable=False),
     sa.Column("told", sa.Boolean, nullable=False, index=True),
-    sa.Column("held_at", UtcDateTime, nullable=False),
+    sa.Column("held_at", UtcDateTime, nullable=False, server_default="2026-01-01 00:00:00"),
 )
 
 teams_conversations = sa.Table(

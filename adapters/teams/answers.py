@@ -30,9 +30,9 @@ from adapters.teams.elements import (
     run,
     titled,
 )
-from core.answering.answer import Answer, Citation, Sentence
-from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view
-from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
+from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view, shown_sentences
+from core.model.answer import Answer, Citation, Sentence
+from core.model.badge import BadgeExplanation, BadgeReference
 from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
@@ -51,7 +51,7 @@ def answer_card(answer: Answer, budget: SizeBudget) -> Card:
 
 def spoken(answer: Answer) -> str:
     """Return the sentences of an answer as plain text for streaming. Further sentences only append to it."""
-    return "\n".join(_plain_sentence(sentence) for sentence in answer.shown)
+    return "\n".join(_plain_sentence(sentence) for sentence in shown_sentences(answer))
 
 
 def footer_card(answer: Answer, budget: SizeBudget) -> Card:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from markdown_it import MarkdownIt
 from yarl import URL
 
-from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
-from core.model.messages import BUTTON_LABELS, FILING_ACTIONS, ButtonAction
+from core.incidents.incident_layout import RIGHT_OR_WRONG, Judged
+from core.model.messages import BUTTON_LABELS, FILING_ACTIONS, ButtonAction, Control
 
 MAX_MESSAGE = 28 * 1024  # bytes of a message; the limit of Teams
 ENVELOPE = 1024  # bytes of the activity around a card

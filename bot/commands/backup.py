@@ -199,7 +199,7 @@ def _refuse_pickled(file: Path, workflows: Path) -> None:
 
 
 def _refuse_newer(manifest: dict[str, Any]) -> None:
-    from adapters.store.database import schema_versions
+    from adapters.store.migrations import schema_versions
 
     if manifest["schema"] not in schema_versions():
         raise PlumblineError(

@@ -24,7 +24,7 @@ from bot.observability.tracing import tracing
 from bot.web.webhook_sources import webhook_parser
 from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core, records_of
 from bot.wiring.behaviours import behaviours
-from core.answering.answer import Answer
+from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInput
 from core.model.incident import Incident

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from pathlib import Path
 
 import aiohttp
@@ -13,17 +13,18 @@ from rich.text import Text
 from adapters.clock import SystemClock
 from bot.commands.backup import is_open
 from bot.commands.finding import Finding
-from bot.commands.llm_check import check_model
+from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
-from bot.commands.webhook_doctor import check_access, check_webhooks
 from bot.config import tool_sections as sections
 from bot.config.filing_sections import FilingSection
-from bot.config.settings import Settings
+from bot.config.section import WebhooksSection
+from bot.config.settings import Settings, missing_secrets
 from bot.config.source_sections import SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection
 from bot.config.workspace import Workspace, load_workspace
-from bot.observability.model_metrics import TokenTally
+from bot.observability.collectors import TokenTally
+from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import read_catalogue
 from bot.wiring.filing import open_publisher
@@ -31,13 +32,12 @@ from bot.wiring.models import llama_server
 from bot.wiring.on_call import open_schedule
 from bot.wiring.sources import open_source
 from bot.wiring.tools import open_tool
-from core.model.errors import IndexUnavailable, PlumblineError
+from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
 from core.ports import CheckedSource, Ingestion
 
 TIMEOUT = 5.0  # seconds for an external system to answer
 TOOL_TIMEOUT = 20.0  # seconds for a tool to answer for all of its services
-SLACK, TEAMS = "slack", "teams"
-CHATS = (SLACK, TEAMS)
+CHATS = {"slack": check_slack, "teams": check_teams}
 SHOWN = 5  # documents left out that are listed per source
 
 
@@ -61,7 +61,7 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield Finding("plumbline.yaml", "cannot be used", str(error))
         return
     if only:
-        async for finding in _chat(only, settings, workspace, session):
+        async for finding in CHATS[only](settings, workspace, session):
             yield finding
         if not (access := check_access(settings)).well and access.fatal:
             yield access
@@ -72,8 +72,8 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         *await _state(settings, workspace),
     ):
         yield finding
-    for chat in CHATS:
-        async for finding in _chat(chat, settings, workspace, session):
+    for check in CHATS.values():
+        async for finding in check(settings, workspace, session):
             yield finding
     yield await _language_models(settings)
     async for finding in _outside_systems(workspace, settings, session):
@@ -155,17 +155,6 @@ def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
         yield Finding(what, f"{count} document{'s' * (count > 1)} left out", named, fatal=False)
 
 
-async def _chat(
-    name: str, settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
-) -> AsyncIterator[Finding]:
-    if name == SLACK:
-        async for finding in check_slack(settings, workspace, session):
-            yield finding
-    else:
-        async for finding in check_teams(settings, workspace, session):
-            yield finding
-
-
 async def _language_models(settings: Settings) -> Finding:
     if not settings.llm_urls:
         return Finding(
@@ -185,84 +174,124 @@ async def _language_models(settings: Settings) -> Finding:
     return Finding("language model", ", ".join(found))
 
 
+async def _tried(
+    what: str,
+    attempt: Awaitable[str],
+    trouble: str = "cannot be read",
+    *,
+    seconds: float = TOOL_TIMEOUT,
+    fatal: bool = True,
+) -> Finding:
+    """Return the result of an attempt as a finding, or its error as one with a remedy."""
+    try:
+        async with asyncio.timeout(seconds):
+            return Finding(what, await attempt)
+    except PlumblineError as error:
+        return Finding(what, trouble, str(error), fatal)
+    except TimeoutError:
+        remedy = f"No answer within {seconds:.0f} s: check the network and its address."
+        return Finding(what, "does not answer", remedy, fatal)
+
+
 async def check_source(section: SourceSection, settings: Settings, session: aiohttp.ClientSession) -> Finding:
     """Check that a source exists and grants access, without reading it."""
     what = f"source {section.name}"
     path = getattr(section, "path", None)
     if path is not None and not path.exists():
         return Finding(what, "missing", f"Correct its path: {path}.")
-    try:
+
+    async def attempt() -> str:
         source = open_source(section, settings, session, SystemClock())
         if isinstance(source, CheckedSource):
-            async with asyncio.timeout(TIMEOUT):
-                await source.check()
-    except PlumblineError as error:
-        return Finding(what, "cannot be read", str(error))
-    except TimeoutError:
-        return Finding(what, "does not answer", f"No answer within {TIMEOUT:.0f} s: check the network and its address.")
-    return Finding(what, f"{section.kind.replace('_', ' ')} {section.place}")
+            await source.check()
+        return f"{section.kind.replace('_', ' ')} {section.place}"
+
+    return await _tried(what, attempt(), seconds=TIMEOUT)
 
 
 async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
     """Check that a tool exists and grants access."""
-    match tool:
-        case sections.LogFilesTool() | sections.MetricFilesTool() | sections.ChangeFilesTool():
-            if tool.path.is_dir():
-                return Finding(tool.name, str(tool.path))
-            return Finding(tool.name, "missing", f"Correct its path: {tool.path}.")
-        case _:
-            return await _asked(tool, session)
+    if isinstance(tool, sections.LogFilesTool | sections.MetricFilesTool | sections.ChangeFilesTool):
+        remedy = "" if tool.path.is_dir() else f"Correct its path: {tool.path}."
+        return Finding(tool.name, "missing" if remedy else str(tool.path), remedy)
 
+    async def attempt() -> str:
+        for each in open_tool(tool, session).checked:
+            await each.check()
+        return f"{tool.kind.replace('_', ' ')} accepts our credentials"
 
-async def _asked(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
-    try:
-        async with asyncio.timeout(TOOL_TIMEOUT):
-            for each in open_tool(tool, session).checked:
-                await each.check()
-    except PlumblineError as error:
-        return Finding(tool.name, "cannot be read", str(error))
-    except TimeoutError:
-        remedy = f"No answer within {TOOL_TIMEOUT:.0f} s: check the network and its address."
-        return Finding(tool.name, "does not answer", remedy)
-    return Finding(tool.name, f"{tool.kind.replace('_', ' ')} accepts our credentials")
+    return await _tried(tool.name, attempt())
 
 
 async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Finding:
     """Check that an on-call system grants access. Not fatal, because triage works without it."""
-    try:
-        async with asyncio.timeout(TOOL_TIMEOUT):
-            await open_schedule(section, session).check()
-    except PlumblineError as error:
-        return Finding(section.name, "does not say who is on call", str(error), fatal=False)
-    except TimeoutError:
-        return Finding(section.name, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
-    return Finding(section.name, "says who is on call")
+
+    async def attempt() -> str:
+        await open_schedule(section, session).check()
+        return "says who is on call"
+
+    return await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
 
 
 async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -> Finding:
     """Check that something can be filed in a target, without writing there. Not fatal: the draft would be kept."""
-    what = f"filing in {section.name}"
-    try:
-        async with asyncio.timeout(TOOL_TIMEOUT):
-            await open_publisher(section, session).check()
-    except PlumblineError as error:
-        return Finding(what, "not possible", str(error), fatal=False)
-    except TimeoutError:
-        return Finding(what, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
-    return Finding(what, f"{section.kind.replace('_', ' ')}: the token may write there")
+
+    async def attempt() -> str:
+        await open_publisher(section, session).check()
+        return f"{section.kind.replace('_', ' ')}: the token may write there"
+
+    return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
 
 
 async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Finding:
     """Check that a catalogue can be read. Not fatal, because the teams of plumbline.yaml remain."""
-    what = f"{section.kind} {section.place}"
+
+    async def attempt() -> str:
+        found = await read_catalogue(section, workspace, settings)
+        rules = sum(len(code.rules) for code in found.code)
+        return f"{len(found.teams)} teams, {rules} rules, {len(found.dependencies)} services that call others"
+
+    return await _tried(f"{section.kind} {section.place}", attempt(), fatal=False)
+
+
+SHORT = 16  # characters; shorter secrets can be guessed
+
+BEFORE_A_PROXY = (
+    "They refuse requests that come through a proxy. Set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN before you "
+    "put a proxy in front of them."
+)
+OPEN = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECRET to change that."
+
+
+def check_access(settings: Settings) -> Finding:
+    """Check that everybody who can reach the bot must present a secret."""
+    what = "inbound requests"
+    if missing := missing_secrets(settings):
+        return Finding(what, "are accepted from other machines without a secret", missing)
+    secrets = {"webhooks": settings.webhook_secret, "the local page": settings.console_token}
+    without = [name for name, secret in secrets.items() if secret is None]
+    if without:
+        result = f"{' and '.join(without)} require no secret and answer only this machine"
+        return Finding(what, result, BEFORE_A_PROXY, fatal=False)
+    return Finding(what, "all require a secret")
+
+
+def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Finding]:
+    """Check that each source's secret exists and is long enough, and that the generic webhook's paths are valid."""
     try:
-        async with asyncio.timeout(TOOL_TIMEOUT):
-            found = await read_catalogue(section, workspace, settings)
-    except PlumblineError as error:
-        return Finding(what, "cannot be read", str(error), fatal=False)
-    except TimeoutError:
-        return Finding(what, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
-    rules = sum(len(code.rules) for code in found.code)
-    return Finding(
-        what, f"{len(found.teams)} teams, {rules} rules, {len(found.dependencies)} services that call others"
-    )
+        sources = webhook_sources(webhooks)
+    except ConfigurationError as error:
+        yield Finding("webhooks", "cannot be used", str(error))
+        return
+    shared = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
+    own = {name: source.secret for name, source in sources.items() if source.secret is not None}
+    for name, secret in {"all sources": shared, **own}.items():
+        if secret is not None and len(secret) < SHORT:
+            remedy = (
+                f"Use a secret of at least {SHORT} characters. It is all that keeps strangers from opening incidents."
+            )
+            yield Finding("webhooks", f"the secret of {name} has {len(secret)} characters", remedy, fatal=False)
+    if settings.local and shared is None and len(own) < len(sources):
+        yield Finding("webhooks", "open to this machine", OPEN, fatal=False)
+        return
+    yield Finding("webhooks", f"{len(sources)} sources, {len(own)} with a secret of their own")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
-from collections.abc import Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter, perf_counter_ns
+from typing import Literal
 
 import aiohttp
 from rich.console import Console
@@ -16,11 +20,14 @@ from rich.text import Text
 
 from adapters.model_files import fetch_model_file, find_model_file
 from bot.commands.llama_launch import HUB, Hardware, Launch, hardware, server_command
-from bot.commands.llm_check import Ability, check_model
 from bot.config.settings import Settings
-from bot.observability.model_metrics import TokenTally
+from bot.observability.collectors import TokenTally
 from bot.wiring.models import llama_server
-from core.model.errors import ConfigurationError
+from core.answering.model_exam import QUESTIONS, examined, skill_of
+from core.model.errors import ConfigurationError, PlumblineError
+from core.model.language_model import ChatMessage, ModelRequest, Role
+from core.model_calls.structured_reply import structured
+from core.ports import LanguageModel
 
 Start = Callable[[list[str]], None]
 
@@ -91,3 +98,139 @@ def _table(title: str, abilities: list[Ability]) -> Table:
         mark, style = ("✓", "green") if ability.works else ("✗", "red") if ability.needed else ("!", "yellow")
         table.add_row(ability.name, Text(mark, style), "yes" if ability.needed else "no", Text(ability.found))
     return table
+
+
+LEAST_CONTEXT = 4_096  # tokens: instructions, a handful of passages and a reply
+SCHEMA_ROUNDS = 3  # structured replies with different seeds
+SPEED_TOKENS = 64  # tokens generated to measure the speed
+DEADLINE = 600.0  # seconds for one request: a slow server is not an unable one
+ABILITY_TIMEOUT = 900.0  # seconds for one ability
+EVIDENCE = "The refunds worker of the payment gateway retries a failed transfer three times, a minute apart. " * 24
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """An ability of a server, with the test result. The model is unusable without a `needed` one."""
+
+    name: str
+    works: bool
+    found: str
+    needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A structured reply whose fields cannot grow long."""
+
+    answer: Literal["yes", "no", "unsure"]
+    score: Literal[1, 2, 3, 4, 5]
+
+
+Outcome = tuple[bool, str]  # whether it works, and the details
+
+
+async def check_model(model: LanguageModel) -> AsyncIterator[Ability]:
+    """Test every ability, needed ones first. A failure does not stop the following tests."""
+    checks: list[tuple[str, bool, Callable[[LanguageModel], Awaitable[Outcome]]]] = [
+        ("answers", True, _answers),
+        ("context", True, _context),
+        ("tokenizer", True, _tokenizer),
+        ("schema", True, _schema),
+        ("probabilities", False, _probabilities),
+        ("prompt cache", False, _cache),
+        ("samples", False, _samples),
+        ("choices", False, _choices),
+        ("speed", False, _speed),
+    ]
+    for name, needed, check in checks:
+        try:
+            async with asyncio.timeout(ABILITY_TIMEOUT):
+                works, found = await check(model)
+        except PlumblineError as error:
+            works, found = False, str(error)
+        except TimeoutError:
+            works, found = False, f"not within {ABILITY_TIMEOUT:.0f} s"
+        yield Ability(name, works, found, needed)
+
+
+def _request(question: str, max_tokens: int, seed: int = 0, temperature: float = 0.0, shared: str = "") -> ModelRequest:
+    messages = (
+        ChatMessage(Role.SYSTEM, f"Answer from the evidence, briefly.\n{shared}"),
+        ChatMessage(Role.USER, question),
+    )
+    return ModelRequest(
+        messages, max_tokens=max_tokens, seed=seed, temperature=temperature, requester="llm check", deadline=DEADLINE
+    )
+
+
+async def _answers(model: LanguageModel) -> Outcome:
+    started = perf_counter()
+    reply = await model.generate(_request("Is the payment gateway up?", max_tokens=8))
+    return reply.generated_tokens > 0, f"{reply.generated_tokens} tokens in {perf_counter() - started:.2f} s"
+
+
+async def _context(model: LanguageModel) -> Outcome:
+    tokens = await model.context_tokens()
+    return tokens >= LEAST_CONTEXT, f"{tokens} tokens for a prompt and its reply; {LEAST_CONTEXT} are needed"
+
+
+async def _tokenizer(model: LanguageModel) -> Outcome:
+    empty, short, long = [await model.count_tokens(text) for text in ("", "refunds", EVIDENCE)]
+    return empty == 0 < short < long, f"{len(EVIDENCE)} characters are {long} tokens"
+
+
+async def _schema(model: LanguageModel) -> Outcome:
+    for seed in range(SCHEMA_ROUNDS):
+        await structured(model, _request("Is it up?", max_tokens=64, seed=seed, temperature=1.0), Verdict)
+    return True, f"{SCHEMA_ROUNDS} of {SCHEMA_ROUNDS} replies valid under their schema"
+
+
+async def _probabilities(model: LanguageModel) -> Outcome:
+    request = _request("Is it up?", max_tokens=8)
+    started = perf_counter()
+    first = await model.expect(request, ["yes", "no"])
+    second = await model.expect(request, ["yes", "no"])
+    elapsed = perf_counter() - started
+    exact = all(math.isclose(first[choice], second[choice], abs_tol=0.01) for choice in first)
+    return exact and math.isclose(math.fsum(first.values()), 1.0, abs_tol=1e-6), (
+        f"yes {first['yes']:.2f}, no {first['no']:.2f}, {'the same' if exact else 'not the same'} when asked again; "
+        f"{elapsed / 2:.2f} s each"
+    )
+
+
+async def _cache(model: LanguageModel) -> Outcome:
+    await model.generate(_request("How often is a transfer retried?", max_tokens=1, shared=EVIDENCE))
+    reply = await model.generate(_request("How far apart are the retries?", max_tokens=1, shared=EVIDENCE))
+    return (
+        reply.cached_tokens >= reply.prompt_tokens / 2,
+        f"{reply.cached_tokens} of {reply.prompt_tokens} prompt tokens of a second question came from the cache",
+    )
+
+
+async def _samples(model: LanguageModel) -> Outcome:
+    started = perf_counter()
+    replies = await model.sample(_request("Why?", max_tokens=16, temperature=1.0, shared=EVIDENCE), 4)
+    different = len({reply.text for reply in replies})
+    return len(replies) == 4, f"4 replies, {different} different, in {perf_counter() - started:.2f} s"
+
+
+async def _choices(model: LanguageModel) -> Outcome:
+    right = await examined(model, ModelRequest((), requester="llm check", deadline=DEADLINE))
+    skill = skill_of(right)
+    use = "not asked for answers" if skill is None else "chooses and composes" if skill.composes else "chooses"
+    return (
+        skill is not None,
+        f"{right} of {len(QUESTIONS)} questions of its exam right: {use} with PLUMBLINE_LLM_ANSWERS=auto",
+    )
+
+
+async def _speed(model: LanguageModel) -> Outcome:
+    fresh = f"{perf_counter_ns()} {EVIDENCE}"  # not in the cache
+    started = perf_counter()
+    prompt = await model.generate(_request("Why?", max_tokens=1, shared=fresh))
+    read = perf_counter()
+    reply = await model.generate(_request("Why?", max_tokens=SPEED_TOKENS, shared=fresh))
+    ended = perf_counter()
+    computed = (prompt.prompt_tokens - prompt.cached_tokens) / (read - started)
+    generated = reply.generated_tokens / (ended - read)
+    return reply.generated_tokens > 0, f"{computed:.0f} prompt tokens/s, {generated:.0f} generated tokens/s"

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import aiohttp
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -145,71 +145,37 @@ async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: A
     if not answer.get("ok"):
         remedy = "Make a new configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN; they live 12 hours."
         return Finding("Slack manifest", f"cannot be read: {answer.get('error')}", remedy, fatal=False)
-    manifest = AppManifest.model_validate(answer.get("manifest") or {})
+    manifest: dict[str, Any] = answer.get("manifest") or {}
     missing = sorted(missing_in(manifest))
     if missing:
         remedy = f"Bring it in line with deploy/slack/manifest.yaml: {', '.join(missing)}."
         return Finding("Slack manifest", "lacks what the bot listens to", remedy)
-    if manifest.is_assistant:
+    if is_assistant(manifest):
         return Finding("Slack manifest", "has the assistant experience, which Slack will end", TO_AGENT, fatal=False)
     return Finding("Slack manifest", "has all that the bot listens to")
 
 
-class _Home(BaseModel):
-    home_tab_enabled: bool = False
+def is_assistant(manifest: Mapping[str, Any]) -> bool:
+    """Return whether the app has the older assistant experience."""
+    features = _part(manifest, "features")
+    return features.get("assistant_view") is not None and features.get("agent_view") is None
 
 
-class _Command(BaseModel):
-    command: str = ""
-
-
-class _Shortcut(BaseModel):
-    callback_id: str = ""
-
-
-class _Features(BaseModel):
-    assistant_view: dict[str, Any] | None = None
-    agent_view: dict[str, Any] | None = None
-    app_home: _Home = _Home()
-    slash_commands: tuple[_Command, ...] = ()
-    shortcuts: tuple[_Shortcut, ...] = ()
-
-
-class _Subscriptions(BaseModel):
-    bot_events: frozenset[str] = frozenset()
-
-
-class _Interactivity(BaseModel):
-    is_enabled: bool = False
-
-
-class _AppSettings(BaseModel):
-    event_subscriptions: _Subscriptions = _Subscriptions()
-    interactivity: _Interactivity = _Interactivity()
-
-
-class AppManifest(BaseModel):
-    """The parts of an app manifest that the bot requires."""
-
-    features: _Features = _Features()
-    settings: _AppSettings = _AppSettings()
-
-    @property
-    def is_assistant(self) -> bool:
-        """Return whether the app has the older assistant experience."""
-        return self.features.assistant_view is not None and self.features.agent_view is None
-
-
-def missing_in(manifest: AppManifest) -> set[str]:
-    """Return the requirements of the bot that a manifest does not meet, in words."""
-    features, settings = manifest.features, manifest.settings
-    commands = {each.command for each in features.slash_commands}
-    shortcuts = {each.callback_id for each in features.shortcuts}
-    events = EVENTS - AGENT_EVENTS | ASSISTANT_EVENTS if manifest.is_assistant else EVENTS
+def missing_in(manifest: Mapping[str, Any]) -> set[str]:
+    """Return the requirements of the bot that an app manifest does not meet, in words."""
+    features, settings = _part(manifest, "features"), _part(manifest, "settings")
+    commands = {each.get("command") for each in features.get("slash_commands") or ()}
+    shortcuts = {each.get("callback_id") for each in features.get("shortcuts") or ()}
+    events = EVENTS - AGENT_EVENTS | ASSISTANT_EVENTS if is_assistant(manifest) else EVENTS
+    subscribed = frozenset(_part(settings, "event_subscriptions").get("bot_events") or ())
     return {
-        *(f"event {event}" for event in events - settings.event_subscriptions.bot_events),
+        *(f"event {event}" for event in events - subscribed),
         *(f"command {command}" for command in COMMANDS - commands),
         *(f"shortcut {shortcut}" for shortcut in SHORTCUTS - shortcuts),
-        *(() if features.app_home.home_tab_enabled else ("the home tab",)),
-        *(() if settings.interactivity.is_enabled else ("interactivity",)),
+        *(() if _part(features, "app_home").get("home_tab_enabled") else ("the home tab",)),
+        *(() if _part(settings, "interactivity").get("is_enabled") else ("interactivity",)),
     }
+
+
+def _part(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return manifest.get(name) or {}

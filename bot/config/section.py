@@ -1,11 +1,147 @@
-"""The base class of the sections of plumbline.yaml."""
+"""The base class of the sections of plumbline.yaml, and the sections that belong to no adapter."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Sequence
+from datetime import time
+from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+
+from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow
 
 
 class Section(BaseModel):
     """A section in which unknown keys are errors, because they are probably misspelt."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _known(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"{name} is no time zone, such as Europe/Berlin") from error
+    return name
+
+
+TimeZoneName = Annotated[str, AfterValidator(_known)]
+"""An IANA time zone name."""
+
+
+Days = Annotated[int, Field(ge=1, le=36_500)]
+
+
+class RetentionSection(Section):
+    """Days for which data is kept, counted from its end; `None` keeps it for good. Active data is never deleted.
+
+    - `events`: tasks, deliveries and finished workflows. An event that is sent again later counts as new.
+    - `conversations`: messages to and from the bot, including the local page.
+    - `incidents`: resolved incidents, with the record of all posts.
+    - `predictions`: the claims that badges are calibrated with. Deleting them deletes calibration data.
+    """
+
+    events: Days = 30
+    conversations: Days | None = 90
+    incidents: Days | None = 730
+    dead_letters: Days | None = 90
+    build_failures: Days | None = 365
+    predictions: Days | None = None
+    audit: Days | None = 365
+
+
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
+
+class MaintenanceSection(Section):
+    """A maintenance window: once, from `starts` to `ends`; or weekly on `days`, from `begins` to `until` in `timezone`.
+
+    `match` selects alerts as in a route: by labels, `source`, `service`, `severity` or `team`.
+    """
+
+    match: Annotated[dict[str, str | tuple[str, ...]], Field(min_length=1)]
+    starts: AwareDatetime | None = None
+    ends: AwareDatetime | None = None
+    days: tuple[Day, ...] = ()
+    begins: time | None = None
+    until: time | None = None
+    timezone: TimeZoneName = "UTC"
+    reason: str = ""
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> Self:
+        once = self.starts is not None and self.ends is not None and self.starts < self.ends
+        weekly = bool(self.days) and self.begins is not None and self.until is not None
+        if once == weekly:
+            raise ValueError("give `starts` and a later `ends` with their offsets, or `days`, `begins` and `until`")
+        return self
+
+    @property
+    def matchers(self) -> tuple[Matcher, ...]:
+        values = {name: (value,) if isinstance(value, str) else value for name, value in self.match.items()}
+        return tuple(Matcher(name, frozenset(accepted)) for name, accepted in values.items())
+
+
+def maintenance_of(sections: Sequence[MaintenanceSection]) -> Maintenance:
+    """Return the maintenance windows of the sections."""
+    once = tuple(
+        Silence(f"plumbline.yaml:{number}", each.matchers, each.starts, each.ends, reason=each.reason)
+        for number, each in enumerate(sections, 1)
+        if each.starts is not None and each.ends is not None
+    )
+    weekly = tuple(
+        WeeklyWindow(
+            each.matchers,
+            frozenset(DAYS.index(day) for day in each.days),
+            each.begins,
+            each.until,
+            ZoneInfo(each.timezone),
+            each.reason,
+        )
+        for each in sections
+        if each.begins is not None and each.until is not None
+    )
+    return Maintenance(once, weekly)
+
+
+Path = Annotated[str, Field(max_length=500)]  # JSONPath, RFC 9535
+
+
+class WebhookSection(Section):
+    """A webhook. `secret_env` names the variable with its secret; the default secret is PLUMBLINE_WEBHOOK_SECRET."""
+
+    secret_env: str = ""
+
+
+class GenericWebhookSection(WebhookSection):
+    """The paths of the fields in a body; see `adapters.alerts.generic.Paths`."""
+
+    title: Annotated[Path, Field(min_length=1)]
+    group: Path = ""
+    status: Path = ""
+    by: Path = ""
+    service: Path = ""
+    severity: Path = ""
+    description: Path = ""
+    url: Path = ""
+    runbook: Path = ""
+    starts_at: Path = ""
+    updated_at: Path = ""
+    labels: dict[str, Path] = Field(default_factory=dict[str, str])
+    statuses: dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"]] = Field(
+        default_factory=dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"]]
+    )
+
+
+class WebhooksSection(Section):
+    alertmanager: WebhookSection = WebhookSection()
+    azure_monitor: WebhookSection = WebhookSection()
+    datadog: WebhookSection = WebhookSection()
+    grafana: WebhookSection = WebhookSection()
+    jira_service_management: WebhookSection = WebhookSection()
+    opsgenie: WebhookSection = WebhookSection()
+    pagerduty: WebhookSection = WebhookSection()
+    sentry: WebhookSection = WebhookSection()
+    generic: GenericWebhookSection | None = None

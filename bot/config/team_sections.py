@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from bot.config.section import Section
+from bot.config.section import Section, TimeZoneName
 from bot.config.source_sections import EnvironmentName
-from bot.config.time_zone_name import TimeZoneName
 from bot.config.tool_sections import Url
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
+import structlog
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.config.filing_sections import FilingSection
-from bot.config.maintenance_sections import MaintenanceSection, maintenance_of
-from bot.config.retention_section import RetentionSection
-from bot.config.section import Section
+from bot.config.section import MaintenanceSection, RetentionSection, Section, WebhooksSection, maintenance_of
 from bot.config.source_sections import GitRepositorySection, SourceSection
-from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection
+from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection, read_document
 from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
-from bot.config.webhook_sections import WebhooksSection
 from core.answering.help_desk import HelpDesk
-from core.confidence.policy import NO_POLICY, Holding, Policy
+from core.model.badge import NO_POLICY, Holding, Policy
 from core.model.code_owners import CodeOwners
 from core.model.conversation import Channel, Platform
 from core.model.curated import LIFETIME, SOURCE
@@ -322,3 +322,25 @@ def _absolute(section: S, folder: Path) -> S:
     place = "ca_file" if isinstance(section, KubernetesTool) else "path"
     path = getattr(section, place, None)
     return section if path is None else section.model_copy(update={place: folder / path})
+
+
+log = structlog.get_logger()
+
+
+async def current_teams(workspace: Workspace) -> tuple[Team, ...]:
+    """Return the teams with their current documents.
+
+    An unreadable document keeps the content from the start of the bot.
+    """
+    return await asyncio.to_thread(lambda: tuple(_current(team, workspace) for team in workspace.teams))
+
+
+def _current(team: Team, workspace: Workspace) -> Team:
+    file = workspace.team_documents.get(team.id)
+    if file is None:
+        return team
+    try:
+        return replace(team, document=read_document(team.id, file))
+    except ConfigurationError as error:
+        log.warning("team_document_not_read", team=team.id, error=str(error))
+        return team

@@ -32,16 +32,15 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import Library, asked_of, library_of
-from core.answering.answer import Answer, Citation
+from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
+from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
 from core.knowledge.markdown import blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
+from core.model.answer import Answer, Citation
 from core.model.errors import MalformedInput
 from core.ports import Embedder
 
@@ -84,13 +83,8 @@ def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None = No
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
-    table = Table(
-        "figure", "share", "95 %", title=f"{figures['cases']} questions, each asked with and without its answer"
-    )
-    for name in FIGURES:
-        low, high = figures[f"{name}_ci"]
-        table.add_row(name, f"{figures[name]:.3f}", f"{low:.2f}–{high:.2f}")
-    console.print(table)
+    title = f"{figures['cases']} questions, each asked with and without its answer"
+    print_rows(console, ("figure", "share"), [(name, cell(figures, name, ".3f")) for name in FIGURES], title)
 
 
 async def _run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None) -> dict[str, Any]:
@@ -135,7 +129,7 @@ def _figures(asked: Sequence[_Asked], texts: Mapping[str, str]) -> dict[str, Any
 
 def _recall(asked: _Asked) -> float:
     gold = set(terms(asked.case.gold_answer))
-    said = {term for sentence in asked.with_gold.shown for term in terms(sentence.text)}
+    said = {term for sentence in shown_sentences(asked.with_gold) for term in terms(sentence.text)}
     return len(gold & said) / len(gold) if gold else 0.0
 
 

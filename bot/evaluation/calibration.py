@@ -20,15 +20,21 @@ from zlib import crc32
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
 from core.confidence.calibrator import Label, fit
-from core.confidence.curves import FLAT, Features, Prior, beta_features, fit_curve, log_odds
-from core.confidence.ensemble import ascending
+from core.confidence.ensemble import (
+    FLAT,
+    Features,
+    FloatArray,
+    Prior,
+    ascending,
+    beta_features,
+    count,
+    fit_curve,
+    log_odds,
+)
 from core.confidence.measures import auroc, brier, ece, ece_floor
-from core.confidence.tally import FloatArray, count
 from core.model.errors import MalformedInput
 from core.model.prediction import Evaluation
 
@@ -82,7 +88,7 @@ METHODS: Mapping[str, Callable[[FloatArray, FloatArray], Map]] = {
 
 
 def run(path: Path) -> dict[str, Any]:
-    """Return the figures (DESIGN, section 7). Raises MalformedInput for a file in another format."""
+    """Return the figures. Raises MalformedInput for a file in another format."""
     groups = _groups(path)
     results = {name: _measured(name, *group) for name, group in groups.items()}
     return {
@@ -103,14 +109,12 @@ def run(path: Path) -> dict[str, Any]:
 
 
 def print_table(figures: Mapping[str, Any], out: Console) -> None:
-    table = Table("labels", "method", "Brier", "ECE", "its floor", "AUROC", title="Mean of the groups")
+    keys, rows = ("brier", "ece", "ece_floor", "auroc"), list[Sequence[str]]()
     for budget in figures["mean"]["raw"]:
-        for method, by_budget in figures["mean"].items():
-            found = by_budget[budget]
-            shown = (found[key] for key in ("brier", "ece", "ece_floor", "auroc"))
-            table.add_row(budget, method, *("–" if value is None else f"{value:.4f}" for value in shown))
-        table.add_section()
-    print_whole(table, out)
+        for method, found in figures["mean"].items():
+            rows.append((budget, method, *(cell(found[budget], key, ".4f") for key in keys)))
+        rows.append(())
+    print_rows(out, ("labels", "method", *keys), rows, "Mean of the groups")
 
 
 def _budgets(answers: int) -> dict[str, int]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-
-from bot.evaluation.report import write_json
 
 evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files of your own.")
 
@@ -29,6 +28,15 @@ Replay = Annotated[Path | None, typer.Option(help="Take the replies from this fi
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
 
 
+def _report(
+    figures: dict[str, Any], print_table: Callable[[dict[str, Any], Console], None], json_file: Path | None
+) -> None:
+    from bot.evaluation.report import write_json
+
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
 @evaluations.command("retrieval")
 def eval_retrieval(
     questions: Annotated[Path, typer.Option(help="JSON lines with `question` and `gold_doc`.")],
@@ -43,9 +51,7 @@ def eval_retrieval(
     from bot.evaluation.retrieval import print_table, run
     from bot.wiring.application import embedder
 
-    figures = run(questions, corpus, unanswerable, embedder(embeddings))
-    print_table(figures, out)
-    write_json(figures, json_file)
+    _report(run(questions, corpus, unanswerable, embedder(embeddings)), print_table, json_file)
 
 
 @evaluations.command("answers")
@@ -63,19 +69,17 @@ def eval_answers(
 ) -> None:
     """Measure whether answers state what was asked, are supported by their source, and are withheld where there is none."""
     from bot.evaluation import answers, stated_answers
-    from bot.evaluation.json_lines import json_lines
     from bot.evaluation.recorded import Recorded
+    from bot.evaluation.report import json_lines
     from bot.wiring.application import embedder
 
     if "key" in json_lines(questions, "question")[0]:
         figures = stated_answers.run(questions, corpus, embedder(embeddings), Recorded(llm, record, replay), sample)
-        stated_answers.print_table(figures, out)
+        _report(figures, stated_answers.print_table, json_file)
     elif llm or replay:
         raise typer.BadParameter("A language model is measured on questions with `key`.")
     else:
-        figures = answers.run(questions, corpus, embedder(embeddings))
-        answers.print_table(figures, out)
-    write_json(figures, json_file)
+        _report(answers.run(questions, corpus, embedder(embeddings)), answers.print_table, json_file)
 
 
 @evaluations.command("privacy")
@@ -86,9 +90,7 @@ def eval_privacy(
     """Is everything taken out that must not be indexed, and nothing else?"""
     from bot.evaluation.privacy import print_table, run
 
-    figures = run(cases)
-    print_table(figures, out)
-    write_json(figures, json_file)
+    _report(run(cases), print_table, json_file)
 
 
 @evaluations.command("triage")
@@ -107,8 +109,7 @@ def eval_triage(
 
     with out.status("Learning from the first part.") as status:
         figures = run(train, test, folds, lambda part: status.update(f"Part {part} is measured."), embedder(embeddings))
-    print_table(figures, out)
-    write_json(figures, json_file)
+    _report(figures, print_table, json_file)
 
 
 @evaluations.command("calibration")
@@ -121,9 +122,7 @@ def eval_calibration(
     """Do percentages come true, and do they tell right from wrong?"""
     from bot.evaluation.calibration import print_table, run
 
-    figures = run(file)
-    print_table(figures, out)
-    write_json(figures, json_file)
+    _report(run(file), print_table, json_file)
 
 
 @evaluations.command("rca")
@@ -138,9 +137,7 @@ def eval_rca(
     from bot.evaluation.rca import print_table, run
     from bot.evaluation.recorded import Recorded
 
-    figures = asyncio.run(run(cases, Recorded(llm, record, replay)))
-    print_table(figures, out)
-    write_json(figures, json_file)
+    _report(asyncio.run(run(cases, Recorded(llm, record, replay))), print_table, json_file)
 
 
 @evaluations.command("incidents")
@@ -165,8 +162,7 @@ def eval_incidents(
     else:
         with invented(generate, seed) as folder:
             figures = run(folder, without or ())
-    print_table(figures, out)
-    write_json(figures, json_file)
+    _report(figures, print_table, json_file)
 
 
 @evaluations.command("pages")
@@ -189,8 +185,7 @@ def eval_pages(
 
     recorded = pages.load(incidents or SAMPLE_COMPANY / "incidents.jsonl") if incidents or not generate else []
     figures, judged = pages.run([*recorded, *pages.generate(generate, seed, recorded)], hold_below)
-    pages.print_table(figures, out)
+    _report(figures, pages.print_table, json_file)
     told = [text for each in judged if (text := pages.shown(each))]
     for text in random.Random(seed).sample(told, min(show, len(told))):
         out.print(text, highlight=False)
-    write_json(figures, json_file)

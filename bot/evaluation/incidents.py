@@ -26,15 +26,13 @@ from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from adapters.alerts.alertmanager import parse
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.confidence.measures import auroc, ece
 from core.incidents.folding import open_from
@@ -143,15 +141,9 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         "strong",
         "strong_right",
     )
-    table = Table("", *keys, title=f"{figures['cases']} incidents of classes that were not developed on")
     rows = {"not developed on": figures, "developed on": figures["developed_on"], **figures["by_class"]}
-    for name, row in rows.items():
-        table.add_row(name, *(_shown(row.get(key)) for key in keys))
-    print_whole(table, console)
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
+    title = f"{figures['cases']} incidents of classes that were not developed on"
+    print_rows(console, ("", *keys), [(name, *(cell(row, key) for key in keys)) for name, row in rows.items()], title)
 
 
 def _figures(graded: Sequence[Graded]) -> dict[str, Any]:

@@ -7,17 +7,43 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from adapters.array_file import ArrayFile
 from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
-from bot.evaluation.corpus import CorpusFile
+from adapters.sources.formats import parse_markdown, title_from
+from adapters.sources.front_matter import Properties
+from bot.evaluation.report import json_lines
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience, Person, Place, Platform, Question, Turn
 from core.model.document import Document
+from core.model.errors import MalformedInput
 from core.ports import Embedder
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFile:
+    """A JSON lines file of documents as a knowledge source."""
+
+    name: str
+    path: Path
+
+    async def documents(self) -> AsyncIterator[Document]:
+        for row in json_lines(self.path, "path", "text"):
+            yield _document(self.name, row["path"], row["text"])
+
+
+def _document(source: str, path: str, text: str) -> Document:
+    try:
+        properties, body = parse_markdown(text)
+    except MalformedInput:
+        properties, body = Properties(), text
+    place = PurePosixPath(path)
+    family = place.parts[0] if len(place.parts) > 1 else source
+    return Document(f"{source}/{path}", source, family, properties.title or title_from(place), body)
+
 
 ADDRESS_BITS = 24  # of a document's number; more documents than any evaluation has
 

@@ -26,11 +26,10 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import SEED, rounded
-from bot.evaluation.json_lines import json_lines
+from bot.evaluation.report import SEED, json_lines, rounded
 from core.confidence.calibrator import Calibrator, badge_for, fit
+from core.confidence.ensemble import FloatArray
 from core.confidence.measures import auroc, bootstrap, ece
-from core.confidence.tally import FloatArray
 from core.incidents.incident_view import page_claim
 from core.model.badge import Badge
 from core.model.errors import MalformedInput

@@ -13,19 +13,17 @@ import random
 import re
 import string
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from adapters.secret_detector import SecretPatterns
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
-from core.knowledge.privacy.names import People
-from core.knowledge.privacy.redactor import Finding, Redactor
+from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
+from core.knowledge.names import People
+from core.knowledge.redactor import Finding, Redactor
 from core.model.errors import MalformedInput
 
 KINDS = {"n": "name", "e": "e-mail", "p": "phone", "s": "secret"}
@@ -103,20 +101,14 @@ def measured(cases: Sequence[Case], findings: Sequence[Sequence[Finding]]) -> di
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
-    headers = ("kind", "recall", "recall 95 %", "precision", "precision 95 %", "labelled", "removed")
-    table = Table(*headers, title=f"{figures['cases']} lines")
-    for kind, row in (*figures["results"].items(), ("all", figures)):
-        low, high = row["recall_ci"]
-        floor, ceiling = row["precision_ci"]
-        counts = [str(row[key]) if key in row else "" for key in ("labelled", "removed")]
-        figures_of = (
-            f"{row['recall']:.3f}",
-            f"{low:.2f}–{high:.2f}",
-            f"{row['precision']:.3f}",
-            f"{floor:.2f}–{ceiling:.2f}",
-        )
-        table.add_row(kind, *figures_of, *counts)
-    print_whole(table, console)
+    keys = ("recall", "precision", "labelled", "removed")
+    rows = [*figures["results"].items(), ("all", figures)]
+    print_rows(
+        console,
+        ("kind", *keys),
+        [(kind, *(cell(row, key, ".3f") for key in keys)) for kind, row in rows],
+        f"{figures['cases']} lines",
+    )
     console.print(f"{figures['untouched']:.1%} of the lines without anything to hide stay as they are.")
 
 
@@ -144,84 +136,60 @@ def _case(marked: str, generator: random.Random) -> Case:
 
 
 def _made_up(match: re.Match[str], generator: random.Random) -> str:
-    make = _FORMATS.get(match[1])
-    return make(generator) if make else match[0]
+    """Return a secret of the format that is named; what names no format stays."""
+
+    def run(part: re.Match[str]) -> str:
+        if part["kind"] == "w":
+            return generator.choice(_WORDS)
+        return "".join(generator.choices(_CHARACTERS[part["kind"]], k=int(part["length"])))
+
+    patterns = _FORMATS.get(match[1])
+    if patterns is None:
+        return match[0]
+    secret = _RUN.sub(run, generator.choice(patterns))
+    return base64.b64encode(f"ci:{secret}".encode()).decode() if match[1] == "basic" else secret
 
 
 _WORDS = "amber otter quay lantern harbour copper thistle ferry marble willow".split()
-_HEX = string.hexdigits[:16]
-_UPPER = string.ascii_uppercase + string.digits
-_ALL = string.ascii_letters + string.digits
-
-
-def _random_text(generator: random.Random, characters: str, length: int) -> str:
-    return "".join(generator.choices(characters, k=length))
-
-
-def _password(generator: random.Random) -> str:
-    word = generator.choice(_WORDS)
-    return generator.choice(
-        [
-            f"{word.capitalize()}{generator.choice('-!#%+')}{generator.randint(10, 9999)}",
-            f"{word}{generator.randint(10, 9999)}",
-            _random_text(generator, _ALL, 5) + generator.choice("!#%+") + _random_text(generator, _ALL, 5) + "7",
-        ]
-    )
-
-
-def _jwt(generator: random.Random) -> str:
-    return f"eyJhbGciOiJIUzI1NiJ9.eyJ{_random_text(generator, _ALL, 40)}.{_random_text(generator, _ALL, 43)}"
-
-
-def _private_key(generator: random.Random) -> str:
-    body = "\n".join(_random_text(generator, _ALL + "+/", 64) for _ in range(4))
-    return f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----"
-
-
-def _random(prefix: str, characters: str, length: int) -> Callable[[random.Random], str]:
-    return lambda generator: prefix + _random_text(generator, characters, length)
-
-
-_FORMATS: dict[str, Callable[[random.Random], str]] = {
-    "aws_key": _random("AKIA", _UPPER, 16),
-    "aws_secret": _random("", _ALL + "+/", 40),
-    "azure_secret": lambda generator: (
-        f"{_random_text(generator, _ALL, 8)}~{_random_text(generator, _ALL + '_.-', 30)}q"
-    ),
-    "azure_storage": lambda generator: _random_text(generator, _ALL + "+/", 86) + "==",
-    "basic": lambda generator: base64.b64encode(f"ci:{_password(generator)}".encode()).decode(),
-    "github": _random("ghp_", _ALL, 36),
-    "github_pat": lambda generator: (
-        f"github_pat_{_random_text(generator, _ALL, 22)}_{_random_text(generator, _ALL, 59)}"
-    ),
-    "gitlab": _random("glpat-", _ALL, 20),
-    "google": _random("AIza", _ALL, 35),
-    "hex32": _random("", _HEX, 32),
-    "hex40": _random("", _HEX, 40),
-    "hex64": _random("", _HEX, 64),
-    "huggingface": _random("hf_", string.ascii_letters, 34),
-    "jwt": _jwt,
-    "npm": _random("npm_", _ALL, 36),
-    "opaque": _random("", _ALL, 40),
-    "opaque20": _random("u", _ALL, 19),
-    "openai": _random("sk-proj-", _ALL, 48),
-    "passphrase": lambda generator: "-".join(generator.sample(_WORDS, 3)),
-    "password": _password,
-    "private_key": _private_key,
-    "pypi": _random("pypi-", _ALL, 100),
-    "sendgrid": lambda generator: f"SG.{_random_text(generator, _ALL, 22)}.{_random_text(generator, _ALL, 43)}",
-    "slack_bot": lambda generator: f"xoxb-{generator.randint(10**11, 10**12)}-{_random_text(generator, _ALL, 24)}",
-    "slack_hook": lambda generator: (
-        "https://hooks.slack.com/services/T"
-        + "/".join(
-            (
-                _random_text(generator, _UPPER, 8),
-                "B" + _random_text(generator, _UPPER, 8),
-                _random_text(generator, _ALL, 24),
-            )
-        )
-    ),
-    "stripe": _random("sk_live_", _ALL, 24),
-    "telegram": lambda generator: f"{generator.randint(10**8, 10**9)}:AA{_random_text(generator, _ALL, 33)}",
-    "vault": _random("hvs.", _ALL, 24),
+_CHARACTERS = {
+    "d": string.digits,
+    "h": string.hexdigits[:16],
+    "u": string.ascii_uppercase + string.digits,
+    "l": string.ascii_letters,
+    "a": string.ascii_letters + string.digits,
+    "b": string.ascii_letters + string.digits + "+/",
+    "z": string.ascii_letters + string.digits + "_.-",
 }
+_RUN = re.compile(r"<(?P<kind>[dhulabzw])(?P<length>\d*)>")
+_PASSWORDS = ("<w>-<d4>", "<w>#<d3>", "<w><d4>", "<a5>!<a5>7", "<a5>%<a5>7")
+_FORMATS = {
+    "aws_key": ("AKIA<u16>",),
+    "aws_secret": ("<b40>",),
+    "azure_secret": ("<a8>~<z30>q",),
+    "azure_storage": ("<b86>==",),
+    "basic": _PASSWORDS,
+    "github": ("ghp_<a36>",),
+    "github_pat": ("github_pat_<a22>_<a59>",),
+    "gitlab": ("glpat-<a20>",),
+    "google": ("AIza<a35>",),
+    "hex32": ("<h32>",),
+    "hex40": ("<h40>",),
+    "hex64": ("<h64>",),
+    "huggingface": ("hf_<l34>",),
+    "jwt": ("eyJhbGciOiJIUzI1NiJ9.eyJ<a40>.<a43>",),
+    "npm": ("npm_<a36>",),
+    "opaque": ("<a40>",),
+    "opaque20": ("u<a19>",),
+    "openai": ("sk-proj-<a48>",),
+    "passphrase": ("<w>-<w>-<w>",),
+    "password": _PASSWORDS,
+    "private_key": ("-----BEGIN RSA PRIVATE KEY-----\n<b64>\n<b64>\n<b64>\n<b64>\n-----END RSA PRIVATE KEY-----",),
+    "pypi": ("pypi-<a100>",),
+    "sendgrid": ("SG.<a22>.<a43>",),
+    "slack_bot": ("xoxb-<d12>-<a24>",),
+    "slack_hook": ("https://hooks.slack.com/services/T<u8>/B<u8>/<a24>",),
+    "stripe": ("sk_live_<a24>",),
+    "telegram": ("<d9>:AA<a33>",),
+    "vault": ("hvs.<a24>",),
+}
+"""The patterns of each format; `<a36>` is a run of 36 letters and digits, `<w>` a word."""

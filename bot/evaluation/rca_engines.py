@@ -1,12 +1,16 @@
-"""The engines of `plumbline eval rca` without a language model: the evidence engine and a keyword search."""
+"""The engines of `plumbline eval rca`: the evidence engine, a keyword search, and a language model with every recorded output as a tool."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from core.model.language_model import ModelRequest, Urgency
+from core.ports import LanguageModel, Tool, ToolParameter
+from core.rca.controller import Investigation, investigate
 from core.rca.failures import CAUSE, COMPLAINT, phrases
-from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.grounding import matched
+from core.rca.tool_outputs.clues import ToolOutput, clues
 from core.rca.tool_outputs.conclusion import conclude
 
 MAX_WORDS = 60  # of a stated cause
@@ -47,3 +51,67 @@ async def by_keyword(given: Given) -> Verdict:
     counts = {line: len({word.lower() for pattern in _KEYWORDS for word in pattern.findall(line)}) for line in lines}
     ranked = sorted((line for line, count in counts.items() if count), key=lambda line: -counts[line])
     return Verdict(ranked[0] if ranked else "", tuple(ranked[:MAX_QUOTES]), len(given.outputs))
+
+
+DEADLINE = 120.0  # seconds per reply
+SHOWN = 20  # clues of a snapshot that the expert returns
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A tool that returns one recorded output."""
+
+    number: int
+    output: ToolOutput
+
+    @property
+    def name(self) -> str:
+        return f"{self.output.tool}_{self.number}"
+
+    @property
+    def description(self) -> str:
+        return f"What {self.output.source} returned."
+
+    @property
+    def parameters(self) -> tuple[ToolParameter, ...]:
+        return ()
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        return self.output.text or ("The call failed." if self.output.failed else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Expert:
+    """An expert that quotes the complaints in a long output, strongest first."""
+
+    name: str = "read_for_trouble"
+    description: str = "The lines of an earlier observation that tell of trouble, the most telling first."
+    parameters: tuple[ToolParameter, ...] = (ToolParameter("snapshot", "the key of an observation", snapshot=True),)
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        found = sorted(clues(ToolOutput("", {}, arguments["snapshot"])), key=lambda clue: -clue.strength)
+        return "\n".join(clue.quote for clue in found[:SHOWN]) or "Nothing in it complains."
+
+
+def by_model(model: LanguageModel) -> Engine:
+    """Return an engine that investigates the recorded outputs, with one greedy trajectory.
+
+    Quotes that appear in no output are dropped; a cause without quotes counts as none.
+    """
+
+    async def verdict(given: Given) -> Verdict:
+        tools: list[Tool] = [Recorded(number, output) for number, output in enumerate(given.outputs, start=1)]
+        request = ModelRequest((), urgency=Urgency.INCIDENT, deadline=DEADLINE)
+        trajectory = await investigate(Investigation(model, [*tools, Expert()], (), request), given.question, samples=0)
+        finding, steps = trajectory.finding, len(trajectory.steps) + 1
+        if finding is None:
+            return Verdict("", (), steps)
+        texts = [output.text for output in given.outputs]
+        quotes = tuple(
+            found
+            for quote in finding.evidence
+            if (found := next((m for text in texts if (m := matched(quote, text))), ""))
+        )
+        return Verdict(finding.root_cause if quotes else "", quotes, steps)
+
+    return verdict

@@ -1,21 +1,58 @@
-"""Output of figures as JSON and tables."""
+"""The input and output of evaluations: JSON lines, intervals, and figures as JSON and tables."""
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Column, Table
+
+from core.confidence.measures import bootstrap
+from core.model.errors import MalformedInput
+
+
+def json_lines(path: Path, *fields: str) -> list[dict[str, str]]:
+    """Return the objects of a JSON lines file (plain or .gz), each with these fields. Raises MalformedInput."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            rows: list[Any] = [json.loads(line) for line in file if line.strip()]
+    except (OSError, ValueError) as error:
+        raise MalformedInput(f"{path} is no file of JSON lines: {error}.") from error
+    if not rows or not all(isinstance(row, dict) and set(fields) <= row.keys() for row in rows):
+        raise MalformedInput(f"{path} must have one JSON object on each line, each with {', '.join(fields)}.")
+    return rows
 
 
 def write_json(figures: Mapping[str, Any], path: Path | None) -> None:
     """Write the figures to `path` as indented JSON, if there is a path."""
     if path is not None:
         path.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def cell(row: Mapping[str, Any], name: str, form: str = ".2f") -> str:
+    """Return a figure for a table: “0.57 [0.47–0.66]” where it has an interval, nothing where it is None or missing."""
+    value, interval = row.get(name), row.get(f"{name}_ci")
+    if value is None:
+        return ""
+    shown = format(value, form) if isinstance(value, float) else str(value)
+    return f"{shown} [{interval[0]:.2f}–{interval[1]:.2f}]" if interval else shown
+
+
+def print_rows(console: Console, headers: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> None:
+    """Print a table of figures. An empty row is a rule."""
+    table = Table(*headers, title=title or None)
+    for row in rows:
+        if row:
+            table.add_row(*row)
+        else:
+            table.add_section()
+    print_whole(table, console)
 
 
 def print_whole(table: Table, console: Console) -> None:
@@ -43,3 +80,24 @@ def _part(table: Table, columns: Sequence[Column]) -> Table:
 def _width(table: Table, console: Console) -> int:
     """Return the width of the table without wrapped cells."""
     return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+
+
+SEED = 7
+
+
+def bootstrap_interval(values: Sequence[float], seed: int = SEED) -> list[float]:
+    """Return the 95 % percentile bootstrap interval of the mean, as [low, high]."""
+    return rounded(bootstrap(np.mean, np.asarray(values, float), seed=seed))
+
+
+def wilson_interval(held: Sequence[bool]) -> list[float]:
+    """Return the 95 % Wilson interval of a share, as [low, high]. `held` has at least one element."""
+    from scipy.stats import binomtest
+
+    low, high = binomtest(sum(held), len(held)).proportion_ci(method="wilson")
+    return rounded((float(low), float(high)))
+
+
+def rounded(interval: tuple[float, float]) -> list[float]:
+    """Return the interval rounded to four digits."""
+    return [round(end, 4) for end in interval]

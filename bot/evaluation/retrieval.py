@@ -21,15 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
 from adapters.array_file import ArrayFile
 from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
-from bot.evaluation.corpus import CorpusFile
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.json_lines import json_lines
-from bot.evaluation.report import print_whole
+from bot.evaluation.library import CorpusFile
+from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
 from core.answering.certainty import answer_threshold
 from core.answering.excerpts import candidates
 from core.answering.find import ENGINE, answer, search
@@ -58,7 +55,7 @@ class Case:
 def run(
     questions: Path, corpora: Sequence[Path], unanswerable: Path | None = None, embedder: Embedder | None = None
 ) -> dict[str, Any]:
-    """Return the figures (DESIGN, section 7). Raises MalformedInput for a file in another format.
+    """Return the figures. Raises MalformedInput for a file in another format.
 
     `embedder` provides dense vectors; without it, the search is lexical.
     """
@@ -91,20 +88,12 @@ async def _run(
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
     title = f"{figures['cases']} questions, {figures['documents']} documents, {figures['passages']} passages"
-    recall = ("recall@1", "recall@1 95 %", "recall@3", "recall@3 95 %", "recall@5")
-    table = Table("method", *recall, "mrr", "p50 ms", "p95 ms", title=title)
-    for name, row in figures["results"].items():
-        intervals = [f"{low:.2f}–{high:.2f}" for low, high in (row["recall@1_ci"], row["recall@3_ci"])]
-        table.add_row(
-            name,
-            f"{row['recall@1']:.3f}",
-            intervals[0],
-            f"{row['recall@3']:.3f}",
-            intervals[1],
-            *(f"{row[key]:.3f}" for key in ("recall@5", "mrr")),
-            *(f"{row[key]:.1f}" for key in ("p50_ms", "p95_ms")),
-        )
-    print_whole(table, console)
+    keys = ("recall@1", "recall@3", "recall@5", "mrr", "p50_ms", "p95_ms")
+    rows = [
+        (name, *(cell(row, key, ".1f" if key.endswith("ms") else ".3f") for key in keys))
+        for name, row in figures["results"].items()
+    ]
+    print_rows(console, ("method", *keys), rows, title)
     if found := figures.get("abstention"):
         console.print(
             f"At the threshold {found['threshold']:.3f}, {found['answered']:.0%} of the answerable questions are "

@@ -37,15 +37,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
 from adapters.recorded_model import Call, RecordedModel
-from bot.evaluation.corpus import CorpusFile
-from bot.evaluation.intervals import SEED, wilson_interval
-from bot.evaluation.json_lines import json_lines
-from bot.evaluation.library import asked_of, library_of
+from bot.evaluation.library import CorpusFile, asked_of, library_of
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded
-from core.answering.answer import Answer
+from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_interval
+from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import Skill, chosen_answer, needs_choice
 from core.answering.model_exam import QUESTIONS, examined, skill_of
@@ -53,6 +50,7 @@ from core.answering.pieces import word_count
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
+from core.model.answer import Answer
 from core.model.conversation import Question, Speaker, Turn
 from core.model.document import Document
 from core.model.errors import MalformedInput
@@ -204,23 +202,27 @@ def cases_of(questions: Path) -> list[Case]:
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
     """Print the figures with their intervals, then those by kind and by corpus."""
-    table = Table("figure", *figures["results"], title=f"{figures['cases']} questions")
-    for name in FIGURES:
-        table.add_row(name, *(_cell(row, name) for row in figures["results"].values()))
-    table.add_row("words", *(f"{row['words']:.0f}" for row in figures["results"].values()))
-    console.print(table)
+    results = figures["results"]
+    rows = [
+        (name, *(cell(row, name, ".0f" if name == "words" else ".2f") for row in results.values()))
+        for name in (*FIGURES, "words")
+    ]
+    print_rows(console, ("figure", *results), rows, f"{figures['cases']} questions")
+    shown = (
+        "cases",
+        "states",
+        "states_anywhere",
+        "certain_precision",
+        "certain_share",
+        "abstained",
+        "wrongly_abstained",
+    )
     for part in ("by_kind", "by_corpus"):
-        shown = ("states", "states_anywhere", "certain_precision", "certain_share", "abstained", "wrongly_abstained")
-        table = Table(part.removeprefix("by_"), "questions", *shown, "states, bm25_section")
-        for name, row in figures[part].items():
-            found = row["plumbline"]
-            table.add_row(
-                name,
-                str(found["cases"]),
-                *(_cell(found, each) for each in shown),
-                _cell(row["bm25_section"], "states"),
-            )
-        console.print(table)
+        rows = [
+            (name, *(cell(row["plumbline"], key) for key in shown), cell(row["bm25_section"], "states"))
+            for name, row in figures[part].items()
+        ]
+        print_rows(console, (part.removeprefix("by_"), *shown, "states, bm25_section"), rows)
     if "paired" in figures:
         for name, row in figures["paired"].items():
             console.print(f"{name}: states {row['gained']} that the evidence engine does not, loses {row['lost']}.")
@@ -261,13 +263,6 @@ def _by(replies: Mapping[str, Sequence[Reply]], part: Callable[[Case], str]) -> 
         }
         for name in names
     }
-
-
-def _cell(row: Mapping[str, Any], name: str) -> str:
-    if row[name] is None:
-        return ""
-    low, high = row[f"{name}_ci"]
-    return f"{row[name]:.2f} [{low:.2f}–{high:.2f}]"
 
 
 class Engines:
@@ -338,7 +333,7 @@ async def _answered(
 
 
 def _shown(answer: Answer) -> str:
-    return "\n".join(sentence.text for sentence in answer.shown)
+    return "\n".join(sentence.text for sentence in shown_sentences(answer))
 
 
 async def _texts(corpora: Sequence[Path]) -> list[Document]:

@@ -9,6 +9,7 @@ there is no enrichment to leave out. With an embedding model, `without_embedding
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import re
@@ -23,26 +24,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval, rounded
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows, rounded
 from bot.evaluation.triage_baselines import installed
-from bot.evaluation.triage_embeddings import TicketEmbedder
-from core.confidence.calibrator import Calibrator, fit
+from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
-from core.confidence.owner_evidence import evaluate_owner, labels_from
+from core.model.calibrator import Calibrator
 from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
 from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Severity
 from core.model.team import Team
 from core.ports import Embedder
 from core.triage.candidates import discussion_group
+from core.triage.embeddings import Embeddings, Vector, embedded_text
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
 from core.triage.monitoring import Enrichment
 from core.triage.negotiate import negotiate
+from core.triage.owner_evidence import evaluate_owner, labels_from
 from core.triage.owner_model import OwnerModel
+from handlers.knowledge.embed_incidents import embed_past_incidents
 
 HOPS = 5
 PRECISION = 0.9  # at which it is counted how many tickets are decided without a person
@@ -98,7 +99,7 @@ def run(
     on_fold: Callable[[int], None] = lambda _: None,
     embedder: Embedder | None = None,
 ) -> dict[str, Any]:
-    """Return the figures (DESIGN, section 7): one split with a test file, otherwise `folds` of the training file.
+    """Return the figures: one split with a test file, otherwise `folds` of the training file.
 
     With an `embedder`, `plumbline` also learns from its embeddings. Raises MalformedInput for a file in another format.
     """
@@ -124,14 +125,12 @@ def run(
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
     title = f"{figures['cases']} tickets, {figures['folds']} folds; embeddings: {figures['embeddings']}"
-    table = Table("method", "hop@1", "95 %", "hop@3", "hop@5", "F1", "ECE", "decided", title=title)
-    for method, row in figures["results"].items():
-        low, high = row["hop@1_ci"]
-        shown = (row[key] for key in ("hop@3", "hop@5", "macro_f1", "ece", "coverage@precision90"))
-        table.add_row(method, f"{row['hop@1']:.3f}", f"{low:.2f}–{high:.2f}", *(f"{value:.3f}" for value in shown))
-    print_whole(table, console)
+    keys = ("hop@1", "hop@3", "hop@5", "macro_f1", "ece", "coverage@precision90")
+    rows = [(method, *(cell(row, key, ".3f") for key in keys)) for method, row in figures["results"].items()]
+    print_rows(console, ("method", *keys), rows, title)
     console.print(
-        f"F1 is the mean over teams; decided: the share of tickets, the surest first, of which {PRECISION:.0%} are right."
+        "macro_f1 is the mean over teams; coverage@precision90 is the largest share of tickets, the surest first, of which "
+        f"{PRECISION:.0%} are right."
     )
 
 
@@ -161,10 +160,7 @@ def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
 
 def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None) -> Outcomes:
     """Return the outcomes of the product's triage and its ablations."""
-    incidents = [
-        PastIncident(str(number), ticket.title, ticket.body, "", Severity.WARNING, AT + number * timedelta(seconds=1), ticket.owner)
-        for number, ticket in enumerate(known)
-    ]  # fmt: skip
+    incidents = as_past_incidents(known)
     teams = _teams(known)
     history = IncidentHistory(incidents)
     embeddings = embedding.past(incidents) if embedding else None
@@ -221,6 +217,14 @@ def _teams(known: Sequence[Ticket]) -> list[Team]:
         best = sorted((word for word, gain in telling.items() if gain > 0), key=lambda word: (-telling[word], word))
         teams.append(Team(owner, owner, f"## We own\n\n{' '.join(best[:DOCUMENT_WORDS])}\n"))
     return teams
+
+
+def as_past_incidents(tickets: Sequence[Ticket]) -> list[PastIncident]:
+    """Return tickets as incidents that are over, a second after one another."""
+    return [
+        PastIncident(str(number), ticket.title, ticket.body, "", Severity.WARNING, AT + number * timedelta(seconds=1), ticket.owner)
+        for number, ticket in enumerate(tickets)
+    ]  # fmt: skip
 
 
 def as_incident(title: str, description: str, incident_id: str = "asked") -> Incident:
@@ -323,3 +327,22 @@ def _ticket(line: str, where: str) -> Ticket:
         return Ticket(str(row["title"]), str(row["body"]), str(row["owner"]))
     except (ValueError, KeyError, TypeError):
         raise MalformedInput(f"{where}: expected a JSON object with title, body and owner.") from None
+
+
+@dataclass(slots=True)
+class TicketEmbedder:
+    """Embeds tickets, and caches embeddings between folds."""
+
+    embedder: Embedder
+    known: Embeddings | None = None
+
+    def past(self, incidents: Sequence[PastIncident]) -> Embeddings:
+        found = asyncio.run(embed_past_incidents(incidents, self.embedder, self.known))
+        self.known = Embeddings(found.embedder, {**self.known.vectors, **found.vectors}) if self.known else found
+        return found
+
+    def asked(self, incidents: Sequence[Incident]) -> list[Vector]:
+        return asyncio.run(self._asked(incidents))
+
+    async def _asked(self, incidents: Sequence[Incident]) -> list[Vector]:
+        return [await self.embedder.embed_query(embedded_text(incident)) for incident in incidents]

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapters.alerts import alertmanager, azure_monitor, datadog, grafana, opsgenie, pagerduty, sentry
+from bot.config.section import GenericWebhookSection, WebhookSection, WebhooksSection
 from bot.config.settings import named_secret
-from bot.config.webhook_sections import GenericWebhookSection, WebhookSection, WebhooksSection
 from core.model.errors import ConfigurationError
 from core.model.incident import AlertDelivery
 

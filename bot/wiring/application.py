@@ -28,8 +28,7 @@ from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from bot.config.settings import Settings
 from bot.config.source_sections import PastIncidentsSection, SourceSection
-from bot.config.team_documents import current_teams
-from bot.config.workspace import Workspace
+from bot.config.workspace import Workspace, current_teams
 from bot.wiring.catalogues import with_catalogues
 from bot.wiring.filing import open_publisher
 from bot.wiring.growing_history import GrowingHistory
@@ -38,7 +37,7 @@ from bot.wiring.on_call import open_on_call
 from bot.wiring.sources import open_source, source_setting
 from bot.wiring.tools import Tools, open_tools
 from core.knowledge.encoder import Encoder
-from core.knowledge.privacy.redactor import Redactor
+from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Place, Platform
 from core.model.errors import ConfigurationError

@@ -10,7 +10,7 @@ from functools import partial
 
 import structlog
 
-from bot.config.team_documents import current_teams
+from bot.config.workspace import current_teams
 from bot.wiring.application import Core, redactor
 from core.incidents.thread_notes import with_note
 from core.model.audience import incident_audience

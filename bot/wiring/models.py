@@ -15,7 +15,7 @@ from adapters.llama.server import LlamaServer
 from adapters.model_pool.pool import ModelPool
 from adapters.model_pool.server import ModelServer
 from bot.config.settings import Settings
-from bot.observability.model_metrics import TokenTally, collected
+from bot.observability.collectors import ModelCollector, TokenTally, registered
 from core.answering.model_exam import CHOOSES, EXAM_VERSION, QUESTIONS
 from core.ports import Clock, LanguageModel
 from handlers.questions.examine_model import ExaminedModel
@@ -36,7 +36,7 @@ async def open_model(
         return
     tally = TokenTally()
     pool = ModelPool([_server(url, settings, session, tally) for url in settings.llm_urls], clock)
-    with collected(lambda: pool.status, tally):
+    with registered(ModelCollector(lambda: pool.status, tally)):
         async with pool.watched():
             yield pool
 

@@ -13,7 +13,7 @@ from adapters.sources.past_incidents import PastIncidentSource
 from bot.config import source_sections as sections
 from bot.config.settings import Settings, named_secret
 from bot.config.workspace import Workspace
-from core.knowledge.privacy.redactor import VERSION as REDACTION
+from core.knowledge.redactor import VERSION as REDACTION
 from core.ports import ChangingSource, Clock, KnowledgeSource
 
 if TYPE_CHECKING:

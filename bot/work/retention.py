@@ -13,7 +13,7 @@ from adapters.clock import SystemClock
 from adapters.store import forgetting, retention
 from adapters.store.database import migrate, open_database, truncate_log
 from adapters.store.store import SqlStore
-from bot.config.retention_section import RetentionSection
+from bot.config.section import RetentionSection
 from bot.config.settings import Settings
 from bot.work import engine as workflow_engine
 from core.model.audit import PLUMBLINE, Act, audit_entry

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
 
-from apscheduler.schedulers.asyncio import AsyncIOScheduler  # pyright: ignore[reportMissingTypeStubs]
-from apscheduler.triggers.cron import CronTrigger  # pyright: ignore[reportMissingTypeStubs]
+import structlog
 
 from core.ports import Clock, Task
 
@@ -18,13 +17,13 @@ RETAIN = "apply_retention"
 END_QUIET_HOURS = "end_quiet_hours"
 WATCH = "watch_incidents"
 
-MORNINGS = "*/5"  # minutes at which the end of quiet hours is checked
-LOOKS = "*/5"  # minutes at which due or missed nightly jobs are checked
-START_DELAY = timedelta(minutes=2)  # delay after start before missed jobs are caught up
+LOOK = 300.0  # seconds between looks for the end of quiet hours, and for due or missed nightly jobs
+START_DELAY = 2  # minutes after start before the first of these looks
 MINUTE = "%Y-%m-%dT%H:%M"
-GLANCE = 10.0  # seconds between checks whether the clock was set back
 
 NIGHTLY = {INGEST: 2, RECALIBRATE: 3, RETAIN: 4}  # hour (UTC) at which each is due, in this order
+
+log = structlog.get_logger()
 
 
 def nightly_task(workflow: str, now: datetime) -> Task:
@@ -63,53 +62,33 @@ class Ticks:
         return f"{minute:{MINUTE}}{again}"
 
 
-def build_schedules(
+async def keep_schedules(
     accept: Callable[[Task], Awaitable[bool]],
     clock: Clock,
     *,
     is_anything_held: Callable[[], Awaitable[bool]],
     is_anything_open: Callable[[], Awaitable[bool]],
-) -> AsyncIOScheduler:
-    """Return a scheduler that is not started yet.
-
-    `is_anything_held` tells whether quiet hours hold an incident, `is_anything_open` whether an incident is open. A
-    suspended machine or a clock set ahead is handled like a stopped process. The caller must also run `follow_clock`.
-    """
-    # Late checks are not skipped; several missed ones run once.
-    scheduler = AsyncIOScheduler(timezone="UTC", job_defaults={"coalesce": True, "misfire_grace_time": None})
-
-    ticks = Ticks(clock)
-
-    async def check_nightly_runs() -> None:
-        await ask_for_nightly(accept, clock.now())
-
-    async def check_incidents() -> None:
-        if await is_anything_open():
-            await accept(Task(f"{WATCH}:{ticks.name()}", WATCH, WATCH, {}))
-
-    async def check_quiet_hours() -> None:
-        if await is_anything_held():
-            await accept(Task(f"{END_QUIET_HOURS}:{ticks.name()}", END_QUIET_HOURS, END_QUIET_HOURS, {}))
-
-    def plan(name: str, job: Callable[[], Awaitable[None]], minutes: str, **options: Any) -> None:
-        trigger = CronTrigger(minute=minutes, timezone="UTC")
-        scheduler.add_job(job, trigger, id=name, **options)  # pyright: ignore[reportUnknownMemberType]
-
-    plan("nightly", check_nightly_runs, LOOKS, next_run_time=clock.now() + START_DELAY)
-    plan(WATCH, check_incidents, "*")
-    plan(END_QUIET_HOURS, check_quiet_hours, MORNINGS)
-    return scheduler
-
-
-async def follow_clock(
-    schedules: AsyncIOScheduler, clock: Clock, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Reschedule all jobs when the clock was set back; otherwise none runs until it reaches its earlier time again."""
-    before = clock.now()
-    while True:
-        await sleep(GLANCE)
-        now = clock.now()
-        if now < before:
-            for job in cast("list[Any]", schedules.get_jobs()):  # pyright: ignore[reportUnknownMemberType]
-                job.reschedule(job.trigger)
-        before = now
+    """Look every minute for what is due, until cancelled.
+
+    `is_anything_held` tells whether quiet hours hold an incident, `is_anything_open` whether an incident is open. The
+    loop sleeps for a minute at most, whatever the clock says, so a clock that is set ahead or back delays no look, and
+    one that was missed is made up for.
+    """
+    ticks = Ticks(clock)
+    last_look: float | None = None
+    for minutes in itertools.count():  # since the start
+        await sleep(60 - clock.now().timestamp() % 60)
+        try:
+            if await is_anything_open():
+                await accept(Task(f"{WATCH}:{ticks.name()}", WATCH, WATCH, {}))
+            look = clock.now().timestamp() // LOOK
+            if look == last_look or minutes < START_DELAY:
+                continue
+            if await is_anything_held():
+                await accept(Task(f"{END_QUIET_HOURS}:{ticks.name()}", END_QUIET_HOURS, END_QUIET_HOURS, {}))
+            await ask_for_nightly(accept, clock.now())
+            last_look = look
+        except Exception:  # tried again in a minute
+            log.exception("schedules cannot be kept")

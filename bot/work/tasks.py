@@ -8,7 +8,7 @@ from dataclasses import replace
 from pydantic import TypeAdapter
 
 from bot.observability.telemetry import EVENTS
-from bot.work.intake import BatchWriter
+from bot.work.batch_writer import BatchWriter
 from core.incidents.command import parse_command
 from core.incidents.thread_notes import bears_on_cause
 from core.model.audit import Act, AuditEntry, audit_entry

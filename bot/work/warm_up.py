@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from bot.wiring.chats import Chat
-from core.knowledge.privacy.redactor import Redactor
+from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience
 from core.model.errors import PlumblineError

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
+import re
 from dataclasses import dataclass
+from textwrap import dedent, shorten
 
-from core.answering.answer import RECORDS, Answer, Citation, Sentence
-from core.incidents.incident_view import Control
+from core.knowledge.clean_text import without_dead_links
+from core.knowledge.markdown import Block, BlockKind, blocks, has_header, without_links
+from core.model.answer import RECORDS, Answer, Citation, Excerpt, Sentence
 from core.model.badge import Badge
-from core.model.messages import BUTTON_LABELS, ButtonAction
+from core.model.messages import BUTTON_LABELS, ButtonAction, Control
 
 CLOSEST_MATCH = "Closest match"
 DONT_KNOW = "I don’t know. Nothing that I can show here answers this."
@@ -20,6 +22,11 @@ ASK = "Ask:"  # before the teams that may know
 MAX_CONTACTS = 3
 MAX_FURTHER = 2
 MAX_FURTHER_LINE = 140  # characters
+
+HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
+_ITEM = re.compile(r"^\s*+([-*+•]|\d{1,3}[.)])[ \t]+")
+_BULLET = str.maketrans("*+•", "---")
+_FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ class AnswerView:
 def answer_view(answer: Answer) -> AnswerView:
     """Decide what the message of an answer says and offers."""
     further = tuple(
-        Further(_cut(each.line), source)
+        Further(_cut(first_line(each)), source)
         for each in answer.further[:MAX_FURTHER]
         for source in answer.citations
         if source.number == each.citation
@@ -76,7 +83,7 @@ def answer_view(answer: Answer) -> AnswerView:
     judged = (ButtonAction.HELPFUL, ButtonAction.WRONG) if answer.prediction_id else ()
     return AnswerView(
         heading=_heading(answer),
-        said=answer.shown,
+        said=shown_sentences(answer),
         conflicting=tuple(source for conflict in answer.conflicts for source in conflict.sources),
         sources=()
         if answer.abstained
@@ -99,10 +106,56 @@ def _heading(answer: Answer) -> str:
 
 def _cut(line: str) -> str:
     """A line that fits, cut at a word; a code span that is cut is closed."""
-    short = textwrap.shorten(line, MAX_FURTHER_LINE, placeholder=" …")
-    return f"{short}`" if short.count("`") % 2 else short
+    cut = shorten(line, MAX_FURTHER_LINE, placeholder=" …")
+    return f"{cut}`" if cut.count("`") % 2 else cut
 
 
 def _control(answer: Answer, verdict: ButtonAction) -> Control:
     """An answer that is no prediction has nothing to be judged: then a person can be asked about the question."""
     return Control(BUTTON_LABELS[verdict], verdict, answer.prediction_id or answer.question_id)
+
+
+def shown_sentences(answer: Answer) -> tuple[Sentence, ...]:
+    """Return what is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited.
+
+    Of several excerpts, one that begins with no heading of its own is headed by the name of its source.
+    """
+    found: list[Sentence] = list(answer.sentences)
+    names = {citation.number: citation.name for citation in answer.citations}
+    for excerpt in answer.excerpts:
+        *others, last = [line for block in blocks(excerpt.text) for line in _lines_of(block)] or [""]
+        if len(answer.excerpts) > 1 and not HEADING_LINE.match((*others, last)[0]):
+            found.append(Sentence(f"**{names.get(excerpt.citation, '')}**", ()))
+        found += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
+    return tuple(found)
+
+
+def first_line(excerpt: Excerpt) -> str:
+    """Return the marked sentence, or else the first text below a heading, on one line and without links."""
+    said = [
+        _lines_of(block)[-1 if block.kind is BlockKind.TABLE else 0] for block in blocks(excerpt.marked or excerpt.text)
+    ]
+    below = [each for each in said if not HEADING_LINE.match(each)]
+    first = (below or said or [""])[0]
+    code = _FENCE_LINES.sub("", first)
+    line = " ".join(without_links(_ITEM.sub("", code, count=1)).split())
+    return f"`{line}`" if code != first and "`" not in line else line
+
+
+def _lines_of(block: Block) -> list[str]:
+    """Return a block as a chat shows it: a heading in bold, the cells of a table row separated by dots."""
+    if block.kind is BlockKind.HEADING:
+        return [f"**{block.heading}**"]
+    if block.kind is BlockKind.TABLE:
+        lines = block.text.splitlines()
+        rows = [lines[0], *lines[2:]] if has_header(lines) else lines
+        shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")).rstrip(" ·") for row in rows]
+        return [without_dead_links(row) for row in shown]
+    if block.kind is BlockKind.CODE:
+        return [block.text]
+    if item := _ITEM.match(block.text):
+        first, _, rest = block.text[item.end() :].partition("\n")
+        inner = blocks(f"{first}\n{dedent(rest)}")
+        begin, *further = [line for each in inner for line in _lines_of(each)] or [""]
+        return [f"{item[1].translate(_BULLET)} {begin}", *further]
+    return [without_dead_links(block.text)]

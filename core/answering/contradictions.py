@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from core.answering.answer import Citation, Conflict, Sentence
 from core.answering.statements import Statement, statements
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import STOP_WORDS, distinct_terms, terms
+from core.model.answer import Citation, Conflict, Sentence
 from core.model.document import DocumentKind
 
 RIVALS = 10  # best passages of other documents whose statements are compared with the answer's

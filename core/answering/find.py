@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from core.answering.answer import Answer, Citation, Excerpt, Sentence
+from core.answering.answer_view import first_line
 from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import Candidate, asked_rows, candidates
@@ -19,6 +19,7 @@ from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
 from core.knowledge.spelling import Spelling
 from core.knowledge.terms import distinct_terms, terms_of
+from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.compute_thread import run_in_compute_thread
 from core.model.conversation import Audience, Question
 from core.model.document import DocumentKind
@@ -83,7 +84,7 @@ def answer(
     chosen = distinct(found, 1 + MAX_FURTHER)
     citations = tuple(citation_of(number, each) for number, each in enumerate(chosen, start=1))
     excerpts = tuple(excerpt_of(number, each, query) for number, each in enumerate(chosen, start=1))
-    marked = Sentence(excerpts[0].line, (1,))
+    marked = Sentence(first_line(excerpts[0]), (1,))
     is_sure = (
         is_certain(evaluation) and says_what_is_asked(query, excerpts[0].text, marked.text) and not asks_who(query)
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from core.answering.answer import Answer, Citation, Contact
+from core.model.answer import Answer, Citation, Contact
 from core.model.conversation import Question
 from core.model.team import Team
 from core.triage.documents import matches

@@ -11,19 +11,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.answering.answer import Answer, Excerpt, Sentence
+from core.answering.answer_view import first_line
 from core.answering.certainty import evaluation_of, says_what_is_asked
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import candidates
 from core.answering.find import MAX_FURTHER, citation_of, distinct, excerpt_of, search
-from core.answering.model_rewrite import understood
-from core.answering.model_text import cleaned, denies, literals, oversteps, whole_sentence, wording
+from core.answering.model_text import adds_literals, cleaned, denies, literals, oversteps, whole_sentence, wording
+from core.answering.rewrite import standalone
 from core.confidence.calibrator import raw_score
 from core.knowledge.retriever import Retriever
+from core.model.answer import Answer, Excerpt, Sentence
 from core.model.conversation import Question
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
+from core.model_calls.context_budget import fit_context
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
@@ -100,7 +102,7 @@ async def chosen_answer(
             sources,
             model.name,
             tentative=True,
-            conflicts=contradictions([Sentence(pieces[0].line, (1,))], sources[:1], retrieval),
+            conflicts=contradictions([Sentence(first_line(pieces[0]), (1,))], sources[:1], retrieval),
             excerpts=pieces[:1],
             further=pieces[1:],
             certainty=raw_score(evaluation),
@@ -157,3 +159,50 @@ def is_entailed(said: str, question: str, excerpt: Excerpt, source: str) -> bool
         return False
     nearest = max(_SENTENCE_END.split(excerpt.text), key=lambda each: len(wording(each) & terms))
     return denies(said) == denies(nearest) and says_what_is_asked(question, excerpt.text, said)
+
+
+REWRITE_TOKENS = 400  # room for both versions of a question
+ENGLISH = "english"
+
+
+async def understood(question: Question, retriever: Retriever, model: LanguageModel, request: ModelRequest) -> str:
+    """Return the question made to stand alone, as it is to be searched for.
+
+    The model is asked only about a question with a conversation before it, or in a language that the documents are not in;
+    a lone question in theirs is never changed. Of a question in another language, the version is taken whose words more of
+    the documents hold.
+
+    Raises IndexUnavailable, and what the port and `structured` raise.
+    """
+    plain = standalone(question.text, question.history)
+    if not question.history and not (await retriever.spelt(plain)).foreign:
+        return plain
+    rewritten = await _rewritten(question, model, request)
+    if not _is_faithful(rewritten, question):
+        return plain
+    own = rewritten.question if question.history else plain
+    if rewritten.language.strip().lower() == ENGLISH:
+        return own
+    known = {text: (await search(text, question.audience, retriever)).known for text in (own, rewritten.english)}
+    return max(known, key=lambda text: known[text])
+
+
+async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:
+    """Restate it by as much of the conversation as fits into the model's context, the latest turns first."""
+    fitted = await fit_context(
+        model,
+        instructions=prompts.rewrite(question.text, ()),
+        max_tokens=REWRITE_TOKENS,
+        history=[prompts.turn_line(turn) for turn in question.history],
+    )
+    messages = prompts.rewrite(question.text, [question.history[position] for position in fitted.history])
+    return await structured(model, replace(request, messages=messages, max_tokens=REWRITE_TOKENS), prompts.Rewritten)
+
+
+def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
+    """Tell whether both versions keep every name and number of the question, and add none that nobody said."""
+    said = "\n".join([question.text, *(turn.text for turn in question.history)])
+    return not any(
+        adds_literals(question.text, version) or adds_literals(version, said)
+        for version in (rewritten.question, rewritten.english)
+    )

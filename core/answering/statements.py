@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 
-from core.answering.answer import Citation
-from core.knowledge.markdown import Block, BlockKind, blocks, has_header, plain
+from core.knowledge.markdown import Block, BlockKind, anchor, blocks, has_header, plain
 from core.knowledge.terms import terms
-from core.model.anchors import anchor
+from core.model.answer import Citation
 from core.model.document import DocumentKind, Passage
 from core.model.layout import SERVICE, split_thread, url_of
 

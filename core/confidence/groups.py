@@ -11,14 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.confidence.ensemble import softmax
-from core.confidence.tally import FloatArray
+from core.confidence.ensemble import FloatArray, softmax
+from core.model.calibrator import NO_SURER
 
 FOLDS = 5
 USUAL_SPREAD = 0.5  # standard deviation of the half-normal prior on the spread, in log-odds
 SPREADS = (0.0, 0.25, 0.5, 1.0, 2.0)  # candidate standard deviations of the offsets, in log-odds
 NEWTON_STEPS = 20
-NO_SURER = 1e-4  # distance of clipped probabilities from 0 and 1
 
 
 def fit_offsets(probabilities: FloatArray, correct: FloatArray, groups: Sequence[str]) -> dict[str, float]:
@@ -47,13 +46,6 @@ def fit_offsets(probabilities: FloatArray, correct: FloatArray, groups: Sequence
 def log_odds(probabilities: FloatArray) -> FloatArray:
     bounded = np.clip(probabilities, NO_SURER, 1 - NO_SURER)
     return np.log(bounded / (1 - bounded))
-
-
-def shifted(probability: float, offset: float) -> float:
-    """Return the probability with its log-odds increased by `offset`; unchanged for an offset of 0."""
-    if not offset:
-        return probability
-    return float(1 / (1 + np.exp(-(log_odds(np.array([probability]))[0] + offset))))
 
 
 def _held_out(

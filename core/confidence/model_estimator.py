@@ -6,14 +6,12 @@ The author of the claim is a black box: only the text of the conclusion is used.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from statistics import fmean
 
-from core.model.errors import InvalidReply, PromptTooLong
+from core.model.errors import PromptTooLong
 from core.model.incident import PastIncident
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
@@ -65,22 +63,16 @@ def admissible(references: Iterable[Reference], claim: Claim) -> list[Reference]
     ]
 
 
-class Scoring(StrEnum):
-    """The way to compute the mean score after an analysis."""
-
-    EXPECTATION = "expectation"  # from the label probabilities
-    SAMPLES = "samples"  # the mean of `samples` sampled labels, as in the paper
-
-
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The amount of model work. Defaults follow the paper (section 5.1), which does not give k₁ and k₂."""
+    """The amount of model work. Defaults follow the paper (section 5.1), which does not give k₁.
+
+    The score after an analysis is the expectation over the label probabilities, not a mean of k₂ samples as in the paper.
+    """
 
     analyses: int = 4  # k₁ and k₁′
-    samples: int = 8  # k₂ and k₂′
     analysis_tokens: int = 256
     reference_tokens: int = 3_896  # L
-    scoring: Scoring = Scoring.EXPECTATION
 
 
 async def estimate(
@@ -136,33 +128,14 @@ async def _judged(model: LanguageModel, question: _Question, request: ModelReque
     analyses = await model.sample(asked, effort.analyses)
     distributions = await asyncio.gather(
         *(
-            _distribution(
-                model,
+            model.expect(
                 replace(asked, messages=question.score(question.analysis, analysis.text), max_tokens=LABEL_TOKENS),
                 question.choices,
-                effort,
             )
             for analysis in analyses
         )
     )
     return {choice: fmean(distribution[choice] for distribution in distributions) for choice in question.choices}
-
-
-async def _distribution(
-    model: LanguageModel, request: ModelRequest, choices: Sequence[str], effort: Effort
-) -> dict[str, float]:
-    if effort.scoring is Scoring.EXPECTATION:
-        return await model.expect(request, choices)
-    drawn = await model.sample(replace(request, schema={"enum": list(choices)}), effort.samples)
-    counts = Counter(_label(model, reply.text, choices) for reply in drawn)
-    return {choice: counts[choice] / len(drawn) for choice in choices}
-
-
-def _label(model: LanguageModel, text: str, choices: Sequence[str]) -> str:
-    label = text.strip().strip('"')
-    if label not in choices:
-        raise InvalidReply(f"{model.name} chose none of {', '.join(choices)}.")
-    return label
 
 
 def _mean_rating(distribution: Mapping[str, float]) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from core.model.messages import ButtonAction
+from core.model.messages import ButtonAction, Control
 
 PHONE_WIDTH = 45  # characters of one line on a phone
 PHONE_LINES = 12  # of a message without its controls: what a phone shows at once
@@ -66,16 +66,6 @@ class Line:
         """Return the line as it is read, without any markup."""
         said = (self.text.replace("`", ""), self.code, " ".join(link.text for link in self.links), self.badge)
         return " ".join(filter(None, (self.label, " · ".join(filter(None, said)))))
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """A button or an entry of a menu: what it says, and what is pressed; a page to open where `url` is not empty."""
-
-    label: str
-    verdict: ButtonAction | None = None
-    subject: str = ""
-    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from core.incidents.incident_layout import (
     HELPED,
     NEXT,
     OWNER,
-    Control,
     IncidentView,
     Judged,
     Line,
@@ -43,6 +42,7 @@ from core.model.messages import (
     ON_CALL_UNKNOWN,
     OR,
     ButtonAction,
+    Control,
     IncidentMessage,
     RelatedIncident,
 )

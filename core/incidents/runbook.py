@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from math import log
 from urllib.parse import unquote, urlsplit
 
-from core.answering.answer import Citation
-from core.knowledge.markdown import Block, BlockKind, blocks, framed, plain
+from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, plain
 from core.knowledge.terms import terms
-from core.model.anchors import anchor
+from core.model.answer import Citation
 from core.model.document import Passage
 from core.model.incident import Incident, Runbook
 

@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from urllib.parse import quote
+
+from core.model.document import AnchorStyle
 
 
 class BlockKind(StrEnum):
@@ -40,6 +43,7 @@ _TABLE_ROW = re.compile(r"^\s*\|")
 _INDENTED_CODE = re.compile(r"^(?: {4}|\t)")
 LINK_TARGET = r"\((?:[^()]*+(?:\([^()]*+\)[^()]*+)*+\)|[^()]*+\([^()]*+\))"  # it may hold parentheses, not nested ones
 _LINK = re.compile(rf"!?\[([^\[\]]*)\]{LINK_TARGET}")
+_GAP = re.compile(r"\s+")
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 _MARKUP = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
 
@@ -93,6 +97,18 @@ def plain(text: str) -> str:
 def slug(heading: str) -> str:
     """Return the heading's link target, as code forges form it: lower case, punctuation dropped, spaces to hyphens."""
     return _NOT_IN_SLUG.sub("", plain(heading).lower()).replace(" ", "-")
+
+
+def anchor(style: AnchorStyle, title: str, heading: str, repeat: int = 0) -> str:
+    """Return the fragment of a link to a heading, of which `repeat` earlier ones in the document have the same text."""
+    match style:
+        case AnchorStyle.SLUG:
+            return f"{slug(heading)}-{repeat}" if repeat else slug(heading)
+        case AnchorStyle.CONFLUENCE_CLOUD:
+            name = _GAP.sub("-", plain(heading))
+        case AnchorStyle.CONFLUENCE_SERVER:
+            name = _GAP.sub("", f"{title}-{plain(heading)}")
+    return quote(f"{name}.{repeat}" if repeat else name)
 
 
 def _grouped(lines: list[str]) -> Iterator[tuple[BlockKind, list[str]]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from core.model.anchors import AnchorStyle
 from core.model.conversation import PUBLIC
 from core.model.layout import PAGE_CONTENT, PAGE_TITLE
 
@@ -16,6 +15,14 @@ class DocumentKind(StrEnum):
     PAGE = "page"  # a runbook, guide or manual
     THREAD = "thread"  # a chat message with all its replies, in order
     INCIDENT = "incident"  # a past incident with its cause and fix
+
+
+class AnchorStyle(StrEnum):
+    """The publishing platform's form of link targets of headings."""
+
+    SLUG = "slug"  # code forges and static sites: `#roll-back-by-hand`
+    CONFLUENCE_CLOUD = "confluence cloud"  # `#Roll-back-by-hand`
+    CONFLUENCE_SERVER = "confluence server"  # `#Canaries-Rollbackbyhand`: the page's title and the heading
 
 
 @dataclass(frozen=True, slots=True)

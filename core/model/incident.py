@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from core.answering.answer import Citation
+from core.model.answer import Citation
 from core.model.badge import Badge
 from core.model.conversation import PUBLIC, MessageReference, Place
 from core.model.correlation import current_correlation
@@ -641,3 +641,11 @@ class PastIncident:
     labels: dict[str, str] = field(default_factory=dict[str, str])
     url: str = ""
     readers: frozenset[str] = frozenset({PUBLIC})
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A past incident and its cosine similarity to the text that was asked for, in (0, 1]."""
+
+    incident: PastIncident
+    similarity: float

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.answering.answer import Answer
-from core.confidence.badge_explanation import BadgeExplanation
-from core.model.badge import Badge
+from core.model.answer import Answer
+from core.model.badge import Badge, BadgeExplanation
 from core.model.curated import CuratedAnswer
 from core.model.filing import FilingKind
 from core.model.incident import AskedTeam, Incident
@@ -325,6 +324,17 @@ BUTTON_LABELS = {
     ButtonAction.WHY_OWNER: "Owner: why this number?",
     ButtonAction.WHY_CAUSE: "Cause: why this number?",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A button or an entry of a menu: what it says, and what is pressed; a page to open where `url` is not empty."""
+
+    label: str
+    verdict: ButtonAction | None = None
+    subject: str = ""
+    url: str = ""
+
 
 # Buttons that assign the incident to the person who presses.
 TAKING = frozenset({ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER})

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from core.model.conversation import Place
+
 
 class PredictionKind(StrEnum):
     ANSWER = "answer"
@@ -98,3 +100,27 @@ class Drift:
     @property
     def alarming(self) -> bool:
         return self.error > self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFailure:
+    """The lines of a build log that were named as its failure.
+
+    `id` is that of the prediction, `place` where the question was asked, None for an incident that was posted.
+
+    `log` holds no names, addresses or secrets; `first` and `last` are numbers of lines of it, from 0, both inclusive.
+    `confirmed_by` is empty until a person said that these are the lines.
+    """
+
+    id: str
+    project: str
+    log: str
+    first: int
+    last: int
+    found_at: datetime
+    place: Place | None = None
+    confirmed_by: str = ""
+
+    @property
+    def lines(self) -> range:
+        return range(self.first, self.last + 1)

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from core.confidence.calibrator import Calibrator
 from core.model.audit import Act, AuditEntry, NumberedEntry
+from core.model.calibrator import Calibrator
 from core.model.channel_settings import ChannelSettings
 from core.model.conversation import Place, Turn
 from core.model.curated import CuratedAnswer
 from core.model.incident import Incident
-from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
+from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.silences import Silence
 from core.ports.knowledge import SourceCursor
-from core.rca.failure_history import RecordedFailure
 
 
 class IncidentStore(Protocol):

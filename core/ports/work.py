@@ -46,13 +46,6 @@ class TaskStore(Protocol):
         """Return whether a task with this key was ever recorded."""
         ...
 
-    async def has_waiting(self, workflow: str, subject: str) -> bool:
-        """Return whether there is an unclaimed task of this workflow and subject.
-
-        The process that claims it later sees what this transaction writes, so a second task is not needed.
-        """
-        ...
-
     async def claim(self, owner: str, limit: int) -> list[Task]:
         """Assign the oldest unfinished tasks that belong to no replica to `owner`, and return them."""
         ...

@@ -7,9 +7,9 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
 
-from core.confidence.cause_evidence import evaluate_cause
 from core.model.incident import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
 from core.model.prediction import Evaluation
+from core.rca.cause_evidence import evaluate_cause
 from core.rca.failing_lines import NO_HISTORY, build_cause
 from core.rca.failure_history import FailureHistory
 from core.rca.merge import by_service, joined, tool_causes

@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.model.conversation import Place
+from core.model.prediction import RecordedFailure
 from core.rca.build_log import ReadLog
 
 BEGINNING = 10  # bytes by which lines are alike that are not equal
@@ -124,28 +123,6 @@ def _rate(exact: NDArray[np.float64], alike: NDArray[np.float64], column: int) -
 _NAMED_LINES = re.compile(
     r"\s*lines?\s+(?P<first>\d{1,9})(?:\s*(?:-|–|—|to|until|through)\s*(?:line\s+)?(?P<last>\d{1,9}))?\b", re.IGNORECASE
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedFailure:
-    """`id` is that of the prediction, `place` where the question was asked, None for an incident that was posted.
-
-    `log` holds no names, addresses or secrets; `first` and `last` are numbers of lines of it, from 0, both inclusive.
-    `confirmed_by` is empty until a person said that these are the lines.
-    """
-
-    id: str
-    project: str
-    log: str
-    first: int
-    last: int
-    found_at: datetime
-    place: Place | None = None
-    confirmed_by: str = ""
-
-    @property
-    def lines(self) -> range:
-        return range(self.first, self.last + 1)
 
 
 def history_of(failures: Iterable[RecordedFailure]) -> FailureHistory:

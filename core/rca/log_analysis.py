@@ -6,7 +6,7 @@ What it claims to have copied from a chunk is kept only if it stands there, and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +14,7 @@ import numpy as np
 from rapidfuzz.fuzz import partial_ratio_alignment
 
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
-from core.model.incident import PastIncident
+from core.model.incident import Neighbour, PastIncident
 from core.model.language_model import ModelRequest
 from core.model_calls.context_budget import fit_context
 from core.model_calls.prompts import rca_log as prompts
@@ -23,7 +23,6 @@ from core.model_calls.structured_reply import structured
 from core.ports import Embedder, LanguageModel, ToolParameter
 from core.rca.grounding import ALIKE, MIN_QUOTE
 from core.rca.log_chunks import Chunk, chunked, templates_of
-from core.triage.history import IncidentHistory
 
 MAX_CHUNKS = 8  # read of one log, those with the rarest lines
 MAX_CHUNK = 6_000  # characters of a chunk; a longer one is parted between lines
@@ -39,11 +38,11 @@ NOTHING = "Nothing in this log could be shown to be out of the ordinary."
 
 @dataclass(frozen=True, slots=True)
 class LogAnalysis:
-    """Tool for the controller. `request` says for whom and how urgent; its messages are replaced."""
+    """Tool for the controller. `request` says for whom and how urgent; its messages are replaced. `similar` finds past incidents."""
 
     model: LanguageModel
     request: ModelRequest
-    history: IncidentHistory
+    similar: Callable[[str, int], Sequence[Neighbour]]
     embedder: Embedder | None = None
     name: str = "analyse_log"
     description: str = "An expert reads a log and says what it shows, with the lines that it rests on."
@@ -75,9 +74,7 @@ class LogAnalysis:
 
     async def _read(self, chunk: str) -> list[Interpretation]:
         """The interpretations of a chunk whose evidence stands in it (lines 13 to 20); none if the reply is no use."""
-        examples = [
-            _example(found.incident) for found in self.history.similar(chunk, EXAMPLES) if found.incident.root_cause
-        ]
+        examples = [_example(found.incident) for found in self.similar(chunk, EXAMPLES) if found.incident.root_cause]
         messages = prompts.read_chunk(chunk, await self._fitting(chunk, examples))
         try:
             reading = await structured(

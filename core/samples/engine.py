@@ -33,7 +33,7 @@ from core.triage.monitoring import from_explanation
 from core.triage.negotiate import negotiate
 
 if TYPE_CHECKING:
-    from core.answering.answer import Answer
+    from core.model.answer import Answer
     from core.model.incident import Incident
 
 BEGAN = START - timedelta(minutes=9)  # the trouble

@@ -38,6 +38,7 @@ from core.samples.parts import (
     HANDBOOK,
     START,
     UNCALIBRATED,
+    UNCALIBRATED_ANSWER,
     alert,
     asked_teams,
     badge_explanation,
@@ -107,7 +108,7 @@ SAMPLES: dict[str, Message] = {
     "incident put as questions": IncidentMessage(investigated(), asks_owner=True, asks_cause=True),
     "badge explanation": BadgeMessage(badge_explanation()),
     "badge explanation without a number": BadgeMessage(
-        badge_explanation(badge=UNCALIBRATED, record=None, calibrator="", references=(), hidden=0)
+        badge_explanation(UNCALIBRATED_ANSWER, UNCALIBRATED, references=(), judged=7, right=5)
     ),
     "ping": OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
     "incident with suggestions": IncidentMessage(

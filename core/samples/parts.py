@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from core.answering.answer import Answer, Citation, Excerpt, Sentence
-from core.confidence.badge_explanation import BadgeExplanation, BadgeReference, TrackRecord
-from core.model.badge import Badge, Strength
+from core.confidence.badge_explanation import explained
+from core.model.answer import Answer, Citation, Excerpt, Sentence
+from core.model.badge import Badge, BadgeExplanation, BadgeReference, Strength
 from core.model.conversation import Person, Place, Platform
 from core.model.curated import CuratedAnswer
 from core.model.incident import (
@@ -32,7 +32,7 @@ from core.model.incident import (
 from core.model.messages import (
     DriftAlarm,
 )
-from core.model.prediction import Drift, Estimator, Evaluation, PredictionKind
+from core.model.prediction import Drift, Estimator, Evaluation, Outcome, Prediction, PredictionKind
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 CALIBRATED = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, tzinfo=UTC))
@@ -261,18 +261,35 @@ def confirmed(**fields: object) -> CuratedAnswer:
 # --- confidence ------------------------------------------------------------------------------------------------------
 
 
-def badge_explanation(**fields: object) -> BadgeExplanation:
-    usual = BadgeExplanation(
-        kind=PredictionKind.ANSWER,
-        badge=CALIBRATED,
-        evaluation=Evaluation(0.82, 0.64),
-        references=(BadgeReference("Rolling back", f"{HANDBOOK}/rolling-back"), BadgeReference("Change freeze")),
-        hidden=1,
-        record=TrackRecord(0.8, 0.9, 34, 26),
-        estimator="evidence answer-evidence-3",
-        calibrator="answer:evidence:answer-evidence-3:20260301T030000",
-    )
-    return replace(usual, **fields)
+JUDGED_ANSWER = Prediction(
+    "answer:evidence:slack:C0ASK:1773480600.000100",
+    PredictionKind.ANSWER,
+    "slack:C0ASK:1773480600.000100",
+    "Run `slipway rollback SERVICE --now`.",
+    Evaluation(0.82, 0.64),
+    "evidence",
+    "answer-evidence-3",
+    START,
+    calibrator_version="answer:evidence:answer-evidence-3:20260301T030000",
+    references=("handbook/rolling-back", "handbook/change-freeze", "handbook/vault"),
+)
+UNCALIBRATED_ANSWER = replace(JUDGED_ANSWER, calibrator_version=None, references=())
+REFERENCES = (BadgeReference("Rolling back", f"{HANDBOOK}/rolling-back"), BadgeReference("Change freeze"))
+
+
+def badge_explanation(
+    prediction: Prediction = JUDGED_ANSWER,
+    badge: Badge = CALIBRATED,
+    references: tuple[BadgeReference, ...] = REFERENCES,
+    judged: int = 34,
+    right: int = 26,
+    evidence: tuple[str, ...] = (),
+    changes: str = "",
+) -> BadgeExplanation:
+    """Return the explanation of a badge like which `judged` were judged, and `right` of them right."""
+    same = replace(prediction, probability=badge.probability)
+    labelled = [(same, Outcome(same.id, number < right, "ada", START)) for number in range(judged)]
+    return explained(prediction, badge, labelled, references, evidence, changes)
 
 
 def drift_alarm(**fields: object) -> DriftAlarm:

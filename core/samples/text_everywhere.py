@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.answering.answer import Answer, Citation, Conflict, Contact, Excerpt, Sentence
-from core.confidence.badge_explanation import BadgeReference
 from core.incidents.filing import MAX_TITLE
+from core.model.answer import Answer, Citation, Conflict, Contact, Excerpt, Sentence
+from core.model.badge import BadgeReference
 from core.model.conversation import Person, Platform
 from core.model.filing import FilingKind
 from core.model.incident import (
@@ -50,6 +50,7 @@ from core.model.messages import (
 )
 from core.samples.parts import (
     CALIBRATED,
+    JUDGED_ANSWER,
     START,
     alert,
     answer,
@@ -106,7 +107,8 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         ),
         "badge explanation": BadgeMessage(
             badge_explanation(
-                references=tuple(BadgeReference(text, text) for _ in several), estimator=text, calibrator=text
+                replace(JUDGED_ANSWER, estimator_version=text, calibrator_version=text),
+                references=tuple(BadgeReference(text, text) for _ in several),
             )
         ),
         "handover request": HandoverRequest("incident-1", text, tuple((f"team-{number}", text) for number in several)),

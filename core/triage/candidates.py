@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from core.model.incident import Neighbour
 from core.triage.documents import DocumentMatch
-from core.triage.history import Neighbour
 
 FROM_HISTORY = 5  # K: candidates taken from similar past incidents
 FROM_DOCUMENTS = 5  # N: candidates taken from team documents

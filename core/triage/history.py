@@ -12,7 +12,7 @@ import numpy as np
 
 from core.knowledge.terms import terms
 from core.model.conversation import Audience
-from core.model.incident import PastIncident, Severity
+from core.model.incident import Neighbour, PastIncident, Severity
 from core.triage.postings import Postings
 
 KEPT_VIEWS = 8  # histories of audiences that may not read all of it; each takes as much memory as the whole
@@ -20,14 +20,6 @@ SMOOTHING = 2.0  # imagined incidents, as severe as all are, that each service a
 MAX_VALUE = 200  # characters of a label that are read
 
 Feature = tuple[str, str]  # a name and its value, of the service or a label
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A past incident and its cosine similarity to the text that was asked for, in (0, 1]."""
-
-    incident: PastIncident
-    similarity: float
 
 
 @dataclass(frozen=True, slots=True)

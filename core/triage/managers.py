@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from core.model.code_owners import CodeOwners
-from core.model.incident import Incident, PastIncident
+from core.model.incident import Incident, Neighbour, PastIncident
 from core.model.team import NOBODY, Team, current_ids
 from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, history_votes
 from core.triage.code_votes import CodeVote, code_votes, paths_in
 from core.triage.documents import DocumentMatch, matches
 from core.triage.embeddings import Vector
-from core.triage.history import IncidentHistory, Neighbour
+from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import IncidentText

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.confidence.owner_evidence import evaluate_owner
 from core.model.incident import TeamScore, Vote
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
@@ -17,6 +16,7 @@ from core.triage.candidates import candidates_from_history
 from core.triage.managers import TriageEvidence
 from core.triage.model_managers import Monitoring, TeamDocuments, collect_votes, distil, enrich, select_group
 from core.triage.negotiate import MAX_ROUNDS, MIN_GROUP, Verdict
+from core.triage.owner_evidence import evaluate_owner
 
 VERSION = "owner-votes-1"
 

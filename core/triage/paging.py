@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from core.confidence.calibrator import Label
+from core.confidence.ensemble import FloatArray
 from core.confidence.measures import NORMAL_95
-from core.confidence.tally import FloatArray
 from core.model.incident import Incident, IncidentState, Severity
 from core.model.prediction import Evaluation
 

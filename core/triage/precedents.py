@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import log
 
 from core.knowledge.terms import terms
-from core.model.incident import Explanation, PastIncident, SimilarIncident
-from core.triage.history import Neighbour
+from core.model.incident import Explanation, Neighbour, PastIncident, SimilarIncident
 from core.triage.managers import TriageEvidence, counted
 
 SHOWN = 3  # precedents of one incident

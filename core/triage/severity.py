@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.confidence.calibrator import Label
-from core.model.incident import Incident, Severity
+from core.model.incident import Incident, Neighbour, Severity
 from core.model.prediction import Evaluation
-from core.triage.history import Feature, IncidentHistory, Neighbour, SeverityCounts, features
+from core.triage.history import Feature, IncidentHistory, SeverityCounts, features
 
 VERSION = "severity-evidence-1"
 NEIGHBOURS = 15  # similar incidents that vote, with the square of their similarity

@@ -6,8 +6,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 
-from core.confidence.badge_explanation import BadgeExplanation, BadgeReference, track_record
+from core.confidence.badge_explanation import explained
 from core.confidence.calibrator import badge_for
+from core.model.badge import BadgeReference
 from core.model.conversation import Audience
 from core.model.feedback import Feedback
 from core.model.incident import Hypothesis, Incident
@@ -44,26 +45,13 @@ async def explain_badge(
         calibrator = await transaction.predictions.calibrator_version(version) if version else None
         labelled = await transaction.predictions.labelled(prediction.estimator)
         incident = await transaction.incidents.get(prediction.subject)
-    shown = [(judged.probability, outcome.correct) for judged, outcome in labelled if judged.probability is not None]
     badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group)
     if prediction.kind is PredictionKind.ANSWER:
         references = await _documents(prediction, feedback.audience, index)
     else:
         references = _incidents(prediction, history_for(feedback.audience), redact)
-    explanation = BadgeExplanation(
-        kind=prediction.kind,
-        badge=badge,
-        evaluation=prediction.evaluation,
-        references=references,
-        hidden=len(prediction.references) - len(references),
-        record=track_record(badge.probability, shown) if badge.probability is not None else None,
-        estimator=f"{prediction.engine} {prediction.estimator_version}",
-        calibrator=version or "",
-        evidence=_evidence(prediction, incident),
-        changes=_changes(prediction, incident),
-        judged=len(labelled),
-        right=sum(outcome.correct for _, outcome in labelled),
-    )
+    evidence, changes = _evidence(prediction, incident), _changes(prediction, incident)
+    explanation = explained(prediction, badge, labelled, references, evidence, changes)
     digest = hashlib.blake2b(repr(explanation).encode(), digest_size=16).hexdigest()
     intent = f"why:{prediction.id}:{feedback.place.channel}:{feedback.place.thread}"
     await poster.post_or_edit(intent, feedback.place, BadgeMessage(explanation), digest)

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from core.confidence.calibrator import fit as fit_calibrator
-from core.confidence.owner_evidence import labels_from, version_with
 from core.model.errors import ModelUnavailable
 from core.model.incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Embedder, LearnedStore, Store
 from core.triage.embeddings import Embeddings
+from core.triage.owner_evidence import labels_from, version_with
 from core.triage.owner_model import OwnerModel, learned_from, training_incidents
 from handlers.incidents.triage_incident import ENGINE
 from handlers.knowledge.embed_incidents import embed_past_incidents

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
-from core.confidence.calibrator import Calibrator, Label, fit
+from core.confidence.calibrator import Label, fit
+from core.model.calibrator import Calibrator
 from core.model.prediction import Estimator, Outcome, Prediction
 from core.ports import Clock, Store
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 
 from core.confidence.calibrator import PROBABLE, RAW, badge_for
-from core.confidence.cause_evidence import VERSION as CAUSE_VERSION
 from core.model.badge import Badge
 from core.model.prediction import Estimator, Evaluation, Prediction, PredictionKind
 from core.ports import Clock, Store
+from core.rca.cause_evidence import VERSION as CAUSE_VERSION
 
 
 async def record_prediction(

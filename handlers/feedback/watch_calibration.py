@@ -6,7 +6,7 @@ import asyncio
 
 import structlog
 
-from core.confidence.quality import RECENT, measure_drift
+from core.confidence.measures import RECENT, measure_drift
 from core.model.conversation import Place
 from core.model.messages import DriftAlarm
 from core.model.prediction import Estimator

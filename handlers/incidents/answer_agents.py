@@ -19,7 +19,7 @@ from core.triage.history import IncidentHistory
 from handlers.incidents.investigate_on_demand import incident_from
 
 if TYPE_CHECKING:
-    from core.answering.answer import Answer
+    from core.model.answer import Answer
 
 MAX_FOUND = 20  # incidents in one reply
 MAX_SIMILAR = 5

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from core.confidence.cause_evidence import VERSION, evaluate_cause
 from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
 from core.model.incident import Explanation, Hypothesis, Incident
@@ -16,6 +15,7 @@ from core.model.language_model import Urgency
 from core.model.prediction import Evaluation, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, FailedBuild, LanguageModel, Store
+from core.rca.cause_evidence import VERSION, evaluate_cause
 from core.rca.explain import explain, redacted_explanation
 from core.rca.observations import QUESTION, Observations
 from core.rca.scene import survey

@@ -91,7 +91,7 @@ async def action_set(
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
     """Return the tools that the model may call, and a gap for each system that could not list its tools."""
     more, gaps = await offer_tools(readers.code, readers.toolboxes, observations)
-    expert = LogAnalysis(model, request, history, readers.embedder)
+    expert = LogAnalysis(model, request, history.similar, readers.embedder)
     return (*observation_tools(observations, scene), *more, expert), gaps
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import structlog
 
 from core.confidence.calibrator import fit
-from core.confidence.policy import Holding
+from core.model.badge import Holding
 from core.model.conversation import Channel
 from core.model.errors import Unavailable
 from core.model.incident import Incident, IncidentState, PageJudgement

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from core.confidence.policy import Policy
+from core.model.badge import Policy
 from core.model.conversation import Place
 from core.model.incident import AskedTeam, Incident, IncidentState, Stage
 from core.model.messages import OwnerPing, OwnerQuestion

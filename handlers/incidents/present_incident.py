@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from core.confidence.policy import NO_POLICY, Policy
 from core.incidents.filing import offered_actions
 from core.incidents.grouping import share_an_audience
 from core.incidents.incident_view import is_put_off
+from core.model.badge import NO_POLICY, Policy
 from core.model.conversation import Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.model.feedback import Feedback

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core.confidence.model_estimator import Claim, settled_case
-from core.confidence.owner_evidence import evaluate_owner, version_with
 from core.model.code_owners import CodeOwners
 from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
 from core.model.language_model import Urgency
@@ -21,6 +20,7 @@ from core.triage.model_negotiation import VERSION as VOTES_VERSION
 from core.triage.model_negotiation import Negotiation, candidates_of, evaluate_votes
 from core.triage.monitoring import Enrichment, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate
+from core.triage.owner_evidence import evaluate_owner, version_with
 from core.triage.owner_model import OwnerModel
 from core.triage.precedents import precedents
 from handlers.feedback.estimate_confidence import estimate_confidence

@@ -13,10 +13,10 @@ from core.model.conversation import Place, Question
 from core.model.feedback import Feedback
 from core.model.incident import Explanation, Hypothesis
 from core.model.messages import ButtonAction, Notice, NoticeKind
-from core.model.prediction import Outcome
+from core.model.prediction import Outcome, RecordedFailure
 from core.ports import FailedBuild, Store, Transaction
 from core.rca.failing_lines import build_cause, failing_range, is_led_by
-from core.rca.failure_history import FailureHistory, RecordedFailure, corrected, history_of, named_lines
+from core.rca.failure_history import FailureHistory, corrected, history_of, named_lines
 from handlers.incidents.find_incident import incident_of_thread
 from handlers.questions.post_message import Poster
 

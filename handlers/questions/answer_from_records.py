@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from core.answering.answer import RECORDS, Answer, Citation, Sentence
 from core.answering.find import read_as
 from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup
 from core.incidents.runbook import RunbookSearch
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import distinct_terms
+from core.model.answer import RECORDS, Answer, Citation, Sentence
 from core.model.audience import may_see_incident
 from core.model.catalogue import Dependencies
 from core.model.conversation import PUBLIC, Channel, Question

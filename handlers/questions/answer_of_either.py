@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import structlog
 
-from core.answering.answer import Answer
 from core.answering.certainty import VERSION
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.answering.model_answer import Skill, chosen_answer, needs_choice
 from core.knowledge.retriever import Retriever
+from core.model.answer import Answer
 from core.model.conversation import Question
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency

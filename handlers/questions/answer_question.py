@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from core.answering.answer import Answer
 from core.answering.certainty import VERSION
 from core.answering.find import ENGINE
 from core.answering.help_desk import HelpDesk
 from core.answering.model_answer import NOT_FOUND
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.knowledge.retriever import Retriever
+from core.model.answer import Answer
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Question, Speaker, Turn, turn_key
 from core.model.errors import Unavailable, Undeliverable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.confidence.policy import NO_POLICY, Policy
+from core.model.badge import NO_POLICY, Policy
 from core.model.conversation import Channel, MessageReference
 from core.model.filing import FilingTarget
 from core.model.messages import Message, ProposalMessage

@@ -34,11 +34,11 @@ from rich.table import Table
 from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
-from bot.evaluation.intervals import wilson_interval
-from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import asked_of, library_of
+from bot.evaluation.report import json_lines, wilson_interval
 from bot.evaluation.stated_answers import Case, cases_of
 from bot.wiring.application import ingest, open_core
+from core.answering.answer_view import shown_sentences
 from core.answering.excerpts import candidates
 from core.answering.find import find_answer, search
 from core.knowledge.encoder import TermStatistics
@@ -186,7 +186,7 @@ async def _is_stated(case: Case, shelf: Shelf) -> bool:
         said, _ = await find_answer(asked_of(earlier, shelf.audience, history), shelf.retriever)
         history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, said.text)]
     answer, _ = await find_answer(asked_of(case.question, shelf.audience, history), shelf.retriever)
-    return case.stated_in("\n".join(sentence.text for sentence in answer.shown))
+    return case.stated_in("\n".join(sentence.text for sentence in shown_sentences(answer)))
 
 
 @asynccontextmanager

@@ -27,8 +27,8 @@ import numpy as np
 
 from bot.evaluation import rca
 from bot.evaluation.incidents import ABLATIONS, Truth, graded, observed
-from bot.evaluation.intervals import wilson_interval
 from bot.evaluation.rca_engines import by_evidence
+from bot.evaluation.report import wilson_interval
 from core.rca.observations import Observations
 from core.rca.suspects import WEIGHTS
 from tests.evaluation.generate_incidents import generate

@@ -32,7 +32,7 @@ from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from bot.commands.demo import SAMPLE_COMPANY, scenarios
 from bot.config.workspace import load_workspace
-from bot.evaluation.intervals import bootstrap_interval
+from bot.evaluation.report import bootstrap_interval
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
 from core.model.errors import ToolUnavailable
@@ -52,7 +52,7 @@ DETECTED = timedelta(minutes=3)  # after the start: nothing later is looked at
 
 
 async def run(url: str, trajectories: int, out: Console, model: str = "", api_key: str = "") -> dict[str, Any]:
-    """Investigate `trajectories` times; the figures of DESIGN section 7."""
+    """Investigate `trajectories` times, and return the figures."""
     scenes = [await _observed(name) for name in scenarios()]
     ended: list[Trajectory] = []
     crashes: list[str] = []

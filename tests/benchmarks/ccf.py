@@ -18,9 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from bot.evaluation.intervals import SEED, bootstrap_interval, rounded
-from bot.evaluation.json_lines import json_lines
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, json_lines, print_whole, rounded
 from core.answering.find import ENGINE
 from core.confidence.measures import brier, ece, ece_floor, ece_interval, risk_coverage
 from core.model.errors import MalformedInput
@@ -59,7 +57,7 @@ class Outcome:
 
 
 def run(questions: Path, lexicons: Sequence[Lexicon] = tuple(Lexicon)) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there.
+    """Return the figures. Raises MalformedInput for a file in another format.
 
     Rates are over all questions, but `hallucination_answered`, over those that were answered, and
     `citation_precision`, over all chunks that were cited.

@@ -27,8 +27,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.rca.failing_lines import failing_range
 from core.rca.failure_history import FailureHistory, PastFailure
@@ -55,7 +54,7 @@ class Case:
 def run(path: Path, marked: bool = False) -> dict[str, Any]:
     """Return the figures, with `marked` of the logs as GitHub Actions would write them.
 
-    Raises MalformedInput for a file that is not as described in DESIGN, section 7.
+    Raises MalformedInput for a file in another format.
     """
     rows = list(_rows(path))
     cases = [Case(row["project"], row["log"], lines) for row in rows if (lines := find(row["log"], row["chunk"]))]

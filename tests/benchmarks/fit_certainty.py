@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import asked_of, library_of
+from bot.evaluation.report import json_lines
 from bot.evaluation.stated_answers import Case, cases_of
 from core.answering import certainty
 from core.answering.excerpts import Candidate, candidates

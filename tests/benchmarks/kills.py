@@ -53,7 +53,6 @@ _processes.set_forkserver_preload(
         "adapters.teams.messenger",
         "adapters.teams.sdk_agents",
         "aiosqlite",
-        "alembic.command",
     ]
 )
 

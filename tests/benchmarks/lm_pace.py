@@ -19,9 +19,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from core.confidence.calibrator import CANDIDATES, RCE_ALONE, Transformation
+from core.confidence.calibrator import CANDIDATES
+from core.confidence.ensemble import FloatArray, Tally, boundaries, count, distinct
 from core.confidence.measures import brier, ece
-from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
+from core.model.calibrator import RCE_ALONE, Transformation
 
 CATEGORIES = 10
 MAX_CUTS = 100  # maximum number of score levels between which a threshold may lie

@@ -23,8 +23,7 @@ from drain3.drain import Drain, LogCluster  # it has none
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.ports import LogLine
 from core.rca.log_templates import grouped
@@ -44,7 +43,7 @@ class System:
 
 
 def run(folder: Path) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a folder that is not as described there."""
+    """Return the figures. Raises MalformedInput for a folder in another format."""
     systems = [_system(path) for path in sorted(folder.glob("*/*log_structured.csv"))]
     if not systems:
         raise MalformedInput(f"No system below {folder}: expected NAME/NAME_2k.log_structured.csv.")

@@ -16,6 +16,8 @@ import asyncio
 import json
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,12 +27,13 @@ from rich.console import Console
 from rich.table import Table
 
 from adapters.llama.server import LlamaServer
-from core.confidence.model_estimator import Claim, Effort, Reference, Scoring, estimate
+from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.model.language_model import ModelReply, ModelRequest
 from tests.external.llama_servers import llama_server
 from tests.fakes.random_model import write_random_model
 
-EFFORT = Effort(analyses=4, samples=8)  # k1 and k2
+EFFORT = Effort(analyses=4)  # k1
+SAMPLES = 8  # k2, of the plain way
 SLOTS = 4
 SLOT_CONTEXT = 8_192  # tokens
 DEADLINE = 600.0  # seconds for one reply
@@ -82,30 +85,36 @@ class PlainSampling(LlamaServer):
             replies.append(grown[0].reply())
         return replies
 
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        """Return the shares of SAMPLES labels drawn, as in the paper, instead of the label probabilities."""
+        drawn = await self.sample(replace(request, schema={"enum": list(choices)}), SAMPLES)
+        counts = Counter(reply.text.strip().strip('"') for reply in drawn)
+        return {choice: counts[choice] / len(drawn) for choice in choices}
 
-async def cost_of(kind: type[LlamaServer], url: str, session: aiohttp.ClientSession, scoring: Scoring) -> Cost:
+
+async def cost_of(kind: type[LlamaServer], url: str, session: aiohttp.ClientSession) -> Cost:
     cost = Cost()
     model = kind(url, session, on_reply=cost.add)
     await model.context_tokens()
     started = time.perf_counter()
     request = ModelRequest((), deadline=DEADLINE)
-    await estimate(model, CLAIM, REFERENCES, request, replace(EFFORT, scoring=scoring))
+    await estimate(model, CLAIM, REFERENCES, request, EFFORT)
     cost.seconds = time.perf_counter() - started
     return cost
 
 
 async def costs() -> dict[str, Cost]:
     """Each way on a server of its own, so that neither finds the other's prompts in the cache."""
-    ways = {"plain": (PlainSampling, Scoring.SAMPLES), "plumbline": (LlamaServer, Scoring.EXPECTATION)}
+    ways = {"plain": PlainSampling, "plumbline": LlamaServer}
     found: dict[str, Cost] = {}
     with tempfile.TemporaryDirectory(prefix="plumbline-model-cost-") as folder:
         weights = write_random_model(Path(folder) / "random.gguf")
-        for name, (kind, scoring) in ways.items():
+        for name, kind in ways.items():
             async with (
                 llama_server("native", weights, slots=SLOTS, slot_context=SLOT_CONTEXT) as server,
                 aiohttp.ClientSession() as session,
             ):
-                found[name] = await cost_of(kind, server.url, session, scoring)
+                found[name] = await cost_of(kind, server.url, session)
     return found
 
 
@@ -113,7 +122,7 @@ def figures_of(found: dict[str, Cost]) -> dict[str, object]:
     plain, ours = found["plain"], found["plumbline"]
     return {
         "analyses": EFFORT.analyses,
-        "scores": EFFORT.samples,
+        "scores": SAMPLES,
         **{name: {**asdict(cost), "computed_tokens": cost.computed_tokens} for name, cost in found.items()},
         "times_fewer_tokens": round(plain.computed_tokens / ours.computed_tokens, 1),
         "times_faster": round(plain.seconds / ours.seconds, 1),
@@ -122,7 +131,7 @@ def figures_of(found: dict[str, Cost]) -> dict[str, object]:
 
 
 def shown(found: dict[str, Cost], figures: dict[str, object]) -> Table:
-    table = Table(title=f"One estimate: {EFFORT.analyses} analyses, {EFFORT.samples} scores on each, COE and RCE")
+    table = Table(title=f"One estimate: {EFFORT.analyses} analyses, {SAMPLES} scores on each, COE and RCE")
     for heading in ("", "replies", "prompt tokens", "of them computed", "generated", "computed in all", "seconds"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, cost in found.items():

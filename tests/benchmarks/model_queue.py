@@ -26,7 +26,7 @@ import numpy as np
 
 from adapters.clock import SystemClock
 from bot.config.settings import Settings, load_settings
-from bot.observability.model_metrics import TokenTally
+from bot.observability.collectors import TokenTally
 from bot.wiring.models import llama_server, open_model
 from core.model.language_model import ChatMessage, ModelRequest, Role, Urgency
 from core.ports import LanguageModel

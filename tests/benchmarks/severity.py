@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.report import SEED, bootstrap_interval
 from bot.evaluation.triage import AT, as_incident
 from core.confidence.measures import ece
 from core.model.errors import MalformedInput

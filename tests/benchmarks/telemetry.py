@@ -24,8 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import pearsonr
 
-from bot.evaluation.intervals import SEED, bootstrap_interval
-from bot.evaluation.report import print_whole
+from bot.evaluation.report import SEED, bootstrap_interval, print_whole
 from core.model.errors import MalformedInput
 from core.rca.telemetry import Telemetry, origins
 
@@ -61,7 +60,7 @@ class Issue:
 
 
 def run(folder: Path) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a folder that is not as described there."""
+    """Return the figures. Raises MalformedInput for a folder in another format."""
     issues = list(_issues(folder / "dataset" if (folder / "dataset").is_dir() else folder))
     if not issues:
         raise MalformedInput(f"No test issue below {folder}: expected {SCENARIOS[0]}/test/issue_0/target.json.")

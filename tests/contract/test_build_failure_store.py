@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.model.conversation import Platform
+from core.model.prediction import RecordedFailure
 from core.ports import Store
-from core.rca.failure_history import RecordedFailure
 from tests.contract.records import CHANNEL, NOW, THREAD
 
 

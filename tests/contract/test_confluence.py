@@ -13,9 +13,8 @@ from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import NOBODY, Access
 from adapters.sources.confluence_storage import to_markdown
 from core.knowledge.markdown import BlockKind, blocks
-from core.model.anchors import AnchorStyle
 from core.model.conversation import PUBLIC
-from core.model.document import Document
+from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, SourceUnavailable
 from tests.contract.source_worlds.remote import ConfluenceWorld
 from tests.fakes.confluence_server import TOKEN, FakeConfluence, Page

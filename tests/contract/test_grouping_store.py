@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Merge
-from core.model.messages import Message, Notice
+from core.model.messages import Notice
 from core.model.silences import Matcher, Silence
 from core.ports import Store
 from core.samples import SAMPLES, alert, explained_incident
@@ -102,13 +100,13 @@ async def test_a_dead_letter_is_kept_with_its_message_until_it_is_removed(store:
         assert (await letters.get("i1"), await letters.count()) == (None, 1)
 
 
-@pytest.mark.parametrize("message", SAMPLES.values(), ids=SAMPLES)
-async def test_a_dead_letter_holds_every_kind_of_message(store: Store, message: Message) -> None:
+async def test_a_dead_letter_holds_every_kind_of_message(store: Store) -> None:
     async with store.transaction() as transaction:
-        await transaction.dead_letters.add("intent", PLACE, message, "It is refused.")
-        kept = await transaction.dead_letters.get("intent")
-    assert kept is not None
-    assert kept.message == message
+        for name, message in SAMPLES.items():
+            await transaction.dead_letters.add(name, PLACE, message, "It is refused.")
+            kept = await transaction.dead_letters.get(name)
+            assert kept is not None
+            assert kept.message == message
 
 
 async def test_silences_are_told_until_they_are_over_and_can_be_ended(store: Store) -> None:

@@ -137,14 +137,14 @@ async def test_an_index_that_was_lost_is_filled_again(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("kind", ["git clone", "git url", *REMOTE])
-@pytest.mark.parametrize("position", ["nonsense", "{}", "[1]", '{"C0CICD": 3}', '{"C0CICD": {"mark": 3, "what": 4}}'])
-async def test_a_position_that_nobody_understands_is_the_start(kind: str, position: str, tmp_path: Path) -> None:
+async def test_a_position_that_nobody_understands_is_the_start(kind: str, tmp_path: Path) -> None:
     async with world(kind, tmp_path) as found:
         for key in KEYS:
             found.write(key, f"The word of {key} is heliotrope{key}.")
         assert isinstance(found.source, ChangingSource)
-        parts = [part async for part in found.source.changes(position, frozenset())]
-        assert len({document.id for part in parts for document in part.documents}) == 9
+        for position in ("nonsense", "{}", "[1]", '{"C0CICD": 3}', '{"C0CICD": {"mark": 3, "what": 4}}'):
+            parts = [part async for part in found.source.changes(position, frozenset())]
+            assert len({document.id for part in parts for document in part.documents}) == 9, position
 
 
 async def test_a_process_that_is_killed_midway_loses_nothing_and_the_next_one_completes_it(

@@ -11,8 +11,8 @@ from functools import partial
 import pytest
 
 from core import samples as messages
-from core.answering.answer import Answer, Conflict, Contact
 from core.answering.answer_view import ALSO, CLOSEST_MATCH
+from core.model.answer import Answer, Conflict, Contact
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.model.messages import AnswerMessage, IncidentMessage, Notice
@@ -29,7 +29,7 @@ CHATS: dict[str, Callable[[], AbstractAsyncContextManager[Chat]]] = {
 }
 
 HELLO = Notice("hello")
-LARGEST = messages.everywhere("<&*`_ x" * 600, count=60)
+LARGEST = messages.everywhere("<&*`_ x" * 600, count=20)
 LONG_WAIT = 600  # seconds; nobody waits so long within one call
 
 

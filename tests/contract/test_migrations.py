@@ -2,40 +2,68 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
 import pytest
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store.database import MIGRATIONS, migrate, schema_versions
+from adapters.store.database import migrate
 from core.model.errors import ConfigurationError
+from tests.databases import database, sqlite_url
+
+OLD = Path(__file__).parents[1] / "scenario" / "previous_version" / "plumbline.sql"  # schema 0006, with rows
 
 
-def test_the_versions_are_those_of_the_migrations() -> None:
-    migrations = ScriptDirectory(str(MIGRATIONS))
-    assert schema_versions() == [each.revision for each in migrations.walk_revisions()][::-1]
-
-
-async def test_an_older_schema_is_brought_up_to_date_and_the_newest_left_alone(
-    engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    upgraded = list[str]()
-    upgrade = command.upgrade
-
-    def counted(config: Config, revision: str) -> None:
-        upgraded.append(revision)
-        upgrade(config, revision)
-
-    monkeypatch.setattr(command, "upgrade", counted)
-    await migrate(engine)
-    assert not upgraded
+async def test_an_older_schema_is_brought_up_to_date_and_the_newest_left_alone(engine: AsyncEngine) -> None:
+    newest = await schema(engine)
     await execute(engine, "ALTER TABLE ingestions DROP COLUMN left_out")
-    await be_of_version(engine, "0018")
+    await execute(engine, "DROP INDEX ix_tasks_waiting")
+    await execute(engine, "DROP TABLE lanes")
     await migrate(engine)
-    assert upgraded == ["head"]
-    await execute(engine, "SELECT count(left_out) FROM ingestions")
+    assert await schema(engine) != newest, "a database of the newest version is not looked at"
+    await be_of_version(engine, "0017")
+    await migrate(engine)
+    assert await schema(engine) == newest
+    assert await execute(engine, "SELECT version_num FROM alembic_version") == [("0019",)]
+
+
+async def test_the_first_versions_are_converted(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "plumbline.sqlite")) as connection:
+        connection.executescript(OLD.read_text(encoding="utf-8"))
+        started = connection.execute("SELECT key FROM tasks WHERE started ORDER BY key").fetchall()
+        waiting = connection.execute("SELECT key FROM tasks WHERE NOT started ORDER BY key").fetchall()
+    assert started
+    assert waiting
+    async with database(url) as upgraded:
+        assert await execute(upgraded, "SELECT key FROM tasks WHERE ended_at IS NOT NULL ORDER BY key") == started
+        assert await execute(upgraded, "SELECT key FROM tasks WHERE ended_at IS NULL ORDER BY key") == waiting
+        assert await execute(upgraded, "SELECT id FROM replicas") == [("local",)]
+        found = await schema(upgraded)
+    (tmp_path / "new").mkdir()
+    async with database(sqlite_url(tmp_path / "new")) as new:
+        assert found == await schema(new)
+
+
+async def schema(engine: AsyncEngine) -> dict[str, Any]:
+    """Return the columns and indexes of each table, by name."""
+
+    def read(connection: sa.Connection) -> dict[str, Any]:
+        inspector = sa.inspect(connection)
+        return {
+            table: (
+                {(column["name"], str(column["type"]), column["nullable"]) for column in inspector.get_columns(table)},
+                {(index["name"], *index["column_names"]) for index in inspector.get_indexes(table)},
+            )
+            for table in inspector.get_table_names()
+        }
+
+    async with engine.connect() as connection:
+        return await connection.run_sync(read)
 
 
 async def test_the_schema_of_a_newer_version_is_not_touched(engine: AsyncEngine) -> None:
@@ -48,6 +76,7 @@ async def be_of_version(engine: AsyncEngine, version: str) -> None:
     await execute(engine, f"UPDATE alembic_version SET version_num = '{version}'")
 
 
-async def execute(engine: AsyncEngine, statement: str) -> None:
+async def execute(engine: AsyncEngine, statement: str) -> list[tuple[Any, ...]]:
     async with engine.begin() as connection:
-        await connection.execute(sa.text(statement))
+        result = await connection.execute(sa.text(statement))
+        return [tuple(row) for row in result] if result.returns_rows else []

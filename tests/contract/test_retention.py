@@ -26,10 +26,9 @@ from core.model.curated import CuratedAnswer, answer_id
 from core.model.errors import StoreUnavailable
 from core.model.incident import IncidentState, ThreadNote
 from core.model.messages import IncidentMessage, Notice, ProposalMessage
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.silences import Matcher, Silence
 from core.ports import Task
-from core.rca.failure_history import RecordedFailure
 from core.samples import explained_incident
 
 NOW = datetime.now(UTC)

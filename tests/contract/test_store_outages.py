@@ -104,7 +104,7 @@ async def test_a_mistake_of_ours_is_no_outage(tmp_path: Path) -> None:
     async with SqlStore(engine).transaction() as transaction:
         await transaction.tasks.add(Task("key", "answer", "q", {}))
         with pytest.raises(IntegrityError):
-            await transaction.tasks._connection.execute(sa.text("INSERT INTO deliveries (key) VALUES ('k')"))
+            await transaction.tasks._sql.execute(sa.text("INSERT INTO deliveries (key) VALUES ('k')"))
     await engine.dispose()
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from core.model.incident import Incident
 from core.ports import Store, Task
-from tests.contract.records import MANY, got, incident
+from tests.contract.records import MANY
 
 
 async def test_a_task_is_recorded_once_however_often_it_is_added(store: Store) -> None:
@@ -72,38 +69,3 @@ async def test_a_task_that_is_reopened_belongs_to_a_replica_until_that_lets_go(s
         assert await transaction.tasks.claim("them", MANY) == []
         await transaction.tasks.release(["us"])
         assert await transaction.tasks.claim("them", MANY) == [task]
-
-
-async def test_a_task_waits_until_it_is_claimed(store: Store) -> None:
-    async with store.transaction() as transaction:
-        await transaction.tasks.add(Task("key", "present", "i1", {}))
-        assert await transaction.tasks.has_waiting("present", "i1")
-        assert not await transaction.tasks.has_waiting("present", "i2")
-        assert not await transaction.tasks.has_waiting("answer", "i1")
-        await transaction.tasks.claim("us", MANY)
-        assert not await transaction.tasks.has_waiting("present", "i1")
-        await transaction.tasks.release(["us"])
-        assert not await transaction.tasks.has_waiting("present", "i1"), "it may have run, and seen an older state"
-
-
-async def test_a_claim_waits_for_a_writer_who_relies_on_the_waiting_task(store: Store) -> None:
-    """Whoever runs the task must see what was written by those who therefore added no other."""
-    async with store.transaction() as transaction:
-        await transaction.tasks.add(Task("key", "present", "i1", {}))
-    relies, claimed = asyncio.Event(), asyncio.Event()
-
-    async def write() -> None:
-        async with store.transaction() as transaction:
-            assert await transaction.tasks.has_waiting("present", "i1")
-            relies.set()
-            await transaction.incidents.save(incident())
-
-    async def run() -> Incident | None:
-        await relies.wait()
-        async with store.transaction() as transaction:
-            await transaction.tasks.claim("us", MANY)
-        claimed.set()
-        return await got(store, "i1")
-
-    _, seen = await asyncio.gather(write(), run())
-    assert seen is not None

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.config.webhook_sections import GenericWebhookSection, WebhooksSection
+from bot.config.section import GenericWebhookSection, WebhooksSection
 from bot.web.webhook_sources import webhook_parsers, webhook_sources
 from core.incidents.folding import fold, open_from
 from core.model.conversation import Place, Platform

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from bot.evaluation.incidents import Truth, observed
-from core.confidence.cause_evidence import measures
+from core.rca.cause_evidence import measures
 from core.rca.scene import survey
 from core.rca.suspects import UNKNOWN, WEIGHTS, suspects
 

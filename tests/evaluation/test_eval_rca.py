@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.rca import holds, run
-from bot.evaluation.rca_engines import Given, by_evidence, by_keyword
-from bot.evaluation.rca_model import by_model
+from bot.evaluation.rca_engines import Given, by_evidence, by_keyword, by_model
 from core.model.errors import MalformedInput
 from core.rca.tool_outputs.clues import ToolOutput
 from tests.fakes.language_model import ScriptedModel

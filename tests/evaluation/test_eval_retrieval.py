@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bot.evaluation.intervals import bootstrap_interval
+from bot.evaluation.report import bootstrap_interval
 from bot.evaluation.retrieval import print_table, run
 from core.model.errors import MalformedInput
 

@@ -6,8 +6,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from core.confidence.calibrator import RCE_ALONE
-from core.confidence.tally import FloatArray
+from core.confidence.ensemble import FloatArray
+from core.model.calibrator import RCE_ALONE
 from tests.benchmarks import lm_pace
 from tests.benchmarks.lm_pace import (
     OPTIMISED,

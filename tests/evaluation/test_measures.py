@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.confidence.ensemble import FloatArray
 from core.confidence.measures import (
     auroc,
     bootstrap,
@@ -18,7 +19,6 @@ from core.confidence.measures import (
     reliability,
     risk_coverage,
 )
-from core.confidence.tally import FloatArray
 
 predictions = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60).map(
     lambda pairs: (np.array([p for p, _ in pairs]), np.array([float(right) for _, right in pairs]))
@@ -110,7 +110,7 @@ def test_the_bootstrap_interval_covers_the_true_figure_about_as_often_as_it_says
 
 
 @pytest.mark.parametrize("count", [20, 300])
-@pytest.mark.parametrize("boast", [0.0, 0.05, 0.2])
+@pytest.mark.parametrize("boast", [0.0, 0.2])
 def test_the_interval_of_the_calibration_error_holds_what_is_true_and_what_was_measured(
     boast: float, count: int
 ) -> None:

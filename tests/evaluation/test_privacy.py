@@ -12,7 +12,7 @@ from adapters.secret_detector import SecretPatterns
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
 from bot.evaluation.privacy import KINDS, load_cases, measured, run
-from core.knowledge.privacy.redactor import Finding, FindingKind, Redactor
+from core.knowledge.redactor import Finding, FindingKind, Redactor
 from core.model.document import Document
 from core.model.errors import MalformedInput
 

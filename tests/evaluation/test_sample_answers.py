@@ -12,7 +12,7 @@ from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import ingest, open_core
-from core.answering.answer import Answer
+from core.model.answer import Answer
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from handlers.questions.answer_question import prepare_answer
 

@@ -16,8 +16,8 @@ from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import structlog
+from pydantic import TypeAdapter
 
-from adapters.store.incidents import _BODY
 from bot import server
 from bot.web import doors
 from core.model.incident import Incident
@@ -100,7 +100,7 @@ class FuzzedBot:
     def check_incident(self, incident_id: str) -> None:
         """It can be read back, and somebody will work on it."""
         ((body,),) = self.database.execute("SELECT body FROM incidents WHERE id = ?", (incident_id,)).fetchall()
-        incident: Incident = _BODY.validate_json(body)
+        incident: Incident = TypeAdapter(Incident).validate_json(body)
         assert incident.id == incident_id
         assert incident.alerts
         asked_for = self.database.execute("SELECT workflow FROM tasks WHERE subject = ?", (incident_id,)).fetchall()

@@ -9,8 +9,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from adapters.pacing import Budget, RateLimitedMessenger
-from adapters.store.pacer import SqlRateLimiter
+from adapters.rate_limits import Budget, RateLimitedMessenger
+from adapters.store.rate_limiter import SqlRateLimiter
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatBusy
 from core.model.messages import Message, Notice

@@ -45,7 +45,6 @@ _processes.set_forkserver_preload(
         "adapters.teams.sdk_agents",
         "adapters.tools.prometheus",
         "aiosqlite",
-        "alembic.command",
     ]
 )
 

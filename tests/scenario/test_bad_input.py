@@ -159,9 +159,10 @@ STRANGE = ["", "none", "%00", "%ff%fe", "%F0%9F%92%A9", "-1", "9" * 40, "1e9", "
 
 @pytest.mark.parametrize("value", STRANGE)
 async def test_a_strange_value_in_an_address_breaks_no_page(bot: RunningBot, value: str) -> None:
-    names = ("channel", "before", "after", "kind", "outcome", "quote")
+    # All at once; the fuzzing of the external tests also tries one without the others.
+    query = "&".join(f"{name}={value}" for name in ("channel", "before", "after", "kind", "outcome", "quote"))
     pages = [url for _, url in routes(bot, "GET") if not url.endswith("/console/live")]
-    addresses = [f"{url}?{name}={value}" for url in pages for name in names]
+    addresses = [f"{url}?{query}" for url in pages]
     addresses += [f"{bot.address}{path}/{value}" for path in ("incidents", "documents", "console/static", "webhooks")]
     for address in addresses:
         async with bot.session.get(URL(address, encoded=True)) as response:

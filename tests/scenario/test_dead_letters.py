@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from rich.console import Console
 
 from adapters.store.store import SqlStore
-from bot.commands.dead_letters import run_drop, run_list, run_retry
+from bot.commands.records import run_drop, run_list, run_retry
 from bot.config.settings import Settings
 from core.model.audit import Act
 from core.model.conversation import Place, Platform

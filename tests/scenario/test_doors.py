@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.config.webhook_sections import GenericWebhookSection, WebhooksSection
+from bot.config.section import GenericWebhookSection, WebhooksSection
 from bot.web import doors
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources

@@ -14,8 +14,7 @@ from bot.work.workflows import Behaviours
 from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction, IncidentDetails
-from core.model.prediction import Evaluation, Prediction, PredictionKind
-from core.rca.failure_history import RecordedFailure
+from core.model.prediction import Evaluation, Prediction, PredictionKind, RecordedFailure
 from core.samples import explained_incident
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.config.webhook_sections import WebhooksSection
+from bot.config.section import WebhooksSection
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from core.model.incident import AlertDelivery

@@ -10,7 +10,7 @@ import pytest
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core import samples as messages
-from core.answering.answer import Sentence
+from core.model.answer import Sentence
 from core.model.conversation import Place, Platform
 from core.model.messages import AnswerMessage, Message, Notice
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON, FakeSlack

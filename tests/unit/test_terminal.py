@@ -11,8 +11,8 @@ from rich.console import Console
 
 from adapters.terminal import render
 from core import samples as messages
-from core.answering.answer import Answer, Conflict, Contact
 from core.answering.answer_view import CLOSEST_MATCH
+from core.model.answer import Answer, Conflict, Contact
 from core.model.messages import AnswerMessage, Message
 from tests.fakes.messages import telling
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from core.model.conversation import Place
-from core.rca.failure_history import RecordedFailure
+from core.model.prediction import RecordedFailure
 
 
 @dataclass(slots=True)

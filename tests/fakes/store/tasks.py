@@ -12,7 +12,6 @@ from core.ports import Backlog, Task
 @dataclass(slots=True)
 class InMemoryTasks:
     added: dict[str, Task] = field(default_factory=dict)
-    claimed: set[str] = field(default_factory=set)
     owners: dict[str, str] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
     added_at: dict[str, datetime] = field(default_factory=dict)
@@ -31,13 +30,8 @@ class InMemoryTasks:
     async def is_known(self, key: str) -> bool:
         return key in self.added
 
-    async def has_waiting(self, workflow: str, subject: str) -> bool:
-        waiting = [task for key, task in self.added.items() if key not in self.claimed]
-        return any((task.workflow, task.subject) == (workflow, subject) for task in waiting)
-
     async def claim(self, owner: str, limit: int) -> list[Task]:
         oldest = [task for key, task in self.added.items() if key not in self.ended | self.owners.keys()][:limit]
-        self.claimed |= {task.key for task in oldest}
         self.owners |= {task.key: owner for task in oldest}
         return oldest
 

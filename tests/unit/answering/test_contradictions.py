@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.answering.answer import Conflict, Sentence
 from core.answering.contradictions import MAX_CONFLICTS, claim, contradictions
 from core.answering.statements import statements
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
+from core.model.answer import Conflict, Sentence
 from core.model.document import Document, DocumentKind
 
 QUESTION = "How long does a roll-back of the canary take?"

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.answering.answer_view import shown_sentences
 from core.answering.certainty import answer_threshold, is_certain
 from core.answering.find import ENGINE, MAX_FURTHER, NEAREST, find_answer
 from core.knowledge.encoder import Encoder
@@ -203,4 +204,4 @@ async def test_of_a_long_table_the_entry_is_shown_that_the_question_names() -> N
     pages = [Document(f"docs/{key}", "docs", "runbooks", page.split("\n")[0][2:], page) for key, page in PAGES.items()]
     retriever = await retriever_of([*pages, Document("docs/codes", "docs", "runbooks", "Exit codes", text)])
     answer, _ = await find_answer(question("what does exit code 86 mean?"), retriever)
-    assert answer.excerpts[0].statements[-3:] == ("Code · Meaning", "86 · reason 86", "…")
+    assert tuple(each.text for each in shown_sentences(answer))[-3:] == ("Code · Meaning", "86 · reason 86", "…")

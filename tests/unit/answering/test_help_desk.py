@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core import samples as messages
-from core.answering.answer import Citation, Conflict, Contact
 from core.answering.help_desk import MAX_CONTACTS, HelpDesk
+from core.model.answer import Citation, Conflict, Contact
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.team import Team
 

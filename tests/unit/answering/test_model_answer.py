@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answering.answer import Answer, Excerpt
+from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import NOT_FOUND, OFFERED, Skill, chosen_answer, is_entailed, needs_choice, weighed
 from core.answering.model_exam import CHOOSES, COMPOSES, EXCERPTS, QUESTIONS, examined, skill_of
 from core.knowledge.retriever import Retriever
+from core.model.answer import Answer, Excerpt
 from core.model.conversation import Question
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest
@@ -123,7 +124,7 @@ async def test_a_sentence_stands_above_the_excerpt_only_where_it_is_entailed_and
 ) -> None:
     said = "Run `drydock runner drain NAME` and wait for 30 minutes."
     answer, _ = await chosen(question(UNSURE), retriever, choosing("30 minutes", sentence=said), FLUENT)
-    assert answer.shown[0].text == said
+    assert shown_sentences(answer)[0].text == said
     assert "30 minutes" in answer.excerpts[0].text
     for skill, sentence in ((ABLE, said), (FLUENT, said.replace("30", "20")), (FLUENT, "")):
         answer, _ = await chosen(question(UNSURE), retriever, choosing("30 minutes", sentence=sentence), skill)

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from adapters.clock import SystemClock
 from adapters.store.store import SqlStore
-from bot.commands.audit_log import record_start, run_audit
+from bot.commands.records import record_start, run_audit
 from bot.config.settings import Settings
 from bot.work.tasks import TaskInbox
 from core.model.audit import Act, AuditEntry, audit_entry

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from bot.commands.llm_check import LEAST_CONTEXT, check_model
+from bot.commands.llm_commands import LEAST_CONTEXT, check_model
 from core.answering.model_exam import QUESTIONS
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelReply, ModelRequest

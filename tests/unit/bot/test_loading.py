@@ -27,7 +27,7 @@ NEEDED_LATER = {
         "slack_sdk",
     ),
     *("slack_bolt", "botbuilder", "microsoft_agents", "qdrant_client", "opentelemetry.sdk"),
-    *("alembic", "requests", "cryptography"),
+    *("requests", "cryptography"),
 }
 LOADED = """
 import json, sys

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import PoolStatus
 from adapters.model_pool.server import RequestOutcome, ServerStatus
-from bot.observability.model_metrics import TokenTally, collected
+from bot.observability.collectors import ModelCollector, TokenTally, registered
 from core.model.language_model import ModelReply, Urgency
 
 
@@ -21,7 +21,7 @@ def status() -> PoolStatus:
 
 def test_queue_slots_breakers_and_cache_are_shown_as_they_are_when_asked() -> None:
     registry, tally = CollectorRegistry(), TokenTally()
-    with collected(status, tally, registry):
+    with registered(ModelCollector(status, tally), registry):
         assert registry.get_sample_value("plumbline_model_cached_prompt_share") == 0.0
         tally.add(ModelReply("a", prompt_tokens=100, cached_tokens=0, generated_tokens=5))
         tally.add(ModelReply("b", prompt_tokens=100, cached_tokens=90, generated_tokens=7))
@@ -40,6 +40,6 @@ def test_queue_slots_breakers_and_cache_are_shown_as_they_are_when_asked() -> No
 
 def test_nothing_is_shown_of_a_pool_that_is_closed() -> None:
     registry = CollectorRegistry()
-    with collected(status, TokenTally(), registry):
+    with registered(ModelCollector(status, TokenTally()), registry):
         pass
     assert generate_latest(registry) == b""

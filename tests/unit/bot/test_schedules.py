@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 
 import pytest
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.work.schedules import (
     END_QUIET_HOURS,
@@ -15,13 +14,12 @@ from bot.work.schedules import (
     NIGHTLY,
     RECALIBRATE,
     RETAIN,
-    START_DELAY,
     WATCH,
     Ticks,
     ask_for_nightly,
-    build_schedules,
-    follow_clock,
+    keep_schedules,
 )
+from core.model.errors import StoreUnavailable
 from core.ports import Task
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
@@ -84,78 +82,78 @@ async def test_several_missed_nights_are_made_up_for_once() -> None:
     assert [key for look in asked for key in look] == [f"{workflow}:2026-03-22" for workflow in NIGHTLY]
 
 
-async def nothing() -> bool:
-    return False
-
-
-async def something() -> bool:
-    return True
-
-
-async def test_a_process_that_starts_is_left_alone_before_it_catches_up() -> None:
-    async def accept(_: Task) -> bool:
-        raise AssertionError("nothing is asked for while it starts")
-
-    clock = FakeClock(datetime.now(UTC))
-    schedules = build_schedules(accept, clock, is_anything_held=nothing, is_anything_open=nothing)
-    job = schedules.get_job("nightly")
-    assert job is not None
-    assert START_DELAY <= job.next_run_time - clock.now() <= START_DELAY + LOOK
-
-
 class Minutes:
-    """A machine's clock for the scheduler too, which goes on by a minute whenever `minute` is awaited."""
+    """A machine whose clock goes on by a minute, or jumps, whenever `pass_by` is awaited."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.clock = FakeClock(MIDNIGHT + timedelta(hours=12))
-        now = SimpleNamespace(now=lambda _zone: self.clock.now())
-        monkeypatch.setattr("apscheduler.schedulers.base.datetime", now)
-        self.asked: list[str] = []
         self.keys: set[str] = set()
-        self.glanced = asyncio.Event()
+        self.asked: list[str] = []
+        self._awake = asyncio.Event()
+        self.loop = asyncio.create_task(
+            keep_schedules(
+                self._accept,
+                self.clock,
+                is_anything_held=self._something,
+                is_anything_open=self._something,
+                sleep=self._sleep,
+            )
+        )
 
-    async def accept(self, task: Task) -> bool:
+    async def pass_by(self, *minutes: float) -> None:
+        for each in minutes:
+            await asyncio.sleep(0.001)  # until the loop sleeps
+            self.clock.advance(60 * each)
+            self._awake.set()
+        await asyncio.sleep(0.001)
+
+    async def _sleep(self, seconds: float) -> None:
+        assert 0 < seconds <= 60
+        self._awake.clear()
+        await self._awake.wait()
+
+    async def _accept(self, task: Task) -> bool:
         is_new = task.key not in self.keys
         self.keys.add(task.key)
         self.asked += [task.workflow] if is_new else []
         return is_new
 
-    async def glance(self, seconds: float) -> None:
-        """Stands in for the sleep between two glances: it is over when `minute` says so."""
-        assert seconds <= 60
-        self.glanced.clear()
-        await self.glanced.wait()
-
-    async def minute(self, schedules: AsyncIOScheduler) -> None:
-        """A minute later, with everything that is done then."""
-        self.clock.advance(60)
-        self.glanced.set()
-        await asyncio.sleep(0)
-        schedules.wakeup()
-        for _ in range(5):  # the job is due, starts, asks whether there is anything to do, and asks for it
-            await asyncio.sleep(0)
+    async def _something(self) -> bool:
+        if self.clock.now() == MIDNIGHT + timedelta(hours=13):
+            raise StoreUnavailable("down")
+        return True
 
 
-@pytest.mark.parametrize(
-    "jump", [timedelta(hours=-1), timedelta(minutes=-9), timedelta(hours=1), timedelta(seconds=-1)]
-)
-async def test_a_clock_that_jumps_delays_no_look(jump: timedelta, monkeypatch: pytest.MonkeyPatch) -> None:
-    time = Minutes(monkeypatch)
-    schedules = build_schedules(time.accept, time.clock, is_anything_held=something, is_anything_open=something)
-    schedules.start()
-    following = asyncio.create_task(follow_clock(schedules, time.clock, time.glance))
-    for _ in range(10):
-        await time.minute(schedules)
-    time.asked.clear()
-    time.clock.advance(jump.total_seconds())
-    await time.minute(schedules)
-    for _ in range(10):
-        await time.minute(schedules)
-    assert 10 <= time.asked.count(WATCH) <= 11
-    assert 2 <= time.asked.count(END_QUIET_HOURS) <= 3
-    following.cancel()
-    schedules.shutdown(wait=False)
-    await asyncio.sleep(0)
+@pytest.fixture
+async def minutes() -> AsyncIterator[Minutes]:
+    machine = Minutes()
+    yield machine
+    machine.loop.cancel()
+
+
+async def test_a_process_that_starts_is_left_alone_before_it_catches_up(minutes: Minutes) -> None:
+    await minutes.pass_by(1, 1)
+    assert minutes.asked == [WATCH, WATCH]
+    await minutes.pass_by(1)
+    assert minutes.asked[3:] == [END_QUIET_HOURS, INGEST]
+
+
+@pytest.mark.parametrize("jump", [-60, -9, 60, 20, -1 / 60], ids=lambda jump: f"{jump:.2f} minutes")
+async def test_a_clock_that_jumps_delays_no_look(minutes: Minutes, jump: float) -> None:
+    await minutes.pass_by(*[1] * 10)
+    minutes.asked.clear()
+    await minutes.pass_by(jump, *[1] * 10)
+    assert 10 <= minutes.asked.count(WATCH) <= 11
+    assert 2 <= minutes.asked.count(END_QUIET_HOURS) <= 3
+
+
+async def test_a_database_that_does_not_answer_is_asked_again_after_a_minute(minutes: Minutes) -> None:
+    await minutes.pass_by(*[1] * 59)
+    minutes.asked.clear()
+    await minutes.pass_by(1)
+    assert minutes.asked == []
+    await minutes.pass_by(1)
+    assert minutes.asked == [WATCH, END_QUIET_HOURS]
 
 
 async def test_two_replicas_whose_clocks_are_set_back_together_look_once_a_minute() -> None:

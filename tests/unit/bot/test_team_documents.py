@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.config.team_documents import current_teams
-from bot.config.workspace import Workspace, load_workspace
+from bot.config.workspace import Workspace, current_teams, load_workspace
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from aiohttp import web
 from bot.wiring.chats import Chat
 from bot.work.warm_up import warm_up
 from core.knowledge.encoder import Encoder
-from core.knowledge.privacy.redactor import Redactor
+from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.model.errors import StoreUnavailable
 from tests.fakes.messenger import RecordingMessenger

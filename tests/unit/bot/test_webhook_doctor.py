@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from bot.commands.doctor import check_access, check_webhooks
 from bot.commands.finding import Finding
-from bot.commands.webhook_doctor import check_access, check_webhooks
+from bot.config.section import WebhooksSection
 from bot.config.settings import Settings
-from bot.config.webhook_sections import WebhooksSection
 
 LONG = "a-secret-that-nobody-guesses"
 OWN = WebhooksSection.model_validate({"pagerduty": {"secret_env": "PAGERDUTY_WEBHOOK_SECRET"}})

@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.clock import SystemClock
-from bot.config.webhook_sections import WebhooksSection
+from bot.config.section import WebhooksSection
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_parser, webhook_sources
 from core.model.errors import ConfigurationError

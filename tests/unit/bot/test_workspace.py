@@ -9,7 +9,7 @@ from bot.commands.demo import SAMPLE_COMPANY
 from bot.config.source_sections import FolderSection
 from bot.config.tool_sections import LogFilesTool
 from bot.config.workspace import load_workspace
-from core.confidence.policy import Policy
+from core.model.badge import Policy
 from core.model.conversation import Channel, Platform
 from core.model.errors import ConfigurationError
 from core.model.team import Route, Team

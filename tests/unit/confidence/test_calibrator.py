@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.confidence.calibrator import MIN_OUTCOMES, Calibrator, Label, badge_for, fit, raw_score
+from core.confidence.calibrator import MIN_OUTCOMES, Label, badge_for, fit, raw_score
 from core.model.badge import Strength
+from core.model.calibrator import Calibrator
 from core.model.prediction import Evaluation
 from tests.fakes.calibrators import FITTED_AT, calibrator
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.confidence.curves import FLAT, Curve, Prior, beta_features, fit_curve, log_odds
-from core.confidence.tally import Tally, count
+from core.confidence.ensemble import FLAT, Curve, Prior, Tally, beta_features, count, fit_curve, log_odds
 
 LEVELS = np.array([0.1, 0.4, 0.6, 0.9])
 SCORES = np.linspace(0, 1, 51)

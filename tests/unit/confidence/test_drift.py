@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from core.confidence.quality import ENOUGH, RECENT, measure_drift
+from core.confidence.measures import ENOUGH, RECENT, measure_drift
 
 
 def outcomes(shown: list[float], shift: float, seed: int) -> list[bool]:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.confidence.ensemble import fit_ensemble
-from core.confidence.tally import FloatArray, Tally, count
+from core.confidence.ensemble import FloatArray, Tally, count, fit_ensemble
 
 LEVELS = np.linspace(0, 1, 21)
 

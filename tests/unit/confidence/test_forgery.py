@@ -18,7 +18,6 @@ import pytest
 from core.answering.find import find_answer
 from core.answering.model_answer import Skill, chosen_answer
 from core.confidence.model_estimator import Claim, Effort, Reference, estimate
-from core.confidence.owner_evidence import evaluate_owner
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
@@ -30,6 +29,7 @@ from core.rca.explain import explain
 from core.samples import alert
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment
+from core.triage.owner_evidence import evaluate_owner
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes.answering_script import choosing
 from tests.fakes.language_model import ScriptedModel

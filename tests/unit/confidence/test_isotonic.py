@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from core.confidence.ensemble import ascending
-from core.confidence.tally import FloatArray
+from core.confidence.ensemble import FloatArray, ascending
 
 
 def shares(length: int = 8) -> st.SearchStrategy[FloatArray]:

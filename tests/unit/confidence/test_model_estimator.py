@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.confidence.model_estimator import Claim, Effort, Reference, Scoring, admissible, estimate
-from core.model.errors import InvalidReply, PromptTooLong
+from core.confidence.model_estimator import Claim, Effort, Reference, admissible, estimate
+from core.model.errors import PromptTooLong
 from core.model.language_model import ModelRequest, Role, Urgency
 from core.model.prediction import Evaluation
 from tests.fakes.language_model import ScriptedModel
@@ -30,19 +30,6 @@ def odds(request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
 async def test_both_measures_are_means_of_the_labels_after_each_analysis() -> None:
     model = ScriptedModel(lambda _: "They are alike.", odds)
     assert await estimate(model, CLAIM, PAST, REQUEST, Effort()) == Evaluation(0.75, 0.75)
-
-
-async def test_sampled_labels_estimate_what_the_probabilities_say_exactly() -> None:
-    replies = iter(['"Yes"', '"No"', '"No"', '"No"', '"5"', '"1"', '"1"', '"1"'])
-    model = ScriptedModel(lambda request: next(replies) if request.schema else "They are alike.")
-    effort = Effort(analyses=1, samples=4, scoring=Scoring.SAMPLES)
-    assert await estimate(model, CLAIM, PAST, REQUEST, effort) == Evaluation(0.25, 0.25)
-
-
-async def test_a_label_that_was_not_offered_is_refused() -> None:
-    model = ScriptedModel(lambda _: "0.98")
-    with pytest.raises(InvalidReply, match="none of Yes, No"):
-        await estimate(model, CLAIM, PAST, REQUEST, Effort(scoring=Scoring.SAMPLES))
 
 
 async def test_every_prompt_of_a_case_begins_with_the_same_bytes() -> None:

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.confidence.policy import NO_POLICY, Policy
-from core.model.badge import Badge, Strength
+from core.model.badge import NO_POLICY, Badge, Policy, Strength
 
 POLICY = Policy(ask_below=0.4, ping_owner_above=0.8)
 

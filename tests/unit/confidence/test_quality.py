@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.confidence.quality import LATEST, measure_quality
+from core.confidence.measures import LATEST, measure_quality
 
 
 def test_the_figures_of_honest_badges_lie_near_their_floor() -> None:

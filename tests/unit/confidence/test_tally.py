@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.confidence.tally import Tally, count
+from core.confidence.ensemble import Tally, count
 
 counts = st.lists(st.integers(0, 30), min_size=4, max_size=4)
 

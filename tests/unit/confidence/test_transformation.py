@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.confidence.calibrator import CANDIDATES, RCE_ALONE, Transformation
+from core.confidence.calibrator import CANDIDATES
+from core.model.calibrator import RCE_ALONE, Transformation
 
 share = st.floats(0, 1)
 

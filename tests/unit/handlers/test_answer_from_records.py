@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.answering.answer import Answer
 from core.knowledge.retriever import Retriever
+from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.errors import ToolUnavailable

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.badge_explanation import TrackRecord
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform
 from core.model.document import Document
 from core.model.feedback import Feedback
@@ -113,9 +112,9 @@ async def test_the_badge_that_was_shown_is_explained_in_its_thread(
     await explained("p1", store, index, chat)
     said = told(chat).explanation
     assert chat.posted[0][0] == THREAD
-    assert (said.badge.probability, said.badge.outcomes, said.calibrator) == (0.72, 40, "v1")
-    assert said.record == TrackRecord(0.7, 0.8, judged=3, right=2)
-    assert said.estimator == "evidence 1"
+    assert (said.badge.probability, said.badge.outcomes) == (0.72, 40)
+    assert "measured by evidence 1, calibrated by v1." in said.for_experts
+    assert any("Of 3 answers that were shown at 70–80 %" in sentence for sentence in said.sentences)
 
 
 async def test_references_that_the_audience_may_not_read_are_counted_and_not_named(
@@ -137,7 +136,7 @@ async def test_an_owner_is_explained_by_past_incidents_and_without_a_calibrator_
     await explained("p2", store, index, chat)
     said = told(chat).explanation
     assert [each.title for each in said.references] == ["INC-1: till is slow"]
-    assert (said.hidden, said.record, said.badge.probability) == (1, None, None)
+    assert (said.hidden, said.badge.probability) == (1, None)
     assert not any("%" in sentence for sentence in said.sentences)
 
 

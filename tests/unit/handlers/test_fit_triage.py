@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 
 from adapters.fitting import fit_owners_apart
-from core.confidence.owner_evidence import VERSION, version_with
 from core.model.incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.triage.embeddings import Embeddings
+from core.triage.owner_evidence import VERSION, version_with
 from core.triage.owner_model import OwnerModel
 from handlers.feedback.fit_triage import fit_triage
 from handlers.incidents.triage_incident import ENGINE
@@ -132,9 +132,8 @@ async def test_where_the_embedding_model_fails_the_words_alone_teach() -> None:
     assert models.model.embedding is None
 
 
-@pytest.mark.parametrize("embedder", [None, FakeEmbedder(SENSES)], ids=["words alone", "with vectors"])
-async def test_a_process_of_its_own_learns_the_same(embedder: FakeEmbedder | None) -> None:
-    embeddings = await embed_past_incidents(past_incidents(), embedder) if embedder else None
+async def test_a_process_of_its_own_learns_the_same() -> None:
+    embeddings = await embed_past_incidents(past_incidents(), FakeEmbedder(SENSES))
     apart = await fit_owners_apart(past_incidents(), embeddings)
     here = await fit_here(past_incidents(), embeddings)
     assert apart is not None

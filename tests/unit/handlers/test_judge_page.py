@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bot.evaluation import pages
-from core.confidence.policy import Holding
+from core.model.badge import Holding
 from core.model.conversation import Channel, Platform
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Severity

@@ -9,8 +9,8 @@ from core.model.document import Document
 from core.model.feedback import Feedback
 from core.model.incident import Incident
 from core.model.messages import ButtonAction, Notice, NoticeKind
+from core.model.prediction import RecordedFailure
 from core.ports import FailedBuild, TimeWindow, Tool
-from core.rca.failure_history import RecordedFailure
 from core.triage.history import IncidentHistory
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.investigate_on_demand import incident_from

@@ -7,8 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from core.confidence.policy import NO_POLICY, Policy
-from core.model.badge import Badge, Strength
+from core.model.badge import NO_POLICY, Badge, Policy, Strength
 from core.model.conversation import MessageReference, Platform
 from core.model.incident import Hop, Incident, IncidentState, Merge, Silenced, Stage
 from core.model.messages import OwnerPing, OwnerQuestion

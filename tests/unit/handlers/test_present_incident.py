@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.confidence.policy import Policy
-from core.model.badge import Badge, Strength
+from core.model.badge import Badge, Policy, Strength
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, PlumblineError, Undeliverable
 from core.model.incident import Hop, Incident, Stage

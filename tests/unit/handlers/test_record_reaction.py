@@ -23,8 +23,7 @@ from core.model.messages import (
     Notice,
     OwnerPing,
 )
-from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
-from core.rca.failure_history import RecordedFailure
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from handlers.feedback.record_feedback import record_feedback
 from handlers.feedback.record_reaction import record_reaction
 from handlers.knowledge.learn_failing_lines import judge_failing_lines

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.policy import Policy
 from core.incidents.command import CommandName, parse_command
+from core.model.badge import Policy
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
 from core.model.home import Home, KnownSource
 from core.model.messages import IncidentMessage, Message, Notice, ProposalMessage

@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 
-from core.confidence.owner_evidence import VERSION, version_with
 from core.incidents.incident_details import format_votes
 from core.model.incident import (
     AskedTeam,
@@ -26,6 +25,7 @@ from core.model.team import Team
 from core.rca.observations import Observations
 from core.samples import owner
 from core.triage.history import IncidentHistory
+from core.triage.owner_evidence import VERSION, version_with
 from core.triage.owner_model import OwnerModel
 from handlers.incidents.triage_incident import ENGINE, ENRICHED_ENGINE, triage_incident
 from handlers.knowledge.embed_incidents import embed_past_incidents

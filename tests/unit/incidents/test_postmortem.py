@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
-from core.answering.answer import Citation
 from core.incidents.postmortem import NOT_KNOWN, as_markdown, draft_postmortem, escaped, worth_a_postmortem
+from core.model.answer import Citation
 from core.model.incident import Incident, Resolution, Runbook, TimelineEntry
 from core.samples import START, explained_incident, explanation, hypothesis, incident, resolved_incident
 

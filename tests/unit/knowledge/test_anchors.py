@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.model.anchors import AnchorStyle, anchor
+from core.knowledge.markdown import anchor
+from core.model.document import AnchorStyle
 
 
 @pytest.mark.parametrize(

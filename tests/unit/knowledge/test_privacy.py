@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.knowledge.privacy.names import People, mentions
-from core.knowledge.privacy.redactor import Redactor
+from core.knowledge.names import People, mentions
+from core.knowledge.redactor import Redactor
 from core.model.document import Document
 
 ASHA = ("Asha Brandt", "asha.brandt", "asha@marigold.example")

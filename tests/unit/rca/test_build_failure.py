@@ -8,10 +8,11 @@ import pytest
 
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.incident import EvidenceKind, Incident
+from core.model.prediction import RecordedFailure
 from core.model.trajectory import Responsibility
 from core.rca.explain import explain
 from core.rca.failing_lines import BUILD_SCORE, build_cause, is_build_log
-from core.rca.failure_history import FailureHistory, RecordedFailure, corrected, history_of, named_lines
+from core.rca.failure_history import FailureHistory, corrected, history_of, named_lines
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import build_links, is_about_a_build, pasted_build, pasted_output
 from core.rca.scene import survey

@@ -47,7 +47,7 @@ def summary(text: str, *numbers: int) -> str:
 
 def expert(script: Script, context: int = 8_192) -> tuple[LogAnalysis, ScriptedModel]:
     model = ScriptedModel(script, context=context)
-    return LogAnalysis(model, ModelRequest(()), HISTORY), model
+    return LogAnalysis(model, ModelRequest(()), HISTORY.similar), model
 
 
 def scripted(read: str, summed: str = "") -> Script:
@@ -144,7 +144,7 @@ async def test_the_embedding_model_is_asked_for_each_template_once() -> None:
             return np.ones((len(texts), 2), dtype=np.float32) / np.sqrt(np.float32(2))
 
     embedder = Embedder()
-    analysis = LogAnalysis(ScriptedModel(scripted(reading())), ModelRequest(()), HISTORY, embedder)  # type: ignore[arg-type]
+    analysis = LogAnalysis(ScriptedModel(scripted(reading())), ModelRequest(()), HISTORY.similar, embedder)  # type: ignore[arg-type]
     await analysis.call({"snapshot": f"{POOL}\n{POOL}"})
     assert len(embedder.asked) == 1
 

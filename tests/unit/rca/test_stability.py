@@ -37,7 +37,10 @@ def said(request: ModelRequest, *, chance: random.Random) -> str:
 @pytest.mark.parametrize("seed", range(25))
 async def test_whatever_is_said_the_investigation_ends_well(seed: int) -> None:
     model = ScriptedModel(partial(said, chance=random.Random(seed)), context=200_000)
-    experts = (CodeExpert(FakeCodeReader([definition("acquire")])), LogAnalysis(model, REQUEST, IncidentHistory(())))
+    experts = (
+        CodeExpert(FakeCodeReader([definition("acquire")])),
+        LogAnalysis(model, REQUEST, IncidentHistory(()).similar),
+    )
     run = Investigation(model, (*observation_tools(SEEN, SCENE), *experts), SEEN.services, REQUEST, temperature=1.0)
     trajectory = await run.run("shop is slow")
     assert trajectory.ending is Ending.FINALISED

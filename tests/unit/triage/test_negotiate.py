@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.owner_evidence import evaluate_owner
 from core.model.incident import Incident, PastIncident, Severity
 from core.model.team import NOBODY, Team
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
 from core.triage.monitoring import Enrichment
+from core.triage.owner_evidence import evaluate_owner
 from tests.fakes.incidents import bare_incident
 from tests.fakes.triage import propose_owner
 

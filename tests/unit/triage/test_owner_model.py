@@ -5,12 +5,12 @@ from functools import cache
 
 import pytest
 
-from core.confidence.owner_evidence import evaluate_owner, labels_from
 from core.model.incident import Incident, PastIncident, Severity
 from core.model.team import Team
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
 from core.triage.monitoring import Enrichment
+from core.triage.owner_evidence import evaluate_owner, labels_from
 from core.triage.owner_model import MIN_INCIDENTS, OwnerModel, training_incidents
 from core.triage.text_similarity import IncidentText
 from tests.fakes.incidents import bare_incident

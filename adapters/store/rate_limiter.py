@@ -13,9 +13,9 @@ import structlog
 from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from adapters.pacing import LocalRateLimiter
+from adapters.rate_limits import LocalRateLimiter
 from adapters.store.database import insert_if_absent, outages_as
-from adapters.store.tables import lanes
+from adapters.store.tables import rate_limits
 from core.model.errors import StoreUnavailable
 from core.model.pace import LimiterState, PostingRate, new_limiter_state
 
@@ -74,14 +74,14 @@ class SqlRateLimiter:
                 saved, now = await self._locked(connection, row)
                 lane, decided = decide(_BODY.validate_python(saved) if saved else new_limiter_state(rate, now), now)
                 values = {"body": _BODY.dump_python(lane, mode="json"), "used_at": datetime.fromtimestamp(now, UTC)}
-                await connection.execute(lanes.update().where(lanes.c.name == row).values(values))
+                await connection.execute(rate_limits.update().where(rate_limits.c.name == row).values(values))
                 return decided
 
     async def _locked(self, connection: AsyncConnection, name: str) -> tuple[dict[str, Any], float]:
         """Return the stored state of a lane (empty for a new one), and the time after its row was locked."""
-        lock = sa.select(lanes.c.body).where(lanes.c.name == name).with_for_update()
+        lock = sa.select(rate_limits.c.body).where(rate_limits.c.name == name).with_for_update()
         while (row := (await connection.execute(lock)).one_or_none()) is None:
-            await insert_if_absent(connection, lanes, {"name": name, "body": {}, "used_at": datetime.now(UTC)})
+            await insert_if_absent(connection, rate_limits, {"name": name, "body": {}, "used_at": datetime.now(UTC)})
         return row.body, await connection.scalar(sa.select(self._clock)) or 0.0
 
 

@@ -1,24 +1,34 @@
-"""`plumbline dead-letters`: list, retry and drop messages that a chat refused."""
+"""The commands that need the database alone: `plumbline dead-letters`, `postmortem` and `audit`."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import AsyncGenerator, Sequence
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
+from importlib.metadata import version
 
+from pydantic import TypeAdapter
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from adapters.clock import SystemClock
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
 from bot.config.settings import Settings
+from core.incidents.postmortem import as_markdown, draft_postmortem
+from core.model.audit import PLUMBLINE, Act, AuditEntry, audit_entry, since
 from core.model.errors import PlumblineError
-from core.ports import DeadLetter, Store
+from core.ports import Clock, DeadLetter, Store
 from handlers.questions.redeliver import ask_to_redeliver, drop_dead_letter
 
-MAX_SHOWN = 200
+MAX_SHOWN = 200  # dead letters
+PART = 500  # audit entries per read
 NO_SUCH = "There is no dead letter {intent}: `plumbline dead-letters list` shows them."
+_ENTRY = TypeAdapter(AuditEntry)
 
 
 async def run_list(settings: Settings, out: Console, *, as_json: bool) -> int:
@@ -87,3 +97,60 @@ def _print(letters: Sequence[DeadLetter], out: Console, *, as_json: bool) -> Non
     for row in rows:
         table.add_row(*row.values())
     out.print(table)
+
+
+async def run_postmortem(settings: Settings, incident_id: str) -> int:
+    """Print the draft to standard output. Raises PlumblineError for an unknown incident."""
+    async with open_store(settings) as store, store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident_id)
+    if incident is None:
+        raise PlumblineError(f"There is no incident {incident_id}: its message and the local page name its id.")
+    sys.stdout.write(as_markdown(draft_postmortem(incident)))
+    return 0
+
+
+async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json: bool) -> int:
+    """Print the entries from a time on, oldest first; with `as_json`, one JSON object per line."""
+    now = SystemClock().now()
+    begin = since(from_when, now)
+    async with open_store(settings) as store:
+        async for entry in _entries(store, begin):
+            if as_json:
+                out.file.write(_ENTRY.dump_json(entry, ensure_ascii=True).decode() + "\n")
+            else:
+                out.print(Text(_line(entry)), soft_wrap=True)
+    return 0
+
+
+async def record_start(settings: Settings, replica: str, *, store: Store, clock: Clock) -> None:
+    """Record the configuration that `replica` starts with: the SHA-256 of plumbline.yaml, as `sha256sum` prints it."""
+    digest = hashlib.sha256(settings.config.read_bytes()).hexdigest() if settings.config else "no plumbline.yaml"
+    entry = audit_entry(
+        f"configured:{replica}",
+        clock.now(),
+        Act.CONFIGURED,
+        PLUMBLINE,
+        digest,
+        detail=f"Plumbline {version('plumbline')}",
+    )
+    async with store.transaction() as transaction:
+        await transaction.audit.add(entry)
+
+
+async def _entries(store: Store, begin: datetime) -> AsyncIterator[AuditEntry]:
+    after = 0
+    while True:
+        async with store.transaction() as transaction:
+            part = await transaction.audit.since(begin, after, PART)
+        if not part:
+            return
+        for each in part:
+            yield each.entry
+        after = part[-1].number
+
+
+def _line(entry: AuditEntry) -> str:
+    parts = [f"{entry.at:%Y-%m-%d %H:%M:%S}", entry.actor, entry.act, entry.detail, entry.subject]
+    parts += [f"in {entry.place}"] if entry.place else []
+    parts += [f"from {', '.join(entry.documents)}"] if entry.documents else []
+    return "  ".join(part for part in parts if part)

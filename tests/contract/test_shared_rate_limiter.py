@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store import retention
 from adapters.store.database import open_database
-from adapters.store.pacer import SERVER_CLOCK, SqlRateLimiter
-from adapters.store.tables import lanes
+from adapters.store.rate_limiter import SERVER_CLOCK, SqlRateLimiter
+from adapters.store.tables import rate_limits
 from core.model.pace import PostingRate
 
 PACE = PostingRate(3600.0)  # so that no machine is too busy
@@ -39,7 +39,9 @@ async def test_of_many_who_come_at_once_to_two_processes_one_has_his_turn_and_ea
     processes: list[SqlRateLimiter],
 ) -> None:
     asking = (
-        pacer.take("here", f"{number} {ticket}", PACE) for number, pacer in enumerate(processes) for ticket in "abcd"
+        limiter.take("here", f"{number} {ticket}", PACE)
+        for number, limiter in enumerate(processes)
+        for ticket in "abcd"
     )
     waits = sorted(await asyncio.gather(*asking))
     assert waits[0] == 0
@@ -68,7 +70,7 @@ async def test_nothing_that_is_kept_says_whose_message_or_whose_channel_it_is(
     for ticket in ("answer:U0ANNA", "record_feedback:U0ANNA"):
         await processes[0].take("slack:post:U0ANNA", ticket, PACE)
     async with engine.begin() as connection:
-        (row,) = await connection.execute(sa.select(lanes))
+        (row,) = await connection.execute(sa.select(rate_limits))
     assert "U0ANNA" not in json.dumps([row.name, row.body])
 
 

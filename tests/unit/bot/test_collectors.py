@@ -17,11 +17,10 @@ from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import PoolStatus
 from adapters.model_pool.server import RequestOutcome, ServerStatus
 from bot.observability import telemetry
-from bot.observability.figures import CALIBRATION_EVERY, Figures, shown
-from bot.observability.model_metrics import ModelCollector, TokenTally
+from bot.observability.collectors import CALIBRATION_EVERY, ModelCollector, StoreCollector, TokenTally, registered
 from bot.wiring.measured_messenger import MeasuredMessenger
 from bot.work import dispatcher, replica
-from core.confidence.quality import ENOUGH
+from core.confidence.measures import ENOUGH
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, PlumblineError
 from core.model.language_model import Urgency
@@ -40,9 +39,9 @@ def store() -> InMemoryStore:
     return InMemoryStore()
 
 
-def figure(figures: Figures, name: str, **labels: str) -> float | None:
+def figure(figures: StoreCollector, name: str, **labels: str) -> float | None:
     registry = CollectorRegistry()
-    with shown(figures, registry):
+    with registered(figures, registry):
         return registry.get_sample_value(name, labels)
 
 
@@ -58,7 +57,7 @@ async def test_what_waits_and_for_how_long_is_shown(store: InMemoryStore) -> Non
     await add_task(store, "b", clock.now() - timedelta(seconds=30))
     async with store.transaction() as transaction:
         await transaction.tasks.claim("me", 1)
-    figures = Figures(store, clock)
+    figures = StoreCollector(store, clock)
     await figures.refresh()
     assert figure(figures, "plumbline_tasks_waiting") == 1
     assert figure(figures, "plumbline_tasks_oldest_seconds") == 30
@@ -70,7 +69,7 @@ async def test_how_old_a_source_is_and_whether_it_fails_is_shown(store: InMemory
     clock = FakeClock()
     async with store.transaction() as transaction:
         await transaction.ingestions.record(Ingestion("wiki", clock.now() - timedelta(hours=2), 40, "HTTP 502"))
-    figures = Figures(store, clock)
+    figures = StoreCollector(store, clock)
     await figures.refresh()
     assert figure(figures, "plumbline_source_age_seconds", source="wiki") == 7200
     assert figure(figures, "plumbline_source_failing", source="wiki") == 1
@@ -81,7 +80,7 @@ async def test_how_far_the_badges_of_each_estimator_are_off_is_shown_and_not_mea
     store: InMemoryStore,
 ) -> None:
     clock = FakeClock()
-    figures = Figures(store, clock)
+    figures = StoreCollector(store, clock)
     await judge(store, clock, ENOUGH)
     await figures.refresh()
     labels = {"kind": "owner", "engine": "evidence", "version": "1"}
@@ -117,7 +116,7 @@ async def judge(store: InMemoryStore, clock: FakeClock, count: int) -> None:
 
 
 async def test_a_database_that_is_down_is_shown_and_nothing_old_beside_it(store: InMemoryStore) -> None:
-    figures = Figures(store, FakeClock())
+    figures = StoreCollector(store, FakeClock())
     await figures.refresh()
     assert figure(figures, "plumbline_database_up") == 1
     store.outages = 1
@@ -168,7 +167,7 @@ def served() -> set[str]:
     server = ServerStatus("gpu", BreakerState.CLOSED, 0, 1, {RequestOutcome.ANSWERED: 0})
     pool = PoolStatus(dict.fromkeys(Urgency, 0), (server,))
     metrics: list[Metric] = [
-        *Figures(InMemoryStore(), FakeClock()).collect(),
+        *StoreCollector(InMemoryStore(), FakeClock()).collect(),
         *ModelCollector(lambda: pool, TokenTally()).collect(),
         *(each for module in (telemetry, dispatcher, replica) for each in _of(module)),
     ]
@@ -195,7 +194,7 @@ def asked() -> dict[str, str]:
 
 
 async def test_the_dashboard_and_the_rules_ask_for_nothing_that_is_not_served() -> None:
-    figures = Figures(store := InMemoryStore(), clock := FakeClock())
+    figures = StoreCollector(store := InMemoryStore(), clock := FakeClock())
     async with store.transaction() as transaction:
         await transaction.ingestions.record(Ingestion("wiki", clock.now(), 1))
     await figures.refresh()

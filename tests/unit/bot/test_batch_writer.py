@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.work.intake import BATCH, BatchWriter
+from bot.work.batch_writer import BATCH, BatchWriter
 from core.model.errors import ConfigurationError, Deadlock, StoreUnavailable
 from core.model.incident import AlertDelivery, Incident
 from core.samples import START, alert, incident

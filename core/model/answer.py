@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from textwrap import dedent
 from urllib.parse import quote
 
-from core.knowledge.clean_text import without_dead_links
-from core.knowledge.markdown import Block, BlockKind, blocks, has_header, without_links
 from core.model.badge import Badge
 
-HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
 RECORDS = "records"  # the engine of an answer that the workspace's own records give
-
-_ITEM = re.compile(r"^\s*+([-*+•]|\d{1,3}[.)])[ \t]+")
-_BULLET = str.maketrans("*+•", "---")
-_FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
 
 MONTH = timedelta(days=30.44)
 YEAR = timedelta(days=365.25)
@@ -91,21 +82,6 @@ class Excerpt:
     marked: str
     citation: int
 
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """Return the text block by block, as a chat shows it: headings in bold, the cells of a table parted by dots."""
-        return tuple(line for block in blocks(self.text) for line in _shown(block))
-
-    @property
-    def line(self) -> str:
-        """Return the marked sentence, or else the first text below a heading, on one line and without links."""
-        said = [_shown(block)[-1 if block.kind is BlockKind.TABLE else 0] for block in blocks(self.marked or self.text)]
-        below = [each for each in said if not HEADING_LINE.match(each)]
-        first = (below or said or [""])[0]
-        code = _FENCE_LINES.sub("", first)
-        line = " ".join(without_links(_ITEM.sub("", code, count=1)).split())
-        return f"`{line}`" if code != first and "`" not in line else line
-
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -164,40 +140,7 @@ class Answer:
         return not (self.sentences or self.excerpts)
 
     @property
-    def shown(self) -> tuple[Sentence, ...]:
-        """Return what is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited.
-
-        Of several excerpts, one that begins with no heading of its own is headed by the name of its source.
-        """
-        found: list[Sentence] = list(self.sentences)
-        names = {citation.number: citation.name for citation in self.citations}
-        for excerpt in self.excerpts:
-            *others, last = excerpt.statements or ("",)
-            if len(self.excerpts) > 1 and not HEADING_LINE.match((*others, last)[0]):
-                found.append(Sentence(f"**{names.get(excerpt.citation, '')}**", ()))
-            found += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
-        return tuple(found)
-
-    @property
     def text(self) -> str:
         """Return all that the answer says, as Markdown, without its sources; empty for an abstention."""
         said = [excerpt.text for excerpt in self.excerpts] or [" ".join(each.text for each in self.sentences)]
         return "\n\n".join(said)
-
-
-def _shown(block: Block) -> list[str]:
-    if block.kind is BlockKind.HEADING:
-        return [f"**{block.heading}**"]
-    if block.kind is BlockKind.TABLE:
-        lines = block.text.splitlines()
-        rows = [lines[0], *lines[2:]] if has_header(lines) else lines
-        shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")).rstrip(" ·") for row in rows]
-        return [without_dead_links(row) for row in shown]
-    if block.kind is BlockKind.CODE:
-        return [block.text]
-    if item := _ITEM.match(block.text):
-        first, _, rest = block.text[item.end() :].partition("\n")
-        inner = blocks(f"{first}\n{dedent(rest)}")
-        begin, *further = [line for each in inner for line in _shown(each)] or [""]
-        return [f"{item[1].translate(_BULLET)} {begin}", *further]
-    return [without_dead_links(block.text)]

@@ -1,0 +1,160 @@
+"""The work of all replicas in SQL: tasks, replicas, posts, and dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any, get_args
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+
+from adapters.store.database import Records, insert_if_absent, record_of, upsert, values_of
+from adapters.store.tables import dead_letters, posts, replicas, tasks
+from core.model.conversation import MessageReference, Place
+from core.model.messages import Message
+from core.ports import Backlog, DeadLetter, Post, Task
+
+
+class SqlTasks(Records):
+    async def add(self, task: Task) -> bool:
+        added = values_of(task) | {"added_at": datetime.now(UTC)}  # used by operators only
+        return await insert_if_absent(self._sql, tasks, added)
+
+    async def is_known(self, key: str) -> bool:
+        return await self._sql.scalar(sa.select(tasks.c.number).where(tasks.c.key == key)) is not None
+
+    async def claim(self, owner: str, limit: int) -> list[Task]:
+        waiting = sa.select(tasks).where(tasks.c.ended_at.is_(None), tasks.c.owner.is_(None))
+        rows = list(await self._sql.execute(waiting.order_by(tasks.c.number).limit(limit).with_for_update()))
+        if rows:
+            claimed = tasks.update().where(tasks.c.number.in_([row.number for row in rows]))
+            await self._sql.execute(claimed.values(owner=owner))
+        return [record_of(Task, row) for row in rows]
+
+    async def release(self, owners: Collection[str], kept: Collection[str] = ()) -> int:
+        owned = tasks.update().where(tasks.c.owner.in_(owners), tasks.c.ended_at.is_(None), tasks.c.key.not_in(kept))
+        return await self._count(owned.values(owner=None))
+
+    async def end(self, keys: Collection[str]) -> None:
+        # The end time is used by the retention policy only.
+        await self._sql.execute(
+            tasks.update().where(tasks.c.key.in_(keys)).values(owner=None, ended_at=datetime.now(UTC))
+        )
+
+    async def reopen(self, keys: Collection[str], owner: str) -> None:
+        await self._sql.execute(tasks.update().where(tasks.c.key.in_(keys)).values(owner=owner, ended_at=None))
+
+    async def backlog(self) -> Backlog:
+        waits = tasks.c.owner.is_(None)
+        counted = sa.select(
+            sa.func.count().filter(waits).label("waiting"),
+            sa.func.min(tasks.c.added_at).filter(waits).label("oldest"),
+            sa.func.count().filter(sa.not_(waits)).label("under_way"),
+        )
+        return record_of(Backlog, (await self._sql.execute(counted.where(tasks.c.ended_at.is_(None)))).one())
+
+
+class SqlReplicas(Records):
+    async def seen(self, replica: str, at: datetime) -> None:
+        await upsert(self._sql, replicas, id=replica, seen_at=at)
+
+    async def all(self) -> dict[str, datetime]:
+        return {row.id: row.seen_at for row in await self._sql.execute(sa.select(replicas))}
+
+    async def remove(self, replica: str) -> None:
+        await self._sql.execute(replicas.delete().where(replicas.c.id == replica))
+
+
+class SqlPosts(Records):
+    async def intend(self, intent: str, place: Place) -> Post:
+        post = Post(intent, place)
+        if await insert_if_absent(self._sql, posts, values_of(post) | {"made_at": datetime.now(UTC)}):
+            return post
+        return record_of(Post, (await self._sql.execute(sa.select(posts).where(posts.c.intent == intent))).one())
+
+    async def at(self, reference: MessageReference) -> Post | None:
+        found = sa.select(posts).where(posts.c.message == _message_key(reference)).limit(1)
+        row = (await self._sql.execute(found)).one_or_none()
+        return record_of(Post, row) if row is not None else None
+
+    async def attempted(self, intent: str) -> None:
+        await self._update(intent, attempted=True)
+
+    async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:
+        known = {"reference": reference, "message": _message_key(reference)}
+        made = posts.update().where(posts.c.intent == intent).values(**known, content_hash=content_hash, claim=claim)
+        return not (await self._sql.execute(made.returning(posts.c.withdrawn))).scalar_one()
+
+    async def edited(self, intent: str, content_hash: str, claim: str = "") -> None:
+        await self._update(intent, content_hash=content_hash, claim=claim)
+
+    async def forget(self, intent: str) -> None:
+        await self._update(intent, attempted=False, reference=None, message=None, content_hash="", claim="")
+
+    async def withdraw(self, intent: str, place: Place) -> Post:
+        await self.intend(intent, place)
+        await self._update(intent, withdrawn=True)
+        return await self.intend(intent, place)
+
+    async def mark_stale(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
+        # Locked, so that a process that marks it current waits for this transaction; SQLite has only one writer.
+        known = sa.select(posts.c.asked_at, posts.c.wishes).where(posts.c.intent == intent).with_for_update()
+        post = (await self._sql.execute(known)).one_or_none()
+        if post is None:
+            await self.intend(intent, place)
+            post = (await self._sql.execute(known)).one()
+        is_asked = post.asked_at is not None and post.asked_at > at - patience
+        await self._update(intent, asked_at=post.asked_at if is_asked else at, wishes=post.wishes + 1)
+        return None if is_asked else post.wishes + 1
+
+    async def pending_updates(self, intent: str) -> int:
+        return await self._sql.scalar(sa.select(posts.c.wishes).where(posts.c.intent == intent)) or 0
+
+    async def mark_current(self, intent: str, pending_updates: int) -> bool:
+        unchanged = posts.update().where(posts.c.intent == intent, posts.c.wishes == pending_updates)
+        if await self._count(unchanged.values(asked_at=None)):
+            return True
+        return await self.pending_updates(intent) == pending_updates
+
+    async def _update(self, intent: str, **values: Any) -> None:
+        await self._sql.execute(posts.update().where(posts.c.intent == intent).values(values))
+
+
+def _message_key(reference: MessageReference) -> str:
+    """Return the key of a message, regardless of its thread."""
+    return f"{reference.place.platform}:{reference.place.channel}:{reference.message_id}"
+
+
+class SqlDeadLetters(Records):
+    async def add(self, intent: str, place: Place, message: Message, reason: str) -> None:
+        kind = type(message).__name__
+        written = _message_type(kind).dump_python(message, mode="json")
+        letter = {"intent": intent, "place": place, "kind": kind, "message": written, "reason": reason}
+        await upsert(self._sql, dead_letters, **letter, at=datetime.now(UTC))
+
+    async def get(self, intent: str) -> DeadLetter | None:
+        return next(iter(await self._letters(sa.select(dead_letters).where(dead_letters.c.intent == intent))), None)
+
+    async def latest(self, limit: int) -> list[DeadLetter]:
+        newest = sa.select(dead_letters).order_by(dead_letters.c.at.desc(), dead_letters.c.intent)
+        return await self._letters(newest.limit(limit))
+
+    async def count(self) -> int:
+        return await self._sql.scalar(sa.select(sa.func.count()).select_from(dead_letters)) or 0
+
+    async def remove(self, intent: str) -> None:
+        await self._sql.execute(dead_letters.delete().where(dead_letters.c.intent == intent))
+
+    async def _letters(self, query: sa.Select[Any]) -> list[DeadLetter]:
+        return [
+            DeadLetter(row.intent, row.place, _message_type(row.kind).validate_python(row.message), row.reason, row.at)
+            for row in await self._sql.execute(query)
+        ]
+
+
+@cache
+def _message_type(kind: str) -> TypeAdapter[Any]:
+    """Return the adapter of the kind of messages with this name. Raises KeyError if there is none."""
+    return TypeAdapter({each.__name__: each for each in get_args(Message)}[kind])
