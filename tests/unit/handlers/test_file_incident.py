@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from core.knowledge.privacy.redactor import Redactor
 
 from adapters.secret_detector import SecretPatterns
+from core.knowledge.redactor import Redactor
 from core.model.audience import channel_audience
 from core.model.conversation import Channel, Person, Place, Platform
 from core.model.errors import SourceUnavailable
