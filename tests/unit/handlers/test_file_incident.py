@@ -83,8 +83,8 @@ async def test_a_process_that_dies_after_writing_finds_what_it_wrote(
             await filed(press(ButtonAction.FILE), at, chat)
     assert len(publisher.written) == 1
     assert said(chat) == []
-    for _ in range(2):  # the step is done again, and once more after it could not say so
-        (filing,) = await filed(press(ButtonAction.FILE), at, chat)
+    await filed(press(ButtonAction.FILE), at, chat)
+    (filing,) = await filed(press(ButtonAction.FILE), at, chat)  # a step may run once more after its end
     assert filing.filed is not None
     assert len(publisher.written) == len(said(chat)) == 1
 
