@@ -64,6 +64,7 @@ screenshots: $(VENV)/.dev ## make the pictures of the README in the chat emulato
 docs: $(VENV)/.dev ## write what of docs/ follows from the code, and make a site of it with MkDocs in site/
 	@$(BIN)/plumbline schema >docs/plumbline.schema.json
 	@$(BIN)/python -m tests.documentation.architecture
+	@$(BIN)/python -m tests.documentation.messages
 	@$(BIN)/python -c "import material" 2>/dev/null || VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --group docs
 	@$(BIN)/python -m mkdocs build --quiet --strict
 	@echo "The documentation is in site/index.html."

@@ -65,7 +65,7 @@ class ArrayFormat(Generic[T]):
             return self._unread(str(error))
 
     def _unread(self, reason: str) -> None:
-        log.warning("learned_model_unreadable", model=self.name, error=reason, action="It is learned anew.")
+        log.warning("learned_model_unreadable", model=self.name, error=reason, action="It will be learned again.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def _pack(encoder: Encoder) -> Arrays:
 def _unpack(arrays: Arrays) -> Encoder | None:
     meta: dict[str, Any] = json.loads(arrays["meta"].tobytes())
     if meta["format"] != FORMAT:
-        log.warning("index_of_another_version", action="Nothing is found until the next ingestion has made it anew.")
+        log.warning("index_of_another_version", action="Searches find nothing until the next ingestion has rebuilt it.")
         return None
     return Encoder(
         TermStatistics(arrays["terms"], arrays["counts"], arrays["repeated"], meta["passages"], meta["total_length"]),

@@ -30,8 +30,8 @@ async def fit_owners_apart(
         return await apart(OwnerModel.fitted, incidents, embeddings)
     except BrokenProcessPool as error:
         raise PlumblineError(
-            f"The process that learns from {len(incidents)} past incidents was killed, probably for want of memory: "
-            "triage goes on with what it learned before."
+            f"The process that learns from {len(incidents)} past incidents was killed, probably because memory ran out. "
+            "Triage continues with what it learned before."
         ) from error
 
 

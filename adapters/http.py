@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +26,8 @@ MAX_REASON = 300  # bytes of that reason which are shown
 NOT_IMPLEMENTED = 501  # the one 5xx that will not
 
 T = TypeVar("T")
+
+_OBJECT = TypeAdapter(dict[str, Any])
 
 log = structlog.get_logger()
 
@@ -151,13 +152,7 @@ class Http:
 
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return the object at `address`, which is relative to the server's URL or was given by the server itself."""
-        try:
-            value = json.loads(await self.body(address, parameters))
-        except (ValueError, RecursionError) as error:
-            raise self.errors.refused(f"{self.system} answered with something that is not JSON.", 0) from error
-        if not isinstance(value, dict):
-            raise self.errors.refused(f"{self.system} answered with something that is no JSON object.", 0)
-        return value
+        return await self.parsed(address, _OBJECT, parameters)
 
     async def parsed(
         self,
@@ -262,7 +257,9 @@ class Http:
         except ValueError as error:
             raise self.errors.refused(f"{self.system} gave an address that cannot be read.", 0) from error
         if url.origin() != base.origin():
-            raise self.errors.refused(f"{self.system} pointed to another server, {url.host}, which is not asked.", 0)
+            raise self.errors.refused(
+                f"{self.system} referred to another server, {url.host}, which Plumbline does not call.", 0
+            )
         return url.update_query(parameters) if parameters else url
 
     def _redirected(self, url: URL, location: str) -> URL:
@@ -272,7 +269,9 @@ class Http:
             raise self.errors.refused(f"{self.system} redirects to an address that cannot be read.", 0) from error
         named = f"{target.host}" if target.is_default_port() else f"{target.host}:{target.port}"
         if named not in self.elsewhere or target.scheme != url.scheme:
-            raise self.errors.refused(f"{self.system} redirects to {named}, which is not configured and not asked.", 0)
+            raise self.errors.refused(
+                f"{self.system} redirects to {named}, which is not configured, so Plumbline does not follow it.", 0
+            )
         return target
 
 
@@ -355,6 +354,6 @@ def followed(link: str, before: set[str], system: str) -> str:
     Raises SourceUnavailable for one of those: some servers lead from page to page in a circle.
     """
     if link in before:
-        raise SourceUnavailable(f"{system} goes on with a page that it gave before.")
+        raise SourceUnavailable(f"{system} returned the same page twice.")
     before.add(link)
     return link

@@ -94,7 +94,7 @@ async def fetch_model_file(
         await _resume(session, url, part, file.size, on_progress)
     except (aiohttp.ClientError, TimeoutError) as error:
         raise Unavailable(
-            f"{url} broke off: {error or 'it does not answer'}. Run the command again to go on."
+            f"{url} broke off: {error or 'it does not answer'}. Run the command again to continue."
         ) from error
     await asyncio.to_thread(_check, part, file)
     part.replace(target)

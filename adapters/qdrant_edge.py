@@ -198,7 +198,7 @@ class EdgeIndex:
             if offset is None:
                 return
         if offset is not None:
-            raise IndexUnavailable(f"The passage index in {self._folder} is damaged; the next ingestion makes it anew.")
+            raise IndexUnavailable(f"The passage index in {self._folder} is damaged. The next ingestion rebuilds it.")
 
     async def _write(self, operation: edge.UpdateOperation) -> None:
         shard = self._open_shard()
@@ -237,7 +237,7 @@ class EdgeIndex:
             "index_damaged",
             folder=str(self._folder),
             error=str(error)[:200],
-            action="Nothing is found until the next ingestion has made it anew: plumbline ingest.",
+            action="Searches find nothing until the next ingestion has rebuilt it: plumbline ingest.",
         )
         self._close()
 

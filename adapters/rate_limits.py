@@ -14,7 +14,7 @@ from math import inf
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatBusy
 from core.model.messages import Message
-from core.model.pace import LimiterState, PostingRate, new_limiter_state
+from core.model.rate_limit import LimiterState, PostingRate, new_limiter_state
 from core.ports import Messenger, RateLimiter, SignallingMessenger
 
 SHORT = 0.5  # seconds that are waited here; longer waits are left to the workflow, which holds no resources meanwhile
@@ -106,7 +106,7 @@ class RateLimitedMessenger:
         rate = PostingRate(interval, (self._budget.burst - 1) * interval)
         while wait := await self._limiter.take(lane, ticket, rate):
             if wait > SHORT:
-                raise ChatBusy("The chat takes one message after the other: its turn comes.", wait - EARLY)
+                raise ChatBusy("The chat accepts one message at a time. This one waits for its turn.", wait - EARLY)
             await asyncio.sleep(wait)
         writer = self._writer(lane, rate)
         async with writer.writing:

@@ -47,7 +47,7 @@ class RecordedModel:
                 row = json.loads(line)
                 self._known[row["key"]] = row
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise MalformedInput(f"{file} is no recording of a language model: {type(error).__name__}.") from error
+            raise MalformedInput(f"{file} is not a recording of a language model: {type(error).__name__}.") from error
 
     def add(self, reply: ModelReply) -> None:
         """Count a reply of the server to the call that is being made: what a LlamaServer has as `on_reply`."""

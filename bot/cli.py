@@ -85,7 +85,9 @@ def plumbline(
 def demo(
     port: Annotated[
         int | None,
-        typer.Option(help="Port of the local page; another one if it is taken. Default: PLUMBLINE_PORT, else 8080."),
+        typer.Option(
+            help="Port of the local page; a free one is used if it is taken. Default: PLUMBLINE_PORT, else 8080."
+        ),
     ] = None,
 ) -> None:
     """Start everything on a temporary workspace with the sample company, and replay an incident."""
@@ -241,9 +243,9 @@ def forget(
 
 @app.command()
 def doctor(
-    chat: Annotated[Chat | None, typer.Argument(help="Only this chat, in all its parts.")] = None,
+    chat: Annotated[Chat | None, typer.Argument(help="Check only this chat, in full.")] = None,
 ) -> None:
-    """Check settings, tokens, reachability and index, and say how to mend what is wrong."""
+    """Check settings, tokens, connections and the index, and say how to fix each problem."""
     from bot.commands.doctor import run_doctor
 
     _run(lambda settings: run_doctor(settings, out, chat or ""), read_settings)
@@ -273,7 +275,7 @@ def dead_letters_list(
 @dead_letters.command("retry")
 def dead_letters_retry(
     intents: Annotated[list[str] | None, typer.Argument(help="The ids that `list` prints.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All dead letters.")] = False,
 ) -> None:
     """Have messages that a chat did not take tried again."""
     from bot.commands.records import run_retry

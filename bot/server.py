@@ -17,12 +17,12 @@ from aiohttp import web
 from aiohttp.log import server_logger
 
 from adapters import rate_limits
+from adapters.console.console import Console, SourceStatus
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
-from adapters.console.sources import SourceStatus
 from adapters.rate_limits import LocalRateLimiter, RateLimitedMessenger
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import run_when_available
 from adapters.store.rate_limiter import SqlRateLimiter
 from adapters.store.store import BackgroundStore
@@ -35,8 +35,7 @@ from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
 from bot.wiring.application import Core, is_shared, new_incident_id, places_for, redactor, secret
 from bot.wiring.behaviours import behaviours
-from bot.wiring.chats import Chat, open_slack, open_teams
-from bot.wiring.measured_messenger import MeasuredMessenger
+from bot.wiring.chats import Chat, MeasuredMessenger, open_slack, open_teams
 from bot.work import engine, workflows
 from bot.work.batch_writer import BatchWriter
 from bot.work.dispatcher import Dispatcher
@@ -44,14 +43,14 @@ from bot.work.replica import Replica, new_replica
 from bot.work.schedules import INGEST, keep_schedules, nightly_task
 from bot.work.tasks import ANSWER, QUESTION, TaskInbox
 from bot.work.warm_up import warm_up
-from core.model.conversation import Platform, Question
+from core.model.conversation import Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.errors import PlumblineError
 from core.model.incident import AlertDelivery
 from core.ports import Messenger, RateLimiter, Task
 from handlers.incidents.arrange_incident import is_anything_open
-from handlers.incidents.keep_quiet import is_anything_held
 from handlers.incidents.open_incident import open_incidents
+from handlers.incidents.quiet_hours import is_anything_held
 from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver
 from handlers.questions.show_waiting import QueuedQuestions
@@ -158,13 +157,7 @@ def _workflows(
     core: Core, poster: Poster, chats: Mapping[Platform, Chat | None], queued: QueuedQuestions
 ) -> workflows.Workflows:
     threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
-    handlers = behaviours(core, poster, threads)
-
-    async def answer(question: Question) -> None:
-        queued.started(question.id)
-        await handlers.answer(question)
-
-    return workflows.Workflows(replace(handlers, answer=answer), asyncio.get_running_loop())
+    return workflows.Workflows(behaviours(core, poster, threads, queued), asyncio.get_running_loop())
 
 
 def _pages(
@@ -176,21 +169,20 @@ def _pages(
     retry: Callable[[str], Awaitable[bool]],
     replays: Replays,
 ) -> ConsolePages:
-    return ConsolePages(
+    console = Console(
         messages=messages,
         live=live,
         inbox=inbox,
         store=core.store,
         index=core.knowledge.index,
         sources_status=partial(_sources_status, core),
-        channels=core.workspace.channels,
+        all_channels=core.workspace.channels,
         workspace_name=core.workspace.name,
         examples=core.workspace.examples,
-        token=secret(core.settings.console_token),
         clock=core.clock,
-        replays=replays,
-        retry=retry,
+        replays=replays or {},
     )
+    return ConsolePages(console, retry, secret(core.settings.console_token))
 
 
 async def _redeliver(core: Core, dispatcher: Dispatcher, intent: str) -> bool:
@@ -220,7 +212,8 @@ async def _start_background(
         dispatcher.notify()
         return is_new
 
-    schedules = keep_schedules(
+    schedules = partial(
+        keep_schedules,
         accept,
         core.clock,
         is_anything_held=partial(is_anything_held, store=core.store),
@@ -234,7 +227,7 @@ async def _start_background(
             dispatcher.serve(),
             replica.serve(),
             core.history.follow(BackgroundStore(core.store)),
-            schedules,
+            schedules(),
             _warm_up(core, replica, chats),
         )
     ]

@@ -11,8 +11,6 @@ from pydantic import AwareDatetime, BaseModel, Field
 from adapters.alerts import fields
 from core.model.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
 
-SOURCE = "alertmanager"
-
 NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "resolution"), "owner": ("owner",)}
 """Fields of a note on how an alert ended, and the annotations that may hold each."""
 
@@ -41,36 +39,39 @@ class Webhook(BaseModel):
     alerts: Annotated[list[_Alert], Field(min_length=1)]
     truncatedAlerts: Annotated[int, Field(ge=0)] = 0
 
+    def delivery(self, source: str, _: bytes, received_at: datetime) -> AlertDelivery:
+        """Return the delivery of the group.
+
+        Of very many alerts, the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest is
+        counted in `omitted`; long labels and texts are truncated. A missing or future start becomes the time of the
+        request.
+        """
+        kept = _kept(self.alerts)
+        # Two requests have equal keys exactly when they state the same about the same alerts.
+        states = sorted(f"{alert.identity} {alert.status} {alert.startsAt.isoformat()}" for alert in self.alerts)
+        return AlertDelivery(
+            key=f"{source}:{fields.digest(self.groupKey, *states)}",
+            source=source,
+            group_key=fields.text(self.groupKey, fields.MAX_DESCRIPTION_LENGTH),
+            alerts=tuple(_alert(alert, received_at) for alert in kept),
+            received_at=received_at,
+            omitted=len(self.alerts) - len(kept) + self.truncatedAlerts,
+            replicated=True,
+        )
+
 
 class _Version4(Webhook):
     version: Literal["4"]
 
 
-BODY = _Version4
-"""The parts of a body that are read."""
+FORMAT = fields.Format("alertmanager", "Alertmanager", "send payload version 4", _Version4, lambda webhook: webhook)
 
 
 def parse(body: bytes, received_at: datetime) -> AlertDelivery:
     """Return the delivery in a request body. Raises MalformedInput if it is no version 4 webhook."""
-    return group_delivery(fields.read(_Version4, body, "Alertmanager", "send payload version 4"), SOURCE, received_at)
-
-
-def group_delivery(webhook: Webhook, source: str, received_at: datetime) -> AlertDelivery:
-    """Return the delivery of a group of alerts.
-
-    Of very many alerts, the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest is counted
-    in `omitted`; long labels and texts are truncated. A missing or future start becomes the time of the request.
-    """
-    kept = _kept(webhook.alerts)
-    return AlertDelivery(
-        key=_key(webhook, source),
-        source=source,
-        group_key=fields.text(webhook.groupKey, fields.MAX_DESCRIPTION_LENGTH),
-        alerts=tuple(_alert(alert, received_at) for alert in kept),
-        received_at=received_at,
-        omitted=len(webhook.alerts) - len(kept) + webhook.truncatedAlerts,
-        replicated=True,
-    )
+    delivery = FORMAT.parse(body, received_at)
+    assert delivery is not None, "it has no test notification"
+    return delivery
 
 
 def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
@@ -79,12 +80,6 @@ def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
     firing = [alert for alert in ordered if alert.status == "firing"][:MAX_KEPT_ALERTS]
     resolved = [alert for alert in ordered if alert.status == "resolved"][:MAX_KEPT_ALERTS]
     return firing + resolved
-
-
-def _key(webhook: Webhook, source: str) -> str:
-    """Return a key that is equal for two requests exactly when they state the same about the same alerts."""
-    states = sorted(f"{alert.identity} {alert.status} {alert.startsAt.isoformat()}" for alert in webhook.alerts)
-    return f"{source}:{fields.digest(webhook.groupKey, *states)}"
 
 
 def _alert(alert: _Alert, received_at: datetime) -> Alert:

@@ -5,17 +5,12 @@ An alert rule on a resource is one group; each time that it fires, Azure makes a
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Literal
 
 from pydantic import AwareDatetime, Field
 
-from adapters.alerts import fields
-from adapters.alerts.fields import Payload, Words
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Severity
-
-SOURCE = "azure_monitor"
-REMEDY = "enable the common alert schema in the action group's webhook"
+from adapters.alerts.fields import SERVICE_LABELS, Event, Format, Payload, Words
+from core.model.incident import AlertStatus, Severity
 
 # Sev3 is "Informational" in Azure, where other systems warn with it.
 SEVERITIES = {
@@ -53,57 +48,37 @@ class _Webhook(Payload):
     data: _Data
 
 
-BODY = _Webhook
-"""The parts of a body that are read."""
-
-
-def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
-    """Return the delivery that a request body holds; None for a test of the action group."""
-    data = fields.read(_Webhook, body, "Azure Monitor", REMEDY).data
-    if data.essentials.alertRule == TEST_RULE:
+def _understood(webhook: _Webhook) -> Event | None:
+    essentials = webhook.data.essentials
+    if essentials.alertRule == TEST_RULE:
         return None
-    targets = "|".join(data.essentials.alertTargetIDs or data.essentials.configurationItems or ())
-    group = fields.identity(f"{data.essentials.alertRule}|{targets}".lower())
-    return AlertDelivery(
-        key=f"{SOURCE}:{fields.digest(body)}",
-        source=SOURCE,
-        group_key=group,
-        alerts=(_read(data, group, received_at),),
-        received_at=received_at,
-        one_event=True,  # a body holds the id and the times of one firing
-    )
-
-
-def _read(data: _Data, group: str, received_at: datetime) -> Alert:
-    essentials = data.essentials
     resolved = essentials.monitorCondition == "Resolved"
-    ended = fields.past(essentials.resolvedDateTime, received_at) or received_at
-    started = fields.past(essentials.firedDateTime, received_at) or received_at
-    labels = _labels(data)
-    name = fields.text(essentials.alertRule, fields.MAX_SUMMARY_LENGTH) or "alert without a name"
-    return Alert(
-        fingerprint=group,
-        name=name,
-        status=AlertStatus.RESOLVED if resolved else AlertStatus.FIRING,
-        severity=SEVERITIES.get(essentials.severity.lower(), Severity.WARNING),
-        starts_at=started,
-        service=fields.first(labels, (*fields.SERVICE_LABELS, "resource")),
-        summary=name,
-        description=fields.text(essentials.description, fields.MAX_DESCRIPTION_LENGTH),
-        url=fields.web_address(essentials.investigationLink),
-        labels=labels,
-        runbook_url=fields.runbook(labels, said=essentials.description),
-        ends_at=ended if resolved else None,
-        as_of=ended if resolved else started,
-    )
-
-
-def _labels(data: _Data) -> dict[str, str]:
-    essentials = data.essentials
+    targets = "|".join(essentials.alertTargetIDs or essentials.configurationItems or ())
     facts = {
         "resource": next(iter(essentials.configurationItems or ()), ""),
         "severity": essentials.severity,
         "signal": essentials.signalType,
         "monitoring_service": essentials.monitoringService,
     }
-    return fields.labels((facts | (data.customProperties or {})).items())
+    return Event(
+        group=f"{essentials.alertRule}|{targets}".lower(),
+        title=essentials.alertRule,
+        status=AlertStatus.RESOLVED if resolved else AlertStatus.FIRING,
+        severity=SEVERITIES.get(essentials.severity.lower(), Severity.WARNING),
+        labels=facts | (webhook.data.customProperties or {}),
+        is_unique=True,  # a body holds the id and the times of one firing
+        services=(*SERVICE_LABELS, "resource"),
+        description=essentials.description,
+        url=essentials.investigationLink,
+        began=essentials.firedDateTime,
+        as_of=essentials.resolvedDateTime if resolved else essentials.firedDateTime,
+    )
+
+
+FORMAT = Format(
+    "azure_monitor",
+    "Azure Monitor",
+    "enable the common alert schema in the action group's webhook",
+    _Webhook,
+    _understood,
+)

@@ -1,18 +1,19 @@
-"""Shared parts of the webhook formats: limited texts, labels, severities, times and errors."""
+"""Shared parts of the webhook formats: the format itself, limited texts, labels, severities, times and errors."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
 from core.model.errors import MalformedInput
-from core.model.incident import Severity
+from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 
 SERVICE_LABELS = (
     "service",
@@ -69,15 +70,94 @@ class Payload(BaseModel):
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
-def read(model: type[P], body: bytes, source: str, remedy: str) -> P:
-    """Return the body as a `model`. Raises MalformedInput that names the invalid field and the `remedy`."""
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(map(str, first["loc"]))[:200]
-    problem = first["msg"][:200].rstrip(".")
-    raise MalformedInput(f"The {source} webhook is not valid{f' at {where}' if where else ''}: {problem}; {remedy}.")
+class Understood(Protocol):
+    """The meaning of a request body."""
+
+    def delivery(self, source: str, body: bytes, received_at: datetime, /) -> AlertDelivery: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Generic[P]):
+    """A webhook format. Errors call its sender `name` and end with the `remedy`.
+
+    `understand` returns the meaning of a body; None for one without an alert, such as a test notification. `is_signed`
+    checks a signature of headers and body with a secret; None if the sender does not sign.
+    """
+
+    source: str
+    name: str
+    remedy: str
+    body: type[P]
+    understand: Callable[[P], Understood | None]
+    is_signed: Callable[[Mapping[str, str], bytes, str], bool] | None = None
+
+    def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
+        """Return the delivery in a request body; None for one without an alert. Raises MalformedInput."""
+        try:
+            read = self.body.model_validate_json(body)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            where = ".".join(map(str, first["loc"]))[:200]
+            problem = f"{f' at {where}' if where else ''}: {first['msg'][:200].rstrip('.')}"
+            raise MalformedInput(f"The {self.name} webhook is not valid{problem}; {self.remedy}.") from None
+        understood = self.understand(read)
+        return understood.delivery(self.source, body, received_at) if understood is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event of one alert, as it was sent: nothing is limited in length, and times may be in the future.
+
+    - `group`: identifies the incident; `instance` the alert in it, if a group has several.
+    - `event_id`: the sender's id of the event; empty if it has none. With `is_unique`, no two events have equal bodies.
+    - `service`: empty if it is the first of `services` among the labels.
+    - `runbook`: its address; empty if a label or the description names it.
+    - `by`: the person who acknowledged; None if the event is no acknowledgement.
+    """
+
+    group: str
+    title: str
+    status: AlertStatus
+    severity: Severity
+    labels: Mapping[str, str]
+    instance: str = ""
+    event_id: str = ""
+    is_unique: bool = False
+    service: str = ""
+    services: Sequence[str] = SERVICE_LABELS
+    description: str = ""
+    url: str = ""
+    runbook: str = ""
+    note: str = ""
+    began: datetime | None = None
+    as_of: datetime | None = None
+    by: str | None = None
+    withdrawn: bool = False
+
+    def delivery(self, source: str, body: bytes, received_at: datetime) -> AlertDelivery:
+        kept, as_of, group = labels(self.labels.items()), past(self.as_of, received_at), identity(self.group)
+        now, title = as_of or received_at, text(self.title, MAX_SUMMARY_LENGTH)
+        by = None if self.by is None else text(self.by, MAX_NAME_LENGTH)
+        alert = Alert(
+            fingerprint=identity(self.instance) if self.instance else group,
+            name=title or "alert without a name",
+            status=self.status,
+            severity=self.severity,
+            starts_at=past(self.began, received_at) or now,
+            service=text(self.service, MAX_VALUE_LENGTH) or first(kept, self.services),
+            summary=title,
+            description=text(self.description, MAX_DESCRIPTION_LENGTH),
+            labels=kept,
+            ends_at=now if self.status is AlertStatus.RESOLVED else None,
+            url=web_address(self.url),
+            runbook_url=web_address(self.runbook) or runbook(kept, said=self.description),
+            note=self.note if self.status is AlertStatus.RESOLVED else "",
+            acknowledged=None if by is None else Acknowledgement(by, now, self.withdrawn),
+            as_of=as_of,
+        )
+        key = identity(self.event_id) if self.event_id else digest(body)
+        is_unique = self.is_unique or bool(self.event_id)
+        return AlertDelivery(f"{source}:{key}", source, group, (alert,), received_at, one_event=is_unique)
 
 
 def text(value: str, limit: int) -> str:

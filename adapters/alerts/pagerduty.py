@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Discriminator, Tag, WithJsonSchema
 
 from adapters.alerts import fields
-from adapters.alerts.fields import Payload, Words
-from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
+from adapters.alerts.fields import Event, Format, Payload, Words
+from core.model.incident import AlertStatus
 
-SOURCE = "pagerduty"
 SIGNATURES = "X-PagerDuty-Signature"
-REMEDY = "send a version 3 webhook subscription"
 
 STATUSES = {
     "incident.triggered": AlertStatus.FIRING,
@@ -46,8 +43,13 @@ class _Incident(Payload):
     body: _Body | None = None
 
 
-class _Data(Payload):
-    type: Words = ""
+class _Other(Payload):
+    type: Annotated[Words, WithJsonSchema({"not": {"const": "incident"}})] = ""
+
+
+def _kind(data: object) -> str:
+    """Return the tag of an event's subject: an invalid incident must not pass as something else."""
+    return "incident" if isinstance(data, dict) and data.get("type") == "incident" else "other"
 
 
 class _Event(Payload):
@@ -55,69 +57,41 @@ class _Event(Payload):
     event_type: str
     occurred_at: AwareDatetime
     agent: _Reference | None = None
-    data: _Data
+    data: Annotated[Annotated[_Incident, Tag("incident")] | Annotated[_Other, Tag("other")], Discriminator(_kind)]
 
 
 class _Webhook(Payload):
     event: _Event
 
 
-class _IncidentEvent(Payload):
-    data: _Incident
-
-
-class _IncidentWebhook(Payload):
-    event: _IncidentEvent
-
-
-def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
+def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     """Return whether one of the signatures is valid; there are several during a rotation of the secret."""
     given = (each.strip().partition("=") for each in headers.get(SIGNATURES, "").split(","))
     return any(fields.matches(value, body, secret) for version, _, value in given if version == "v1")
 
 
-BODY = _IncidentWebhook
-"""The parts of a body that are read."""
-
-
-def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
-    """Return the delivery in a request body; None for a test, and for events that are not about an incident's state."""
-    event = fields.read(_Webhook, body, "PagerDuty", REMEDY).event
-    if event.data.type != "incident":
+def _understood(webhook: _Webhook) -> Event | None:
+    event, incident = webhook.event, webhook.event.data
+    if isinstance(incident, _Other):
         return None
-    incident = fields.read(_IncidentWebhook, body, "PagerDuty", REMEDY).event.data
-    return AlertDelivery(
-        key=f"{SOURCE}:{fields.identity(event.id)}",
-        source=SOURCE,
-        group_key=fields.identity(incident.id),
-        alerts=(_alert(event, incident, received_at),),
-        received_at=received_at,
-        one_event=True,
-    )
-
-
-def _alert(event: _Event, incident: _Incident, received_at: datetime) -> Alert:
-    occurred_at = fields.past(event.occurred_at, received_at) or received_at
-    status = STATUSES.get(event.event_type, AlertStatus.UPDATED)
-    service = fields.text(incident.service.summary if incident.service else "", fields.MAX_VALUE_LENGTH)
+    service = incident.service.summary if incident.service else ""
     priority = incident.priority.summary if incident.priority else ""
     team = incident.teams[0].summary if incident.teams else ""
-    facts = {"service": service, "team": team, "priority": priority, "urgency": incident.urgency}
-    title = fields.text(incident.title, fields.MAX_SUMMARY_LENGTH)
-    return Alert(
-        fingerprint=fields.identity(incident.id),
-        name=title or "incident without a title",
-        status=status,
+    is_answer = event.event_type in {"incident.acknowledged", "incident.unacknowledged"}
+    return Event(
+        group=incident.id,
+        event_id=event.id,
+        title=incident.title,
+        status=STATUSES.get(event.event_type, AlertStatus.UPDATED),
         severity=fields.severity(priority, incident.urgency),
-        starts_at=fields.past(incident.created_at, received_at) or occurred_at,
+        labels={"service": service, "team": team, "priority": priority, "urgency": incident.urgency},
         service=service,
-        summary=title,
-        labels=fields.labels(facts.items()),
-        ends_at=occurred_at if status is AlertStatus.RESOLVED else None,
-        url=fields.web_address(incident.html_url),
-        runbook_url=_runbook(incident),
-        acknowledged=_acknowledged(event, occurred_at),
-        as_of=occurred_at,
+        url=incident.html_url,
+        runbook=_runbook(incident),
+        began=incident.created_at or event.occurred_at,
+        as_of=event.occurred_at,
+        by=(event.agent.summary if event.agent else "") if is_answer else None,
+        withdrawn=event.event_type == "incident.unacknowledged",
     )
 
 
@@ -128,8 +102,4 @@ def _runbook(incident: _Incident) -> str:
     return fields.runbook({name: value for name, value in details.items() if isinstance(value, str)})
 
 
-def _acknowledged(event: _Event, at: datetime) -> Acknowledgement | None:
-    if event.event_type not in {"incident.acknowledged", "incident.unacknowledged"}:
-        return None
-    by = fields.text(event.agent.summary if event.agent else "", fields.MAX_NAME_LENGTH)
-    return Acknowledgement(by, at, withdrawn=event.event_type == "incident.unacknowledged")
+FORMAT = Format("pagerduty", "PagerDuty", "send a version 3 webhook subscription", _Webhook, _understood, _is_signed)

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from pydantic import AwareDatetime
 
 from adapters.alerts import fields
-from adapters.alerts.fields import Payload, Words
-from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
+from adapters.alerts.fields import Event, Format, Payload, Words
+from core.model.incident import AlertStatus
 
-SOURCE = "sentry"
 SIGNATURE = "Sentry-Hook-Signature"
-REMEDY = "send the webhooks of an internal integration"
 
 ISSUE_ACTIONS = {
     "created": AlertStatus.FIRING,
@@ -95,117 +92,60 @@ class _Webhook(Payload):
     data: _Data
 
 
-def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
+def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     return fields.matches(headers.get(SIGNATURE, ""), body, secret)
 
 
-BODY = _Webhook
-"""The parts of a body that are read."""
-
-
-def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
-    """Return the delivery in a request body; None for anything but an alert: an installation, a comment, a single
-    error.
-    """
-    webhook = fields.read(_Webhook, body, "Sentry", REMEDY)
-    group, alert = _read(webhook, received_at)
-    if alert is None:
-        return None
-    return AlertDelivery(
-        key=f"{SOURCE}:{fields.digest(body)}",
-        source=SOURCE,
-        group_key=group,
-        alerts=(alert,),
-        received_at=received_at,
-        one_event=True,  # a body contains the time or id of its event, so no two events have equal bodies
-    )
-
-
-def _read(webhook: _Webhook, received_at: datetime) -> tuple[str, Alert | None]:
+def _understood(webhook: _Webhook) -> Event | None:
+    """Return the alert; None for anything else: an installation, a comment, a single error."""
     data = webhook.data
     if data.metric_alert is not None and webhook.action in METRIC_ACTIONS:
-        group = f"rule:{fields.identity(data.metric_alert.alert_rule.id)}"
-        return group, _metric_alert(webhook, data.metric_alert, group, received_at)
+        rule, projects = data.metric_alert.alert_rule, data.metric_alert.projects or []
+        return _event(
+            f"rule:{fields.identity(rule.id)}",
+            rule.name,
+            METRIC_ACTIONS[webhook.action],
+            {"project": projects[0] if projects else "", "environment": rule.environment, "query": rule.query},
+            severity=fields.severity(webhook.action),
+            description=data.description_text,
+            url=data.web_url,
+            began=data.metric_alert.date_started,
+        )
     if data.issue is not None and webhook.action in ISSUE_ACTIONS:
-        group = f"issue:{fields.identity(data.issue.id)}"
-        return group, _issue(webhook, data.issue, group, received_at)
-    if data.event is not None and webhook.action == "triggered":
-        group = f"issue:{fields.identity(data.event.issue_id)}"
-        return group, _issue_alert(data, data.event, group, received_at)
-    return "", None
-
-
-def _metric_alert(webhook: _Webhook, alert: _MetricAlert, group: str, received_at: datetime) -> Alert:
-    rule, projects = alert.alert_rule, alert.projects or []
-    labels = {"project": projects[0] if projects else "", "environment": rule.environment, "query": rule.query}
-    return _alert(
-        group,
-        rule.name,
-        METRIC_ACTIONS[webhook.action],
-        labels,
-        received_at,
-        severity=fields.severity(webhook.action),
-        description=fields.text(webhook.data.description_text, fields.MAX_DESCRIPTION_LENGTH),
-        url=fields.web_address(webhook.data.web_url),
-        starts_at=fields.past(alert.date_started, received_at) or received_at,
-    )
-
-
-def _issue(webhook: _Webhook, issue: _Issue, group: str, received_at: datetime) -> Alert:
-    acknowledged = None
-    if webhook.action == "assigned":
+        issue = data.issue
         people = (issue.assignedTo, webhook.actor)
-        by = next((each.name or each.email for each in people if each and (each.name or each.email)), "")
-        acknowledged = Acknowledgement(fields.text(by, fields.MAX_NAME_LENGTH), received_at)
-    labels = {"project": issue.project.slug if issue.project else "", "level": issue.level}
-    return _alert(
-        group,
-        issue.title,
-        ISSUE_ACTIONS[webhook.action],
-        labels,
-        received_at,
-        severity=fields.severity(issue.level, issue.priority),
-        description=fields.text(issue.culprit, fields.MAX_DESCRIPTION_LENGTH),
-        url=fields.web_address(issue.web_url or issue.permalink),
-        starts_at=fields.past(issue.firstSeen, received_at) or received_at,
-        acknowledged=acknowledged,
-    )
+        assigned = next((each.name or each.email for each in people if each and (each.name or each.email)), "")
+        return _event(
+            f"issue:{fields.identity(issue.id)}",
+            issue.title,
+            ISSUE_ACTIONS[webhook.action],
+            {"project": issue.project.slug if issue.project else "", "level": issue.level},
+            severity=fields.severity(issue.level, issue.priority),
+            description=issue.culprit,
+            url=issue.web_url or issue.permalink,
+            began=issue.firstSeen,
+            by=assigned if webhook.action == "assigned" else None,
+        )
+    if data.event is not None and webhook.action == "triggered":
+        event, project = data.event, PROJECT.search(data.event.url)
+        named = {"project": project["slug"] if project else "", "level": event.level, "rule": data.triggered_rule}
+        return _event(
+            f"issue:{fields.identity(event.issue_id)}",
+            event.title,
+            AlertStatus.FIRING,
+            dict(event.tags or ()) | named,
+            severity=fields.severity(event.level),
+            description=event.culprit,
+            url=event.web_url,
+            began=event.datetime,
+        )
+    return None
 
 
-def _issue_alert(data: _Data, event: _Event, group: str, received_at: datetime) -> Alert:
-    project = PROJECT.search(event.url)
-    labels = dict(event.tags or ()) | {
-        "project": project["slug"] if project else "",
-        "level": event.level,
-        "rule": data.triggered_rule,
-    }
-    return _alert(
-        group,
-        event.title,
-        AlertStatus.FIRING,
-        labels,
-        received_at,
-        severity=fields.severity(event.level),
-        description=fields.text(event.culprit, fields.MAX_DESCRIPTION_LENGTH),
-        url=fields.web_address(event.web_url),
-        starts_at=fields.past(event.datetime, received_at) or received_at,
-    )
+def _event(group: str, title: str, status: AlertStatus, labels: Mapping[str, str], **rest: Any) -> Event:
+    """Return an event of which a body contains the time or id. Sentry's project is used as the service."""
+    services = ("service", "project")
+    return Event(group=group, title=title, status=status, labels=labels, is_unique=True, services=services, **rest)
 
 
-def _alert(
-    group: str, title: str, status: AlertStatus, labels: Mapping[str, str], received_at: datetime, **rest: Any
-) -> Alert:
-    """Return the only alert of a group. Sentry's project is used as the service."""
-    kept = fields.labels(labels.items())
-    summary = fields.text(title, fields.MAX_SUMMARY_LENGTH)
-    return Alert(
-        fingerprint=group,
-        name=summary or "issue without a title",
-        status=status,
-        service=fields.first(kept, ("service", "project")),
-        summary=summary,
-        labels=kept,
-        runbook_url=fields.runbook(kept),
-        ends_at=received_at if status is AlertStatus.RESOLVED else None,
-        **rest,
-    )
+FORMAT = Format("sentry", "Sentry", "send the webhooks of an internal integration", _Webhook, _understood, _is_signed)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from adapters.catalogues.files import CatalogueFiles
-from core.model.catalogue import Catalogue
-from core.model.code_owners import CodeOwners
+from core.model.catalogue import Catalogue, CodeOwners
 from core.model.errors import SourceUnavailable
 from core.model.team import Team
 

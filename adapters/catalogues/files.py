@@ -36,7 +36,7 @@ class FolderFiles:
 
     def _read(self, wanted: Wanted) -> Files:
         if not self._folder.is_dir():
-            raise SourceUnavailable(f"Catalogue {self._folder} is no folder.")
+            raise SourceUnavailable(f"Catalogue {self._folder} is not a folder.")
         found: dict[PurePosixPath, str] = {}
         for file in sorted(self._folder.rglob("*")):
             path = PurePosixPath(file.relative_to(self._folder).as_posix())

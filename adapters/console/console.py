@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
 
 from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessages
 from adapters.console.render import Renderer
-from adapters.console.sources import SourceStatus
-from core.model.audience import channel_audience
-from core.model.conversation import Audience, Channel, Person, Place, Platform
+from core.model.conversation import Audience, Channel, Person, Place, Platform, channel_audience
 from core.model.errors import PlumblineError
 from core.model.incident import Incident
 from core.model.prediction import PredictionKind
@@ -30,9 +30,9 @@ class PageNotFound(PlumblineError):
     """An address of the local page refers to something that does not exist, or that this channel may not read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Console:
-    """The ports and settings of the local page. `channels` are those with an id on it."""
+    """The ports and settings of the local page."""
 
     messages: ConsoleMessages
     live: Live
@@ -40,11 +40,20 @@ class Console:
     store: Store
     index: PassageIndex
     sources_status: Callable[[], Awaitable[Sequence[SourceStatus]]]
-    channels: Sequence[Channel]
+    all_channels: Sequence[Channel]
+    workspace_name: str
     clock: Clock
-    renderer: Renderer
-    examples: Sequence[str]
-    replays: Mapping[str, Replay]
+    examples: Sequence[str] = ()
+    replays: Mapping[str, Replay] = field(default_factory=dict[str, Replay])
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        return Renderer(self.clock.now, self.workspace_name)
+
+    @cached_property
+    def channels(self) -> list[Channel]:
+        """The channels with an id on this page."""
+        return [channel for channel in self.all_channels if Platform.CONSOLE in channel.ids]
 
     def channel(self, channel_id: str) -> Channel:
         """Return the channel with this id. Raises PageNotFound."""
@@ -79,3 +88,32 @@ def number_of(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
         raise PageNotFound("There is no such message on this page.")
     return int(text)
+
+
+STALE_AFTER = timedelta(hours=24)  # a source that was not read for so long is marked as old
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """The state of a source. `passages` is None if the index does not count passages per source.
+
+    `read_at` is the time of the last attempt, None before the first one has ended; `failure` says why it failed, may be
+    empty.
+    `left_out` names documents that could not be indexed, with the reasons.
+    """
+
+    name: str
+    reads: str
+    documents: int
+    passages: int | None
+    read_at: datetime | None
+    failure: str = ""
+    left_out: tuple[str, ...] = ()
+
+    def condition(self, now: datetime) -> str:
+        """Return `failing`, `never read`, `first import`, `old` or `fresh`."""
+        if self.failure:
+            return "failing"
+        if self.read_at is None:
+            return "first import" if self.documents else "never read"
+        return "old" if now - self.read_at > STALE_AFTER else "fresh"

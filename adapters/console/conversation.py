@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from uuid import uuid4
 
@@ -14,13 +14,11 @@ from adapters.console.console import OPERATOR, Console, PageNotFound, number_of
 from adapters.console.feed import Feed
 from adapters.console.forms import MAX_TEXT, message_text, page_of, read_form, see_other
 from adapters.console.guard import HEADERS
-from adapters.console.messages import ConsoleMessage, Cursor
-from adapters.console.payload import Content, PersonMessage, decode, encode
+from adapters.console.messages import ConsoleMessage, Content, Cursor, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
 from core.incidents.filing import MAX_DRAFT
 from core.model.answer import Answer
-from core.model.audience import channel_audience
-from core.model.conversation import Place, Platform, Question
+from core.model.conversation import Place, Platform, Question, channel_audience
 from core.model.curated import CuratedAnswer
 from core.model.errors import MalformedInput, Unavailable
 from core.model.feedback import Feedback
@@ -35,6 +33,7 @@ from core.model.messages import (
     IncidentMessage,
     JoinRequest,
     ProposalMessage,
+    Request,
 )
 from core.rca.observations import investigation_intent
 
@@ -93,22 +92,8 @@ class Conversation:
         channel_id = request.query.get("channel", "")
         self._console.channel(channel_id)
         messages = await self._console.messages.page(channel_id, THREADS)
-        return web.json_response(
-            {
-                "channel": channel_id,
-                "messages": [
-                    {
-                        "id": message.id,
-                        "thread": message.thread,
-                        "kind": message.kind,
-                        "at": message.at.isoformat(),
-                        "revision": message.revision,
-                        "payload": message.payload,
-                    }
-                    for message in messages
-                ],
-            }
-        )
+        shown = [asdict(message) | {"at": message.at.isoformat()} for message in messages]
+        return web.json_response({"channel": channel_id, "messages": shown})
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         """Handle `GET /console/live?channel=ID&after=CURSOR&incidents=FINGERPRINT`: stream server-sent events."""
@@ -217,11 +202,7 @@ class Conversation:
             raise PageNotFound("The thread to reply to is not in this channel. Reload the page.")
         return message.root
 
-    async def _judged(
-        self, form: dict[str, str]
-    ) -> tuple[
-        Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest | CuratedAnswer, Place
-    ]:
+    async def _judged(self, form: dict[str, str]) -> tuple[Answer | Incident | Request | CuratedAnswer, Place]:
         """Return the subject of a button, and the place for a reply to it."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html import unescape
 from itertools import pairwise
 from typing import Any
 from urllib.parse import quote as percent_encoded
@@ -15,7 +14,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from core.knowledge.markdown import plain, slug
 from core.model.document import Passage
@@ -29,10 +28,6 @@ _BEGIN, _END = "\ufdd0", "\ufdd1"
 _EDGE = re.compile(f"([{_BEGIN}{_END}])")
 _TAG = re.compile(r"(<[^<>]*>)")
 _PARAGRAPH_END = re.compile(r"\n\n|\Z")
-_MRKDWN = re.compile(r"(```.*?```|`[^`\n]+`|<[^<>\n]+>)", re.DOTALL)
-_BOLD = re.compile(r"(?<![\w*])\*([^*\n]+)\*(?![\w*])")
-_ITALIC = re.compile(r"(?<![\w_])_([^_\n]+)_(?![\w_])")
-_QUOTED = re.compile(r"^&gt; (.*)\n?", re.MULTILINE)
 _LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)]|#{1,6}|>)\s+")
 
 
@@ -101,30 +96,6 @@ def render_inline(text: str) -> Markup:
 def render_statement(text: str) -> Markup:
     """Return a sentence of an answer as HTML: paragraphs and code blocks only."""
     return _safe(_sentence_parser().render(text[:MAX_STATEMENT]))
-
-
-def render_mrkdwn(text: str) -> Markup:
-    """Return Slack markup as HTML, like Slack renders it. Other markup is escaped; non-web links become text."""
-    html = "".join(_piece(piece) for piece in _MRKDWN.split(text))
-    return Markup(html)  # noqa: S704 - every piece is escaped
-
-
-def _piece(piece: str) -> str:
-    code = piece.strip("`")
-    if piece.startswith("```"):
-        return str(Markup("<pre><code>{}</code></pre>").format(unescape(code)))
-    if piece.startswith("`") and len(piece) > 2:
-        return str(Markup("<code>{}</code>").format(unescape(code)))
-    if piece.startswith("<"):
-        url, _, label = piece[1:-1].partition("|")
-        address, shown = unescape(url), unescape(label or url)
-        if urlsplit(address).scheme in ("http", "https"):
-            return str(Markup('<a href="{}" rel="noreferrer noopener">{}</a>').format(address, shown))
-        return str(Markup("<strong>@{}</strong>").format(shown))
-    html = str(escape(unescape(piece)))
-    html = _BOLD.sub(r"<strong>\1</strong>", html)
-    html = _ITALIC.sub(r"<em>\1</em>", html)
-    return _QUOTED.sub(r"<blockquote>\1</blockquote>", html)
 
 
 def _safe(html: str) -> Markup:

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 
 from adapters.console.console import Console
 from adapters.console.live import Reader
-from adapters.console.messages import ConsoleMessage, Cursor
-from adapters.console.payload import decode
+from adapters.console.messages import ConsoleMessage, Cursor, decode
 from adapters.console.render import fingerprint
 from core.model.conversation import Platform
 from core.model.incident import Incident

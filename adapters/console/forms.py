@@ -49,7 +49,7 @@ def page_of(form: dict[str, str]) -> str:
     """
     page = form.get("page", "/")
     if _NOT_IN_AN_ADDRESS.search(page):
-        raise MalformedInput("The form names a page with control characters: load the page and try again.")
+        raise MalformedInput("The form’s page address contains control characters. Load the page and try again.")
     return page if page.startswith("/") and not page.startswith(("//", "/\\")) else "/"
 
 

@@ -6,9 +6,28 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Protocol
 
+from pydantic import TypeAdapter
+
 from core.model.errors import MalformedInput
+from core.model.messages import (
+    AnswerMessage,
+    BadgeMessage,
+    CorrectionRequest,
+    DriftAlarm,
+    FilingRequest,
+    HandoverRequest,
+    IncidentDetails,
+    IncidentMessage,
+    JoinRequest,
+    Message,
+    Notice,
+    OwnerPing,
+    OwnerQuestion,
+    ProposalMessage,
+)
 
 _CURSOR = re.compile(r"\d{1,18}\.\d{1,18}", re.ASCII)
 
@@ -107,3 +126,48 @@ class Cursor:
             raise MalformedInput("The position to continue from is not known. Reload the page.")
         message_id, revision = text.split(".")
         return cls(int(message_id), int(revision))
+
+
+@dataclass(frozen=True, slots=True)
+class PersonMessage:
+    """A message that a person wrote on the page. Untrusted."""
+
+    name: str
+    text: str
+
+
+Content = PersonMessage | Message
+
+KINDS: dict[str, type[Content]] = {
+    "person": PersonMessage,
+    "answer": AnswerMessage,
+    "incident": IncidentMessage,
+    "details": IncidentDetails,
+    "correction request": CorrectionRequest,
+    "handover request": HandoverRequest,
+    "join request": JoinRequest,
+    "filing request": FilingRequest,
+    "proposal": ProposalMessage,
+    "badge": BadgeMessage,
+    "ping": OwnerPing,
+    "owner question": OwnerQuestion,
+    "drift": DriftAlarm,
+    "notice": Notice,
+}
+_NAMES = {content: kind for kind, content in KINDS.items()}
+
+
+def encode(content: Content) -> tuple[str, dict[str, Any]]:
+    """Return the kind of a message, and a JSON-compatible payload."""
+    kind = _NAMES[type(content)]
+    return kind, _adapter(kind).dump_python(content, mode="json")
+
+
+def decode(kind: str, payload: Mapping[str, Any]) -> Content:
+    """Return the content that `encode` was given."""
+    return _adapter(kind).validate_python(payload)
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(KINDS[kind])

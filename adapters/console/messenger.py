@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from adapters.console.live import Live
-from adapters.console.messages import ConsoleMessages
-from adapters.console.payload import encode
+from adapters.console.messages import ConsoleMessages, encode
 from core.model.conversation import MessageReference, Place
 from core.model.errors import MessageNotFound
 from core.model.messages import Message, Notice

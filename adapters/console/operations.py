@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from aiohttp import web
 
-from adapters.console.console import Console, PageNotFound
+from adapters.console.console import OPERATOR, Console, PageNotFound, Retry, number_of
 from adapters.console.document import joined, render_document
-from adapters.console.payload import PersonMessage, decode
+from adapters.console.forms import read_form, see_other
+from adapters.console.messages import PersonMessage, decode
 from core.confidence.measures import Quality, measure_drift, measure_quality
-from core.incidents.gaps import gaps_by_tool
+from core.incidents.incident_details import gaps_by_tool
 from core.incidents.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
+from core.model.audit import Act, audit_entry
 from core.model.calibrator import Calibrator
 from core.model.conversation import PUBLIC, Audience, Platform
+from core.model.errors import MalformedInput
 from core.model.incident import Incident, IncidentState, TimelineEntry
 from core.model.prediction import Drift, Estimator, Outcome, Prediction, PredictionKind
 from core.ports import Transaction
@@ -194,3 +198,76 @@ def _timeline(incident: Incident) -> list[TimelineEntry]:
     if incident.resolved_at:
         entries.append(TimelineEntry(incident.resolved_at, "The last alert was resolved."))
     return sorted(entries, key=lambda entry: entry.at)
+
+
+SHOWN = 100  # entries per page
+
+
+class AuditLog:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    async def record(self, request: web.Request, act: Act) -> None:
+        """Record an act. The client's address stands for the person, because the page has one token and no accounts.
+
+        Of the query, only the channel is stored, because the rest may quote documents.
+        """
+        channel = request.query.get("channel")
+        entry = audit_entry(
+            f"console:{uuid4().hex}",
+            self._console.clock.now(),
+            act,
+            OPERATOR,
+            request.path + (f"?channel={channel}" if channel else ""),
+            documents=tuple(request.match_info[name] for name in ("document_id",) if name in request.match_info),
+            detail=request.remote or "",
+        )
+        async with self._console.store.transaction() as transaction:
+            await transaction.audit.add(entry)
+
+    async def show(self, request: web.Request) -> web.Response:
+        """Handle `GET /audit?act=…&before=NUMBER`."""
+        act = _act(request.query.get("act", ""))
+        before = number_of(request.query["before"]) if "before" in request.query else None
+        async with self._console.store.transaction() as transaction:
+            entries = await transaction.audit.latest(SHOWN + 1, before, act)
+        html = self._console.renderer.page(
+            "audit.html",
+            entries=entries[:SHOWN],
+            older=entries[SHOWN - 1].number if len(entries) > SHOWN else None,
+            acts=list(Act),
+            act=act,
+        )
+        return web.Response(text=html, content_type="text/html")
+
+
+def _act(name: str) -> Act | None:
+    try:
+        return Act(name) if name else None
+    except ValueError:
+        raise MalformedInput("There is no such act in the audit log: choose one on the page.") from None
+
+
+SHOWN_LETTERS = 100
+
+
+class DeadLetters:
+    def __init__(self, console: Console, retry: Retry) -> None:
+        """Create the handlers. `retry` retries a dead letter by its intent, and returns False if there is none."""
+        self._console = console
+        self._retry = retry
+
+    async def show(self, request: web.Request) -> web.Response:
+        """Handle `GET /dead-letters`: show them, newest first."""
+        async with self._console.store.transaction() as transaction:
+            letters = await transaction.dead_letters.latest(SHOWN_LETTERS)
+            count = await transaction.dead_letters.count()
+        html = self._console.renderer.page("dead_letters.html", letters=letters, count=count)
+        return web.Response(text=html, content_type="text/html")
+
+    async def retry(self, request: web.Request) -> web.Response:
+        """Handle `POST /console/dead-letters` with an `intent`."""
+        intent = (await read_form(request)).get("intent", "")
+        if not await self._retry(intent):
+            raise PageNotFound("There is no such dead letter. It may have been tried again already.")
+        return see_other("/dead-letters")

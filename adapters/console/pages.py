@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
 from adapters.console import static
-from adapters.console.audit import AuditLog
-from adapters.console.console import Console, PageNotFound, Replay, Retry
+from adapters.console.console import Console, PageNotFound, Retry
 from adapters.console.conversation import Conversation
-from adapters.console.dead_letters import DeadLetters
 from adapters.console.forms import page_of, read_form, see_other
-from adapters.console.gallery import Gallery
 from adapters.console.guard import HEADERS, Forbidden, Guard, TooManyGuesses
-from adapters.console.live import Live
-from adapters.console.messages import ConsoleMessages
-from adapters.console.operations import Operations
-from adapters.console.render import Renderer
-from adapters.console.sources import SourceStatus
+from adapters.console.operations import AuditLog, DeadLetters, Operations
 from core.model.audit import Act
-from core.model.conversation import Channel, Platform
 from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
-from core.ports import Clock, Inbox, PassageIndex, Store
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -46,43 +37,12 @@ class ConsolePages:
     letter.
     """
 
-    def __init__(
-        self,
-        *,
-        messages: ConsoleMessages,
-        live: Live,
-        inbox: Inbox,
-        store: Store,
-        index: PassageIndex,
-        sources_status: Callable[[], Awaitable[Sequence[SourceStatus]]],
-        channels: Sequence[Channel],
-        workspace_name: str,
-        clock: Clock,
-        retry: Retry,
-        token: str | None = None,
-        examples: Sequence[str] = (),
-        replays: Mapping[str, Replay] | None = None,
-    ) -> None:
-        self._live = live
-        self._guard = Guard(token, clock)
-        self._renderer = Renderer(clock.now, workspace_name)
-        console = Console(
-            messages=messages,
-            live=live,
-            inbox=inbox,
-            store=store,
-            index=index,
-            sources_status=sources_status,
-            channels=[channel for channel in channels if Platform.CONSOLE in channel.ids],
-            clock=clock,
-            renderer=self._renderer,
-            examples=examples,
-            replays=replays or {},
-        )
+    def __init__(self, console: Console, retry: Retry, token: str | None = None) -> None:
+        self._console = console
+        self._guard = Guard(token, console.clock)
         self._conversation = Conversation(console)
         self._operations = Operations(console)
         self._audit = AuditLog(console)
-        self._gallery = Gallery(console)
         self._dead_letters = DeadLetters(console, retry)
 
     def add_routes(self, app: web.Application) -> None:
@@ -101,7 +61,6 @@ class ConsolePages:
                 web.get("/documents/{document_id:.+}", guarded(self._operations.document, Act.VIEWED)),
                 web.get("/predictions", guarded(self._operations.predictions, Act.VIEWED)),
                 web.get("/audit", guarded(self._audit.show, Act.VIEWED)),
-                web.get("/gallery", guarded(self._gallery.show)),
                 web.get("/dead-letters", guarded(self._dead_letters.show, Act.VIEWED)),
                 web.post("/console/dead-letters", guarded(self._dead_letters.retry, Act.RETRIED)),
                 web.get("/console/messages.json", guarded(self._conversation.as_json, Act.EXPORTED)),
@@ -157,9 +116,9 @@ class ConsolePages:
         if "HX-Request" in request.headers:
             return web.Response(status=status, text=str(error), headers=headers)  # console.js shows it above the page
         if isinstance(error, Unauthorized):
-            html = self._renderer.page("login.html", page=request.path_qs, wrong=request.method == "POST")
+            html = self._console.renderer.page("login.html", page=request.path_qs, wrong=request.method == "POST")
         else:
-            html = self._renderer.page("refusal.html", status=status, sentence=str(error))
+            html = self._console.renderer.page("refusal.html", status=status, sentence=str(error))
         return web.Response(status=status, text=html, content_type="text/html", headers=headers)
 
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
@@ -167,7 +126,7 @@ class ConsolePages:
         page = page_of(form)
         if not self._guard.knows(request, form.get("token", "")):
             await self._audit.record(request, Act.REFUSED)
-            raise Unauthorized("This is not the console token: PLUMBLINE_CONSOLE_TOKEN holds it.")
+            raise Unauthorized("This is not the console token. It is the value of PLUMBLINE_CONSOLE_TOKEN.")
         response = see_other(page)
         self._guard.log_in(request, response)
         await self._audit.record(request, Act.LOGGED_IN)
@@ -186,4 +145,4 @@ class ConsolePages:
         )
 
     async def _let_go(self, _app: web.Application) -> None:
-        self._live.close()
+        self._console.live.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,26 +14,48 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from adapters.console.document import render_inline, render_mrkdwn, render_statement
-from adapters.console.template_names import GLOBALS, TESTS
+from adapters.console import static
+from adapters.console.document import document_url, render_inline, render_statement
+from adapters.console.forms import MAX_TEXT, RESOLVE
+from adapters.console.messages import KINDS
 from adapters.diagrams import reliability_svg
+from core.answering import answer_view as answer_words
 from core.answering.answer_view import answer_view
-from core.incidents.incident_view import incident_view
+from core.confidence.calibrator import MIN_OUTCOMES
+from core.incidents import filing
+from core.incidents import incident_layout as incident_words
+from core.incidents.incident_details import incident_details
+from core.incidents.incident_view import format_on_call, format_owner, incident_view, is_claimed
+from core.model import messages
 from core.model.answer import Answer
-from core.model.curated import CuratedAnswer
-from core.model.incident import Incident
-from core.model.messages import (
-    ButtonAction,
-    CorrectionRequest,
-    FilingRequest,
-    HandoverRequest,
-    IncidentMessage,
-    JoinRequest,
-)
+from core.model.curated import MAX_TEXT as MAX_CORRECTION
+from core.model.curated import CuratedAnswer, display_name
+from core.model.incident import Incident, Stage
+from core.model.messages import ButtonAction, IncidentMessage, Request, request_view
 
 TEMPLATES = Path(__file__).with_name("templates")
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
+MAX_ITEMS = 20  # items shown of a list from outside
+
+THANKS = {
+    ButtonAction.ASK_A_PERSON: "A person is asked in the thread.",
+    ButtonAction.TAKE_IT: "It’s yours, unless somebody else took it first.",
+    ButtonAction.TAKE_OVER: "It’s yours.",
+    ButtonAction.HAND_OVER: "Asked in the thread.",
+    ButtonAction.SEPARATE: "It is a separate incident again.",
+    ButtonAction.BELONGS: "Asked in the thread.",
+    ButtonAction.JOIN: "Merged.",
+    ButtonAction.JOIN_SUGGESTED: "Merged.",
+    ButtonAction.REASSIGN: "Thanks, reassigned.",
+    ButtonAction.NOT_OURS: "Thanks, I’ll keep looking.",
+    ButtonAction.DETAILS: "Shown in the thread.",
+    ButtonAction.CREATE_ISSUE: "The draft is in the thread.",
+    ButtonAction.PUBLISH_POSTMORTEM: "The draft is in the thread.",
+    ButtonAction.FILE: "It is being filed; the thread says where.",
+    ButtonAction.CORRECTION: "Thanks, proposed in the thread.",
+    ButtonAction.CONFIRM: "Thanks, confirmed.",
+}
 
 
 class Renderer:
@@ -63,7 +85,6 @@ class Renderer:
             "inline": render_inline,
             "diagram": diagram,
             "statement": render_statement,
-            "mrkdwn": render_mrkdwn,
             "time": self._time,
             "day": self._day,
             "ago": self._ago,
@@ -72,8 +93,8 @@ class Renderer:
             "fingerprint": fingerprint,
             "one_line": _one_line,
         }
-        environment.tests |= TESTS
-        environment.globals |= GLOBALS | {"workspace_name": self._workspace_name, "verdict_subjects": verdict_subjects}
+        environment.tests |= {name.replace(" ", "_"): partial(_is, kind) for name, kind in KINDS.items()}
+        environment.globals |= WORDING | FUNCTIONS | {"workspace_name": self._workspace_name}
         return environment
 
     def _time(self, at: datetime) -> Markup:
@@ -92,22 +113,30 @@ class Renderer:
 
 
 def verdict_subjects(
-    content: Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest | CuratedAnswer,
+    content: Answer | Incident | Request | CuratedAnswer,
 ) -> dict[ButtonAction, str]:
     """Return the buttons that can be pressed here, each with the id of its subject."""
-    if isinstance(content, Answer):
-        return answer_view(content).subjects
-    if isinstance(content, CorrectionRequest):
-        return {ButtonAction.CORRECTION: content.prediction_id}
-    if isinstance(content, HandoverRequest):
-        return dict.fromkeys((ButtonAction.REASSIGN, ButtonAction.NOT_OURS), content.subject)
-    if isinstance(content, JoinRequest):
-        return {ButtonAction.JOIN: content.incident_id}
-    if isinstance(content, CuratedAnswer):
-        return {} if content.is_confirmed else {ButtonAction.CONFIRM: content.id}
-    if isinstance(content, FilingRequest):
-        return {ButtonAction.FILE: content.incident_id}
-    return incident_view(IncidentMessage(content)).subjects
+    match content:
+        case Answer():
+            return answer_view(content).subjects
+        case CuratedAnswer():
+            return {} if content.is_confirmed else {ButtonAction.CONFIRM: content.id}
+        case Incident():
+            return incident_view(IncidentMessage(content)).subjects
+        case _:
+            view = request_view(content)
+            return {verdict: view.subject for verdict, _ in view.buttons}
+
+
+def thanks(verdict: ButtonAction) -> str:
+    """Return what a person reads in place of the buttons, once one was pressed."""
+    if verdict in messages.CORRECT:
+        return f"Thanks, noted: {messages.BUTTON_LABELS[verdict].lower()}."
+    return "Explained in the thread." if verdict in messages.WHY_ACTIONS else THANKS[verdict]
+
+
+def _is(kind: type, content: object) -> bool:
+    return isinstance(content, kind)
 
 
 def diagram(title: str, shown: Sequence[float], correct: Sequence[bool]) -> Markup:
@@ -150,3 +179,41 @@ def _duration(length: timedelta) -> str:
 def _one_line(text: str, limit: int) -> str:
     line = " ".join(text[: 4 * limit].split())
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+# What the templates may name: the wording of the product, in capitals, and functions.
+WORDING = {
+    name: value
+    for module in (answer_words, incident_words, messages)
+    for name, value in vars(module).items()
+    if name.isupper()
+} | {
+    "MAX_CORRECTION": MAX_CORRECTION,
+    "MAX_DRAFT": filing.MAX_DRAFT,
+    "MAX_FILING_TITLE": filing.MAX_TITLE,
+    "MAX_TEXT": MAX_TEXT,
+    "MAX_ITEMS": MAX_ITEMS,
+    "MIN_OUTCOMES": MIN_OUTCOMES,
+    "RESOLVE": RESOLVE,
+    "Stage": Stage,
+    "Verdict": ButtonAction,
+}
+FUNCTIONS = {
+    "static": static.url,
+    "view_of": lambda incident: incident_view(IncidentMessage(incident)),
+} | {
+    each.__name__: each
+    for each in (
+        answer_view,
+        display_name,
+        document_url,
+        format_on_call,
+        format_owner,
+        incident_details,
+        incident_view,
+        is_claimed,
+        request_view,
+        thanks,
+        verdict_subjects,
+    )
+}

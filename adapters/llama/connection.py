@@ -73,7 +73,7 @@ class LlamaConnection:
                     if error := event.get("error", event if field == b"error" else None):
                         self._raise(_code(error), json.dumps({"error": error}).encode())
                     yield event
-        raise ModelUnavailable(f"The model server at {self.host} broke off in the middle of a reply.")
+        raise ModelUnavailable(f"The model server at {self.host} stopped in the middle of a reply.")
 
     @asynccontextmanager
     async def _request(
@@ -121,9 +121,9 @@ class LlamaConnection:
         try:
             value = json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise ModelUnavailable(f"The model server at {self.host} answered with something but JSON.") from error
+            raise ModelUnavailable(f"The model server at {self.host} did not answer with JSON.") from error
         if not isinstance(value, dict):
-            raise ModelUnavailable(f"The model server at {self.host} answered with something but a JSON object.")
+            raise ModelUnavailable(f"The model server at {self.host} did not answer with a JSON object.")
         return value
 
     def _raise(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:

@@ -161,7 +161,7 @@ async def _context(connection: LlamaConnection, model: str) -> int:
     except TooLong as error:
         if found := _CONTEXT.search(error.reason):
             return int(found[1])
-    raise ModelUnavailable(f"The model server at {connection.host} does not tell the size of its context.")
+    raise ModelUnavailable(f"The model server at {connection.host} does not report the size of its context.")
 
 
 async def _tells_logprobs(connection: LlamaConnection, model: str) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
@@ -32,17 +32,26 @@ COUNTING = 30.0  # seconds for a question about the server, or for counting toke
 UNBENT = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}  # every token keeps its own probability
 
 OnReply = Callable[[ModelReply], None]
+Watch = Callable[[str, ModelRequest], AbstractContextManager[Callable[[Sequence[ModelReply]], None]]]
+"""Opens a context around one call of a model, by the model's name and the request; it takes the replies of the call."""
 
 
 def _nothing(_: ModelReply) -> None:
     """Ignore the reply."""
 
 
+@contextmanager
+def unwatched(_: str, __: ModelRequest) -> Generator[Callable[[Sequence[ModelReply]], None]]:
+    """Ignore a call."""
+    yield lambda _: None
+
+
 class LlamaServer:
     """`llama-server`, or `llama_cpp.server` of llama-cpp-python. The kind and its abilities are detected once.
 
     Every reply is read as a stream, because both servers stop when the connection is closed, which enforces deadlines
-    and cancellation. `on_reply` is called for each finished reply, including auxiliary ones, for token metrics.
+    and cancellation. `on_reply` is called for each finished reply, including auxiliary ones, for token metrics;
+    `watch` for each call.
     """
 
     def __init__(
@@ -53,6 +62,7 @@ class LlamaServer:
         model: str = "",
         api_key: str = "",
         on_reply: OnReply = _nothing,
+        watch: Watch = unwatched,
     ) -> None:
         """Create the client.
 
@@ -61,6 +71,7 @@ class LlamaServer:
         self._connection = LlamaConnection(url, session, api_key)
         self._model = model
         self._on_reply = on_reply
+        self._watch = watch
         self._dialect: Dialect | None = None
         self._asking: asyncio.Task[Dialect] | None = None
         self._alike: WeakValueDictionary[tuple[ChatMessage, ...], asyncio.Lock] = WeakValueDictionary()
@@ -137,7 +148,7 @@ class LlamaServer:
             grown = await self._several(replace(request, seed=request.seed + number), UNBENT)
             reply = await with_valid_json(request, grown[0].reply(), self._one)
             if not reply.complete:
-                raise InvalidReply(f"{self.name} gave none of the labels that it was to choose from.")
+                raise InvalidReply(f"{self.name} chose none of the given labels.")
             counts[json.loads(reply.text)] += 1
         return LabelReading({label: count / SAMPLES for label, count in counts.items()}, {})
 
@@ -154,14 +165,16 @@ class LlamaServer:
                 f"{ways.context} of {self.name}."
             )
         replies = GrowingReplies(prepared.prompt_tokens)
-        async with aclosing(self._connection.events(prepared.path, {**prepared.body, **options})) as events:
-            async for event in events:
-                try:
-                    replies.add(event)
-                except ValidationError as error:
-                    raise ModelUnavailable(f"{self.name} answered with something but pieces of a reply.") from error
-        if not replies.finished:
-            raise ModelUnavailable(f"{self.name} ended its answer before its reply.")
+        with self._watch(self.name, request) as told:
+            async with aclosing(self._connection.events(prepared.path, {**prepared.body, **options})) as events:
+                async for event in events:
+                    try:
+                        replies.add(event)
+                    except ValidationError as error:
+                        raise ModelUnavailable(f"{self.name} did not answer with parts of a reply.") from error
+            if not replies.finished:
+                raise ModelUnavailable(f"{self.name} ended its answer before its reply.")
+            told([reply.reply() for reply in replies.finished])
         for reply in replies.finished:
             self._on_reply(reply.reply())
         return replies.finished

@@ -76,14 +76,14 @@ async def issue_token(session: aiohttp.ClientSession, url: str, form: Mapping[st
     """Ask Microsoft for a token. Raises TryAgain if it issues none now, CredentialsRefused if never."""
     answer = await exchange(session, "POST", url, system="Microsoft's login", errors=SOURCE, seconds=TIMEOUT, data=form)
     if may_pass(answer.status):
-        raise TryAgain(f"Microsoft issues no token now (HTTP status {answer.status}).", answer.retry_after)
+        raise TryAgain(f"Microsoft did not issue a token (HTTP status {answer.status}).", answer.retry_after)
     try:
         said = json.loads(answer.body)
         if answer.status == 200:
             return IssuedToken(str(said["access_token"]), float(said["expires_in"]))
         code = str(said.get("error") or f"HTTP status {answer.status}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TryAgain(f"Microsoft issues no token now: {type(error).__name__}.") from None
+        raise TryAgain(f"Microsoft did not issue a token: {type(error).__name__}.") from None
     raise CredentialsRefused(
-        f"Microsoft issues no token ({code}): check the tenant, the client id and the client secret."
+        f"Microsoft did not issue a token ({code}): check the tenant, the client id and the client secret."
     )

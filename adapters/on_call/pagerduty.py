@@ -48,20 +48,13 @@ class PagerDuty:
     """Implements `core.ports.OnCall`."""
 
     def __init__(self, name: str, http: Http, teams: Mapping[str, PagerDutyIds]) -> None:
-        self._name = name
+        self.name = name
         self._http = http
-        self._teams = teams
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def teams(self) -> frozenset[str]:
-        return frozenset(self._teams)
+        self.teams = frozenset(teams)
+        self._of_team = teams
 
     async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
-        ids = self._teams.get(team_id)
+        ids = self._of_team.get(team_id)
         if ids is None:
             return ()
         entries = [entry for entry in await self._entries(ids, at) if _is_on_duty(entry, at)]
@@ -83,7 +76,7 @@ class PagerDuty:
             found += page.oncalls
             if not page.more:
                 return found
-        raise ToolUnavailable(f"{self._name} has more than {MAX_PAGES * PAGE} people on call for one team.")
+        raise ToolUnavailable(f"{self.name} has more than {MAX_PAGES * PAGE} people on call for one team.")
 
 
 def _is_on_duty(entry: _Entry, at: datetime) -> bool:

@@ -8,16 +8,29 @@ import numpy as np
 
 from adapters.diagrams import reliability_png
 from adapters.slack import blocks
-from adapters.slack.blocks import Block, listing
+from adapters.slack.blocks import (
+    LINE,
+    Block,
+    Rendered,
+    badge,
+    control_elements,
+    dotted,
+    fallback,
+    feedback_block,
+    listing,
+    paragraph,
+    small_text,
+)
 from adapters.slack.mrkdwn import bold, code_block, cut, escape, link, prose
-from adapters.slack.parts import LINE, Rendered, badge, context, control_elements, dotted, fallback, section
 from core.answering.answer_view import ALSO, ASK, CONFLICTING, HEADING_LINE, AnswerView, Further, answer_view
 from core.model.answer import Answer, Citation, Sentence
 from core.model.badge import BadgeExplanation
-from core.model.messages import JUDGED_BY, WHY, DriftAlarm
+from core.model.messages import JUDGED_BY, JUDGEMENTS, WHY, DriftAlarm
+from core.model.prediction import PredictionKind
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
+RATINGS = JUDGEMENTS[PredictionKind.ANSWER]
 MAX_MARKERS = 5  # per sentence
 
 SENTENCE = 900  # characters
@@ -30,21 +43,25 @@ FURTHER = 400  # characters, including escapes
 CONFLICTS = 2_500  # characters of all contradictions
 
 
-def answer_message(answer: Answer) -> Rendered:
+def answer_message(answer: Answer, *, newest: bool) -> Rendered:
+    """Return the message of an answer, with Slack's own feedback buttons if `newest` is true."""
     view = answer_view(answer)
+    rated = [each for each in view.buttons if newest and each.verdict in RATINGS]
+    buttons = [each for each in view.buttons if each not in rated]
     heading = [bold(view.heading, LINE)] if view.heading else []
     nearest = [f"• {_nearest(citation)}" for citation in view.nearest]
     return Rendered(
         fallback([view.summary]),
         [
             *blocks.sections([*heading, *_sentences(view)], "sentences", SENTENCES),
-            *section(listing(nearest, "documents")),
+            *paragraph(listing(nearest, "documents")),
             *_conflicts(view),
-            *context(listing([_source(citation) for citation in view.sources], "sources")),
-            *context("\n".join(map(_further, view.further))),
-            *context(f"{ASK} {escape(view.contacts, 3 * LINE)}" if view.contacts else ""),
-            *context(dotted(badge(view.badge), escape(view.note, LINE))),
-            blocks.actions(control_elements(view.buttons, (), view.more)),
+            *small_text(listing([_source(citation) for citation in view.sources], "sources")),
+            *small_text("\n".join(map(_further, view.further))),
+            *small_text(f"{ASK} {escape(view.contacts, 3 * LINE)}" if view.contacts else ""),
+            *small_text(dotted(badge(view.badge), escape(view.note, LINE))),
+            *feedback_block(rated),
+            blocks.actions(control_elements(buttons, (), view.more)),
         ],
     )
 
@@ -79,7 +96,7 @@ def _sentence(sentence: Sentence, urls: dict[int, str]) -> str:
 
 def _conflicts(view: AnswerView) -> list[Block]:
     lines = [f"• {_source(source)}{_quoted(source.quote)}" for source in view.conflicting]
-    return section(f"⚠️ *{CONFLICTING}*\n{listing(lines, 'sources', CONFLICTS)}" if lines else "")
+    return paragraph(f"⚠️ *{CONFLICTING}*\n{listing(lines, 'sources', CONFLICTS)}" if lines else "")
 
 
 def _source(citation: Citation) -> str:
@@ -118,8 +135,8 @@ def badge_explanation(explanation: BadgeExplanation) -> Rendered:
         [
             blocks.section(dotted(f"*{WHY}*", badge(explanation.badge))),
             blocks.section("\n".join(f"• {escape(sentence, 2 * LINE)}" for sentence in explanation.sentences)),
-            *context(listed),
-            *context(escape(explanation.for_experts, 2 * LINE)),
+            *small_text(listed),
+            *small_text(escape(explanation.for_experts, 2 * LINE)),
         ],
     )
 

@@ -5,10 +5,15 @@ Texts in `mrkdwn` must already be escaped (see `adapters.slack.mrkdwn`); plain t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from adapters.slack.mrkdwn import ELLIPSIS, cut, one_line
+from adapters.slack.mrkdwn import ELLIPSIS, cut, escape, one_line, web_address
+from core.incidents.incident_layout import RIGHT_OR_WRONG, Judged
+from core.model.badge import Badge
+from core.model.messages import BUTTON_LABELS, ButtonAction, Control
 
 MAX_TEXT = 3_000  # characters of one text
 MAX_HEADER = 150  # characters
@@ -48,6 +53,26 @@ def button(label: str, action_id: str, value: str, *, primary: bool = False) -> 
     text = {"type": "plain_text", "text": cut(label, MAX_BUTTON_TEXT), "emoji": False}
     element = {"type": "button", "text": text, "action_id": action_id, "value": value}
     return element | {"style": "primary"} if primary else element
+
+
+def feedback(action_id: str, positive: tuple[str, str], negative: tuple[str, str]) -> Block:
+    """Return thumbs up and thumbs down, each with its label and value."""
+    pressed = {
+        name: {"text": _plain(label, MAX_BUTTON_TEXT), "value": value}
+        for name, (label, value) in (("positive_button", positive), ("negative_button", negative))
+    }
+    element = {"type": "feedback_buttons", "action_id": action_id, **pressed}
+    return {"type": "context_actions", "elements": [element]}
+
+
+def plan(title: str, done: Sequence[str], doing: str) -> Block:
+    """Return the steps of a work in progress."""
+    tasks = [(step, "complete") for step in done] + [(doing, "in_progress")]
+    cards = [
+        {"type": "task_card", "task_id": f"step-{number}", "title": cut(step, MAX_HEADER), "status": status}
+        for number, (step, status) in enumerate(tasks)
+    ]
+    return {"type": "plan", "title": title, "tasks": cards}
 
 
 def text_field(identifier: str, label: str, max_length: int, value: str = "", *, multiline: bool = True) -> Block:
@@ -168,3 +193,86 @@ def _more(count: int, noun: str) -> str:
 def _mrkdwn(text: str) -> Block:
     # Verbatim, so that Slack links no bare addresses, channel names or mentions.
     return {"type": "mrkdwn", "text": text if text.strip() else ELLIPSIS, "verbatim": True}
+
+
+ACTION_PREFIX = "feedback:"  # prefix of a button's action id, followed by the action; the button's value is its subject
+JUDGE_MENU, MORE_MENU, RATE = "judge", "more", "rate"  # elements of several actions, whose value contains the action
+SEPARATOR = "|"  # between the action and its subject in such a value
+OPENED = "opened"  # the value of an entry that only opens a page
+
+LINE = 250  # characters of one line of text
+NAME = 80  # characters of a name or a badge
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """Blocks, and the text for notifications and screen readers."""
+
+    text: str
+    blocks: list[Block]
+
+
+def fallback(parts: Iterable[str]) -> str:
+    return escape(" · ".join(filter(None, parts)), MAX_FALLBACK) or ELLIPSIS
+
+
+def paragraph(mrkdwn: str) -> list[Block]:
+    """Return a section; empty for empty text."""
+    return [section(mrkdwn)] if mrkdwn else []
+
+
+def small_text(mrkdwn: str) -> list[Block]:
+    """Return small grey text; empty for empty text."""
+    return [context(mrkdwn)] if mrkdwn else []
+
+
+def feedback_buttons(offered: Iterable[tuple[ButtonAction, str]]) -> list[Block]:
+    """Return a button for each action and the prediction or incident that it is about."""
+    buttons = [_button(BUTTON_LABELS[verdict], verdict, subject) for verdict, subject in offered]
+    return [actions(buttons)] if buttons else []
+
+
+def control_elements(buttons: Sequence[Control], judging: Sequence[Judged], more: Sequence[Control]) -> list[Block]:
+    """Return the controls of a message: buttons, one menu for judgements, and an overflow menu for the rest."""
+    elements = [_button(each.label, each.verdict, each.subject) for each in buttons if each.verdict is not None]
+    groups = [(each.claim, [_option(control) for control in each.controls]) for each in judging]
+    return [
+        *elements,
+        *menu(RIGHT_OR_WRONG, f"{ACTION_PREFIX}{JUDGE_MENU}", groups),
+        *overflow(f"{ACTION_PREFIX}{MORE_MENU}", [_option(each) for each in more]),
+    ]
+
+
+def feedback_block(rated: Sequence[Control]) -> list[Block]:
+    """Return Slack's own feedback buttons for a positive and a negative control; empty without both."""
+    if len(rated) != 2:
+        return []
+    positive, negative = ((each.label, f"{each.verdict}{SEPARATOR}{each.subject}") for each in rated)
+    return [feedback(f"{ACTION_PREFIX}{RATE}", positive, negative)]
+
+
+def _button(label: str, verdict: ButtonAction, subject: str) -> Block:
+    return button(label, f"{ACTION_PREFIX}{verdict}", subject, primary=verdict is ButtonAction.TAKE_IT)
+
+
+def _option(control: Control) -> Block:
+    if control.verdict is None:
+        return option(control.label, OPENED, web_address(control.url))
+    return option(control.label, f"{control.verdict}{SEPARATOR}{control.subject}")
+
+
+def badge(badge: Badge | None) -> str:
+    return escape(badge.text, NAME) if badge else ""
+
+
+def minute(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def second(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%m-%d %H:%M:%S}"
+
+
+def dotted(*parts: str) -> str:
+    """Join the non-empty parts with dots."""
+    return " · ".join(filter(None, parts))

@@ -10,12 +10,23 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.client import call, error_code
-from adapters.slack.guests import GuestDirectory
-from core.model.audience import channel_audience, kept_private, person_audience, with_outsiders
-from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
+from adapters.slack.client import call, error_code, pages
+from adapters.slack.identity import BotIdentity
+from core.model.conversation import (
+    PUBLIC,
+    Audience,
+    Channel,
+    Person,
+    Place,
+    Platform,
+    channel_audience,
+    kept_private,
+    person_audience,
+    with_outsiders,
+)
 from core.model.errors import PlumblineError
 from core.ports import Clock
 
@@ -34,25 +45,19 @@ class ChannelKind(StrEnum):
     UNKNOWN = "unknown"  # Slack did not answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Remembered:
-    kind: ChannelKind
-    until: datetime
-
-
 class ChannelDirectory:
     """Looks up the kinds of channels in Slack, and caches them."""
 
     def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._known: dict[str, _Remembered] = {}
+        self._known: dict[str, tuple[ChannelKind, datetime]] = {}  # until when it is believed
 
     async def kind(self, channel_id: str) -> ChannelKind:
         """Return the kind of a channel; UNKNOWN if Slack does not answer within LOOKUP_TIMEOUT. Does not raise."""
         now = self._clock.now()
-        if (known := self._known.get(channel_id)) is not None and now < known.until:
-            return known.kind
+        if (known := self._known.get(channel_id)) is not None and now < known[1]:
+            return known[0]
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT):
                 answer = await call("conversations.info", self._client.conversations_info(channel=channel_id))
@@ -62,7 +67,7 @@ class ChannelDirectory:
             logger.warning("Slack does not say who reads channel %s, so nothing public is shown: %s", channel_id, error)
             return ChannelKind.UNKNOWN
         kind = _kind(answer.get("channel", {}))
-        self._known[channel_id] = _Remembered(kind, now + KEPT)
+        self._known[channel_id] = kind, now + KEPT
         return kind
 
 
@@ -120,3 +125,95 @@ class Readers:
 
     async def close(self) -> None:
         await self._guests.close()
+
+
+RENEWED_AFTER = timedelta(minutes=10)  # age at which the list of guests is refreshed
+BELIEVED_FOR = timedelta(hours=1)  # maximum age of the list while Slack does not answer
+CHANNEL_KEPT = timedelta(minutes=1)  # for so long, it is cached whether a channel has guests
+GUESTS_TIMEOUT = 0.75  # seconds for each of two requests; Slack waits 3 s for the acknowledgement of its event
+PAGE = 1_000  # people per request
+MAX_CHANNELS = 1_000  # channels cached
+
+GUEST = ("is_restricted", "is_ultra_restricted", "is_stranger")
+
+
+@dataclass(frozen=True, slots=True)
+class _People:
+    guests: frozenset[str]
+    members: frozenset[str]
+    read_at: datetime
+
+
+class GuestDirectory:
+    """Looks up guests in Slack. If Slack does not answer in time, a person counts as a guest."""
+
+    def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._identity = BotIdentity(client)
+        self._people: _People | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._channels: dict[str, tuple[bool, datetime]] = {}
+
+    async def is_guest(self, user_id: str) -> bool:
+        """Return whether this person is or may be a guest, like everybody unknown to Slack. Does not raise."""
+        people = await self._known()
+        return people is None or user_id not in people.members
+
+    async def read_along(self, channel_id: str) -> bool:
+        """Return whether a member of the channel is or may be a guest. Does not raise."""
+        people = await self._known()
+        if people is None or not people.guests:
+            return people is None
+        now = self._clock.now()
+        if (known := self._channels.get(channel_id)) is not None and now < known[1]:
+            return known[0]
+        try:
+            async with asyncio.timeout(GUESTS_TIMEOUT):
+                found = not people.guests.isdisjoint(await self._members("conversations.members", channel=channel_id))
+        except (PlumblineError, TimeoutError) as error:
+            logger.warning("Slack does not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
+            return True
+        if len(self._channels) >= MAX_CHANNELS:
+            self._channels.clear()
+        self._channels[channel_id] = found, now + CHANNEL_KEPT
+        return found
+
+    async def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+
+    async def _known(self) -> _People | None:
+        """Return the known people; None before the first answer.
+
+        Reading goes on in the background for large workspaces.
+        """
+        age = self._clock.now() - self._people.read_at if self._people else BELIEVED_FOR
+        if age >= RENEWED_AFTER:
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read())
+            await asyncio.wait([self._reading], timeout=GUESTS_TIMEOUT if age >= BELIEVED_FOR else 0)
+        known = self._people
+        return known if known and self._clock.now() - known.read_at < BELIEVED_FOR else None
+
+    async def _read(self) -> None:
+        try:
+            own = await self._identity()
+            people = await self._members("users.list")
+        except PlumblineError as error:
+            logger.warning("Slack does not say who is a guest, so nothing public is shown: %s", error)
+            return
+        guests = frozenset(person["id"] for person in people if _is_outsider(person, own))
+        members = frozenset(person["id"] for person in people) - guests
+        self._people = _People(guests, members, self._clock.now())
+        self._channels.clear()
+
+    async def _members(self, method: str, **arguments: str) -> list[Any]:
+        read = pages(self._client, method, {"limit": PAGE, **arguments})
+        return [member async for page in read for member in page.get("members", ())]
+
+
+def _is_outsider(person: dict[str, Any], own: AuthorizeResult) -> bool:
+    enterprise = (person.get("enterprise_user") or {}).get("enterprise_id")
+    is_of_team = person.get("team_id", own.team_id) == own.team_id or (enterprise and enterprise == own.enterprise_id)
+    return not is_of_team or any(person.get(flag) for flag in GUEST)

@@ -150,7 +150,7 @@ async def _answer(method: str, response: Awaitable[AsyncSlackResponse]) -> Async
     except (aiohttp.ClientError, TimeoutError, UnicodeDecodeError, AttributeError) as error:
         # AttributeError: the SDK fails on plain text, such as a proxy's error page.
         reason = str(error) or type(error).__name__
-        raise ChatUnavailable(f"Slack did not answer {method} ({reason}): it is tried again.") from error
+        raise ChatUnavailable(f"Slack did not answer {method} ({reason}). Plumbline tries again.") from error
 
 
 async def pages(
@@ -166,7 +166,7 @@ async def pages(
         if not cursor:
             return
         if cursor in before:
-            raise ChatUnavailable(f"Slack goes on with a page of {method} that it gave before.")
+            raise ChatUnavailable(f"Slack returned the same page of {method} twice.")
         before.add(cursor)
 
 
@@ -191,7 +191,7 @@ def _translated(method: str, error: SlackApiError) -> PlumblineError:
     # The SDK attaches its own response, or aiohttp's when the body was no JSON.
     code = _code(error.response)
     if code in GONE:
-        return MessageNotFound(f"Slack has no such message any more ({method}: {code}): somebody deleted it.")
+        return MessageNotFound(f"Slack no longer has this message ({method}: {code}). Somebody deleted it.")
     if method in WRITES and code in NEVER:
         return Undeliverable(f"Slack refused {method} with {code}: {NEVER[code]}.")
     if code in REMEDIES:
@@ -200,10 +200,10 @@ def _translated(method: str, error: SlackApiError) -> PlumblineError:
     reason = code or f"HTTP {status}"
     if status == 429:
         return ChatBusy(
-            f"Slack asks to wait with {method}: it is tried again.",
+            f"Slack asked to wait before {method}. Plumbline tries again.",
             retry_after(getattr(error.response, "headers", None) or {}),
         )
     return ChatUnavailable(
-        f"Slack refused {method} with {reason}: it is tried again.",
+        f"Slack refused {method} with {reason}. Plumbline tries again.",
         retry_after(getattr(error.response, "headers", None) or {}),
     )

@@ -10,10 +10,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.slack import blocks
-from adapters.slack.blocks import Block
+from adapters.slack.blocks import LINE, Block, Rendered, fallback, feedback_buttons, paragraph, small_text
 from adapters.slack.incidents import details_blocks
 from adapters.slack.mrkdwn import cut, escape, prose
-from adapters.slack.parts import LINE, Rendered, context, fallback, feedback_buttons
 from core.incidents.filing import MAX_DRAFT, cut_draft
 from core.incidents.filing import MAX_TITLE as MAX_FILING_TITLE
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
@@ -21,18 +20,9 @@ from core.model.errors import MalformedInput
 from core.model.filing import FilingKind
 from core.model.messages import (
     ADDED_BELOW,
-    ASK_WHAT_IS_RIGHT,
-    FILE_IT,
     FILING_TEXT,
     FILING_TITLE,
-    PICK_INCIDENT,
-    PICK_TARGET,
-    PICK_TEAM,
     PROPOSED,
-    WHAT_WAS_IT,
-    WHICH_INCIDENT,
-    WHOSE_IS_IT,
-    WHY_NOT_OURS,
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
@@ -40,12 +30,19 @@ from core.model.messages import (
     Form,
     HandoverRequest,
     IncidentDetails,
-    JoinRequest,
+    Request,
+    RequestView,
+    request_view,
 )
 
 FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its kind
 CORRECTION, HANDOVER, CAUSE, ASK, FILING = "correction", "handover", "cause", "ask", "filing"
 DETAILS = "details"  # kind of a window without input
+
+INPUT, PICKER = "correction", "team"  # ids of the blocks of the text field and the picker, and of the fields in them
+
+TITLE = "title"  # id of the block and of its field
+DRAFT_FIELDS = tuple(f"draft-{number}" for number in range(1, 7))  # a long draft is split, since a field takes 3 000
 
 MAX_TITLE = 24  # characters of a form's title and buttons
 MAX_METADATA = 3_000  # characters
@@ -60,6 +57,12 @@ RIGHT_NOW = "Once somebody else confirms it, I answer with it."
 TEAM_OR_NOT = "Leave it empty if you don’t know, and I’ll ask the other teams."
 YOUR_QUESTION = "Your question"
 AS_IT_STANDS = "Leave it empty to ask the question that the message contains."
+
+MODALS: dict[type[Form], tuple[str, str, str]] = {  # kind, title, and the hint below the first field
+    CorrectionRequest: (CORRECTION, "What is right?", RIGHT_NOW),
+    HandoverRequest: (HANDOVER, "Reassign", TEAM_OR_NOT),
+    CauseRequest: (CAUSE, "Wrong cause", ""),
+}
 
 
 class Origin(BaseModel):
@@ -84,36 +87,53 @@ def origin(metadata: str) -> Origin:
 
 def feedback_form(form: Form, about: Origin) -> Block:
     """Return the form that a button opens."""
-    match form:
-        case CorrectionRequest():
-            about = about.model_copy(update={"subject": form.prediction_id})
-            field = blocks.text_field(INPUT, LABEL, MAX_TEXT) | {"optional": True, "hint": _plain(RIGHT_NOW)}
-            return _view(CORRECTION, "What is right?", [field], about)
-        case HandoverRequest():
-            about = about.model_copy(update={"subject": form.subject})
-            reason = blocks.text_field(INPUT, WHY_NOT_OURS, MAX_TEXT) | {"optional": True}
-            picker = blocks.picker(PICKER, PICK_TEAM, form.teams, TEAM_GROUPS)
-            teams = [field | {"hint": _plain(TEAM_OR_NOT)} for field in picker]
-            return _view(HANDOVER, "Reassign", [*_owner(form.owner), *teams, reason], about)
-        case CauseRequest():
-            about = about.model_copy(update={"subject": form.prediction_id})
-            field = blocks.text_field(INPUT, "The cause", MAX_TEXT) | {"optional": True}
-            return _view(CAUSE, "Wrong cause", [blocks.section(WHAT_WAS_IT), field], about)
-        case FilingRequest():
-            about = about.model_copy(update={"subject": form.incident_id})
-            return _view(FILING, FILING_TITLES[form.kind], filing_fields(form), about, submit="File it")
-        case IncidentDetails(incident):
-            return _view(DETAILS, "Details", details_blocks(incident), about, submit="")
+    if isinstance(form, IncidentDetails):
+        return _view(DETAILS, "Details", details_blocks(form.incident), about, submit="")
+    view = request_view(form)
+    about = about.model_copy(update={"subject": view.subject})
+    if isinstance(form, FilingRequest):
+        shown = [blocks.section(view.asked), *_draft_fields(form, view)]
+        return _view(FILING, FILING_TITLES[form.kind], shown, about, submit=view.buttons[0][1])
+    asked, title, hint = MODALS[type(form)]
+    owner = f"Now with {escape(form.owner, LINE)}." if isinstance(form, HandoverRequest) and form.owner else ""
+    told = view.asked if isinstance(form, CauseRequest) else ""
+    first, *others = [
+        *blocks.picker(PICKER, view.picker, view.options, TEAM_GROUPS),
+        blocks.text_field(INPUT, view.field, MAX_TEXT) | {"optional": True},
+    ]
+    first |= {"hint": _plain(hint)} if hint else {}
+    return _view(asked, title, [*small_text(owner), *paragraph(told), first, *others], about)
+
+
+def _draft_fields(draft: FilingRequest, view: RequestView) -> list[Block]:
+    """Return the fields of a draft. Its text is split at line ends into as many fields as it needs."""
+    parts = _split(draft.text)
+    return [
+        *blocks.picker(PICKER, view.picker, view.options, picked=True),
+        blocks.text_field(TITLE, FILING_TITLE, MAX_FILING_TITLE, draft.title, multiline=False),
+        *(
+            blocks.text_field(field, CONTINUED if number else FILING_TEXT, blocks.MAX_TEXT, part)
+            | {"optional": number > 0}
+            for number, (field, part) in enumerate(zip(DRAFT_FIELDS, parts, strict=False))
+        ),
+        *small_text(escape(ADDED_BELOW.format(footer=draft.footer), LINE)),
+    ]
+
+
+def _split(text: str) -> list[str]:
+    parts: list[str] = []
+    rest = cut_draft(text.strip(), MAX_DRAFT)
+    while len(rest) > blocks.MAX_TEXT:
+        end = rest.rfind("\n", MAX_PART - MAX_DRAFT_LINE, MAX_PART)
+        parts.append(rest[: end if end > 0 else MAX_PART])
+        rest = rest[len(parts[-1]) :].strip()
+    return [*parts, rest]
 
 
 def question_form(about: Origin) -> Block:
     """Return the form for a question about a selected message."""
     field = blocks.text_field(INPUT, YOUR_QUESTION, MAX_TEXT) | {"optional": True, "hint": _plain(AS_IT_STANDS)}
-    return _view(ASK, "Ask about this", [*context(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
-
-
-def _owner(name: str) -> list[Block]:
-    return context(f"Now with {escape(name, LINE)}." if name else "")
+    return _view(ASK, "Ask about this", [*small_text(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
 
 
 def _view(asked: str, title: str, shown: list[Block], about: Origin, *, submit: str = "Send") -> Block:
@@ -132,17 +152,16 @@ def _plain(text: str) -> Block:
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
-INPUT = "correction"  # id of the block and of its field
-LABEL = "The right answer"
-
-
-def correction_request(request: CorrectionRequest) -> Rendered:
+def request_message(request: Request) -> Rendered:
+    view = request_view(request)
+    field = [blocks.text_field(INPUT, view.field, MAX_TEXT) | ({"optional": True} if view.picker else {})]
+    fields = [*blocks.picker(PICKER, view.picker, view.options), *(field if view.field else [])]
     return Rendered(
-        fallback([ASK_WHAT_IS_RIGHT]),
+        fallback([view.asked]),
         [
-            blocks.section(ASK_WHAT_IS_RIGHT),
-            blocks.text_field(INPUT, LABEL, MAX_TEXT),
-            *feedback_buttons([(ButtonAction.CORRECTION, request.prediction_id)]),
+            blocks.section(view.asked),
+            *(_draft_fields(view.draft, view) if view.draft else fields),
+            *feedback_buttons((verdict, view.subject) for verdict, _ in view.buttons),
         ],
     )
 
@@ -154,86 +173,9 @@ def proposal(answer: CuratedAnswer) -> Rendered:
     return Rendered(
         fallback([answer.text]),
         [
-            *context(f"{PROPOSED} {prose(answer.question, 2 * LINE)}"),
+            *small_text(f"{PROPOSED} {prose(answer.question, 2 * LINE)}"),
             blocks.section(blocks.listing(lines, "lines", blocks.MAX_TEXT)),
-            *context(prose(said_by, LINE)),
-            *feedback_buttons(buttons),
-        ],
-    )
-
-
-PICKER = "team"  # id of the block and of its picker
-
-
-def join_request(request: JoinRequest) -> Rendered:
-    return Rendered(
-        fallback([WHICH_INCIDENT]),
-        [
-            blocks.section(WHICH_INCIDENT),
-            *blocks.picker(PICKER, PICK_INCIDENT, request.incidents),
-            *feedback_buttons([(ButtonAction.JOIN, request.incident_id)]),
-        ],
-    )
-
-
-TITLE = "title"  # id of the block and of its field
-DRAFT_FIELDS = tuple(f"draft-{number}" for number in range(1, 7))  # a long draft is split, since a field takes 3 000
-
-
-def filing_fields(request: FilingRequest) -> list[Block]:
-    """Return the fields of a draft. Its text is split at line ends into as many fields as it needs."""
-    parts = _split(request.text)
-    return [
-        blocks.section(FILE_IT[request.kind]),
-        *blocks.picker(PICKER, PICK_TARGET, [(name, name) for name in request.targets], picked=True),
-        blocks.text_field(TITLE, FILING_TITLE, MAX_FILING_TITLE, request.title, multiline=False),
-        *(
-            blocks.text_field(field, CONTINUED if number else FILING_TEXT, blocks.MAX_TEXT, part)
-            | {"optional": number > 0}
-            for number, (field, part) in enumerate(zip(DRAFT_FIELDS, parts, strict=False))
-        ),
-        *context(escape(ADDED_BELOW.format(footer=request.footer), LINE)),
-    ]
-
-
-def _split(text: str) -> list[str]:
-    parts: list[str] = []
-    rest = cut_draft(text.strip(), MAX_DRAFT)
-    while len(rest) > blocks.MAX_TEXT:
-        end = rest.rfind("\n", MAX_PART - MAX_DRAFT_LINE, MAX_PART)
-        parts.append(rest[: end if end > 0 else MAX_PART])
-        rest = rest[len(parts[-1]) :].strip()
-    return [*parts, rest]
-
-
-def request(message: CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest) -> Rendered:
-    """Return a form as a message, for the thread."""
-    match message:
-        case CorrectionRequest():
-            return correction_request(message)
-        case HandoverRequest():
-            return handover_request(message)
-        case JoinRequest():
-            return join_request(message)
-        case FilingRequest():
-            return filing_request(message)
-
-
-def filing_request(request: FilingRequest) -> Rendered:
-    asked = FILE_IT[request.kind]
-    return Rendered(
-        fallback([asked]), [*filing_fields(request), *feedback_buttons([(ButtonAction.FILE, request.incident_id)])]
-    )
-
-
-def handover_request(request: HandoverRequest) -> Rendered:
-    buttons = [(verdict, request.subject) for verdict in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)]
-    return Rendered(
-        fallback([WHOSE_IS_IT]),
-        [
-            blocks.section(WHOSE_IS_IT),
-            *blocks.picker(PICKER, PICK_TEAM, request.teams),
-            blocks.text_field(INPUT, WHY_NOT_OURS, MAX_TEXT) | {"optional": True},
+            *small_text(prose(said_by, LINE)),
             *feedback_buttons(buttons),
         ],
     )

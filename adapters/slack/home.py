@@ -14,20 +14,19 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack import blocks
-from adapters.slack.blocks import Block
+from adapters.slack.blocks import LINE, NAME, Block, badge, dotted, minute, small_text
 from adapters.slack.channels import Readers
 from adapters.slack.client import call
 from adapters.slack.identity import names_of
 from adapters.slack.incidents import ICONS
 from adapters.slack.mrkdwn import bold, escape, link, prose
-from adapters.slack.parts import LINE, NAME, badge, context, dotted, minute
 from adapters.slack.payloads import HomeOpened, parse
 from core.incidents.incident_layout import Mood
 from core.incidents.incident_view import format_owner, is_claimed
 from core.model.conversation import Audience, MessageReference, Person, Platform
 from core.model.errors import PlumblineError
-from core.model.home import Home, KnownSource
 from core.model.incident import Incident
+from core.model.messages import Home, KnownSource
 
 MAX_SHOWN = 10  # incidents per list
 MAX_SOURCES = 40
@@ -132,14 +131,14 @@ def _incident(incident: Incident, url: str) -> str:
 
 def _knowledge(home: Home) -> list[Block]:
     if not home.sources and not home.passages:
-        return context(NOT_YOURS) if not home.settings else []
+        return small_text(NOT_YOURS) if not home.settings else []
     lines = [f"{home.passages:,} passages indexed.".replace(",", " "), *map(_source, home.sources[:MAX_SOURCES])]
     return _chapter(KNOWN, lines, len(home.sources) - MAX_SOURCES, "sources")
 
 
 def _source(source: KnownSource) -> str:
     failed = "" if source.is_read else "⚠️ could not be read since"
-    read = f"read {minute(source.read_at)}"
+    read = f"read {minute(source.read_at)}" if source.read_at is not None else "first import goes on"
     return f"• {dotted(bold(source.name, NAME), f'{source.documents} documents', read, failed)}"
 
 

@@ -6,9 +6,19 @@ import re
 from collections.abc import Iterable, Iterator
 
 from adapters.slack import blocks
-from adapters.slack.blocks import Block
+from adapters.slack.blocks import (
+    LINE,
+    NAME,
+    Block,
+    Rendered,
+    badge,
+    control_elements,
+    dotted,
+    fallback,
+    second,
+    small_text,
+)
 from adapters.slack.mrkdwn import bold, code, escape, link, prose
-from adapters.slack.parts import LINE, NAME, Rendered, badge, context, control_elements, dotted, fallback, second
 from core.incidents.incident_details import Entry, Section, incident_details
 from core.incidents.incident_layout import Line, Mood
 from core.incidents.incident_layout import Link as Page
@@ -37,7 +47,7 @@ def incident_message(message: IncidentMessage) -> Rendered:
         [
             blocks.header(f"{ICONS[view.mood]} {view.headline}"),
             *blocks.sections(lines, "lines", LINES),
-            *context(escape(view.progress, TEXT)),
+            *small_text(escape(view.progress, TEXT)),
             *([blocks.actions(actions)] if actions else []),
         ],
     )

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.answers import alarm_diagram, whole_answer
+from adapters.slack.blocks import Rendered
 from adapters.slack.client import call, error_code, pages
-from adapters.slack.files import ThreadFiles
 from adapters.slack.identity import intent_of, metadata
 from adapters.slack.render import render
+from adapters.slack.threads import ThreadFiles
 from core.model.conversation import MessageReference, Place
-from core.model.errors import ChatUnavailable, MessageNotFound
+from core.model.errors import ChatUnavailable, MessageNotFound, Undeliverable
 from core.model.messages import AnswerMessage, DriftAlarm, Message, Notice
 
 PAGE = 200  # messages per request
@@ -29,6 +31,8 @@ NEVER = frozenset(
     {"unknown_method", "missing_scope", "not_allowed_token_type", "access_denied", "feature_not_enabled", "deprecated"}
 )
 
+REFUSED_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format"})
+
 log = structlog.get_logger()
 
 
@@ -38,26 +42,21 @@ class SlackMessenger:
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
         self._files = ThreadFiles(client)
+        self._has_newest = True  # blocks, until Slack refuses them
         self._has_status = True  # until Slack refuses it
         self._waited_for: set[Place] = set()  # threads that show a status
         self._links: dict[tuple[str, str], str] = {}
         self._without_file: dict[tuple[str, str], None] = {}  # messages known to have no file in their thread
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
-        rendered = render(message)
-        posted = await call(
+        posted = await self._send(
             "chat.postMessage",
-            self._client.chat_postMessage(
-                channel=place.channel,
-                thread_ts=place.thread,
-                text=rendered.text,
-                blocks=rendered.blocks,
-                metadata=metadata(intent),
-                unfurl_links=False,
-                unfurl_media=False,
-                link_names=False,
-                parse="none",
-            ),
+            message,
+            channel=place.channel,
+            thread_ts=place.thread,
+            metadata=metadata(intent),
+            unfurl_links=False,
+            unfurl_media=False,
         )
         self._waited_for.discard(place)  # Slack removes the status itself
         # A person's id opens a direct message, whose id is in Slack's response.
@@ -67,7 +66,7 @@ class SlackMessenger:
         return reference
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
-        await self._update(reference, message)
+        await self._send("chat.update", message, channel=reference.place.channel, ts=reference.message_id)
         if isinstance(message, AnswerMessage | Notice) and _key(reference) not in self._without_file:
             with suppress(ChatUnavailable):  # then the old one stays
                 await self._files.detach(reference, _file_name(reference))
@@ -111,8 +110,11 @@ class SlackMessenger:
         return self._links[key]
 
     async def signal(self, place: Place, text: str) -> bool:
-        """Show a status in the thread until its next message, or for two minutes."""
-        if not self._has_status or place.thread is None:
+        """Show a status in the thread until its next message, or for two minutes.
+
+        Only where Slack does not show the steps of the work in a message.
+        """
+        if self._has_newest or not self._has_status or place.thread is None:
             return False
         if not await self._set_status(place, WORKING, [text]):
             return False
@@ -138,19 +140,24 @@ class SlackMessenger:
             self._waited_for.discard(place)
             await self._set_status(place, "", [])
 
-    async def _update(self, reference: MessageReference, message: Message) -> None:
-        rendered = render(message)
-        await call(
-            "chat.update",
-            self._client.chat_update(
-                channel=reference.place.channel,
-                ts=reference.message_id,
-                text=rendered.text,
-                blocks=rendered.blocks,
-                link_names=False,
-                parse="none",
-            ),
-        )
+    async def _send(self, method: str, message: Message, **arguments: Any) -> dict[str, Any]:
+        """Send a message, without the newest blocks where Slack does not know them. Raises the errors of `call`."""
+        rendered = render(message, newest=self._has_newest)
+        try:
+            return await self._call(method, rendered, arguments)
+        except Undeliverable as error:
+            older = render(message, newest=False)
+            if error_code(error) not in REFUSED_BLOCKS or older == rendered:
+                raise
+        answer = await self._call(method, older, arguments)
+        self._has_newest = False
+        log.info("Slack does not know the newest blocks", method=method)
+        return answer
+
+    async def _call(self, method: str, rendered: Rendered, arguments: dict[str, Any]) -> dict[str, Any]:
+        send = self._client.chat_update if method == "chat.update" else self._client.chat_postMessage
+        shown = {"text": rendered.text, "blocks": rendered.blocks, "link_names": False, "parse": "none"}
+        return await call(method, send(**arguments, **shown))
 
     async def _complete(self, reference: MessageReference, message: Message) -> None:
         """Add the parts that do not fit into the message to the thread."""

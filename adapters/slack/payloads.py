@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from core.model.conversation import cut_message
+from core.model.conversation import Person, Platform, cut_message
 from core.model.errors import MalformedInput
 
 MAX_FIELDS_NAMED = 5  # in an error
@@ -56,25 +56,20 @@ class Envelope(_Payload):
         return self
 
 
-class MessageEvent(_Payload):
-    """An `app_mention` or `message` event."""
-
-    channel: Id
-    ts: Timestamp
-    user: Id | None = None
-    text: Text = ""
-    thread_ts: Timestamp | None = None
-    channel_type: str = ""
-    subtype: str | None = None
-    bot_id: str | None = None
-
-
 class _Message(_Payload):
     ts: Timestamp
     thread_ts: Timestamp | None = None
     user: Id | None = None
     text: Text = ""
+    subtype: str | None = None
     bot_id: str | None = None
+
+
+class MessageEvent(_Message):
+    """An `app_mention` or `message` event."""
+
+    channel: Id
+    channel_type: str = ""
 
 
 class DeletionEvent(_Payload):
@@ -90,15 +85,9 @@ class _Edit(_Payload):
     ts: Timestamp
 
 
-class _Version(_Payload):
-    """The text of a message before or after a change."""
+class _Version(_Message):
+    """A message before or after a change."""
 
-    ts: Timestamp
-    user: Id | None = None
-    text: Text = ""
-    thread_ts: Timestamp | None = None
-    subtype: str | None = None
-    bot_id: str | None = None
     edited: _Edit | None = None
 
 
@@ -136,6 +125,10 @@ class _User(_Payload):
     name: str = ""
     username: str = ""
 
+    @property
+    def person(self) -> Person:
+        return Person(Platform.SLACK, self.id, self.name or self.username)
+
 
 class _Channel(_Payload):
     id: Id
@@ -165,7 +158,7 @@ class _Field(_Payload):
     value: Annotated[str, Field(max_length=10_000)] | None = None
 
 
-class _State(_Payload):
+class State(_Payload):
     """The input in the fields of a message or form. A field and its block have the same name."""
 
     values: dict[str, dict[str, _Field]] = {}
@@ -178,6 +171,15 @@ class _State(_Payload):
         return option.value if option else ""
 
 
+class MessageShortcut(_Payload):
+    """A `message_action` payload: our entry in a message's menu was selected."""
+
+    user: _User
+    channel: _Channel
+    message: _Message
+    trigger_id: Id
+
+
 class ButtonPress(_Payload):
     """A `block_actions` payload of a button in a message."""
 
@@ -185,20 +187,12 @@ class ButtonPress(_Payload):
     channel: _Channel
     message: _Message
     trigger_id: Id | None = None
-    state: _State = _State()
+    state: State = State()
     actions: Annotated[list[_Action], Field(min_length=1, max_length=1)]
 
     @property
     def action(self) -> _Action:
         return self.actions[0]
-
-    def typed(self, field: str) -> str:
-        """Return the input in a field of the message; empty if there is no such field."""
-        return self.state.typed(field)
-
-    def picked(self, field: str) -> str:
-        """Return the selected value in a field of the message; empty if nothing was selected."""
-        return self.state.picked(field)
 
 
 class _Item(_Payload):
@@ -216,15 +210,6 @@ class ReactionEvent(_Payload):
     item: _Item
     item_user: Id | None = None
     event_ts: Timestamp
-
-
-class MessageShortcut(_Payload):
-    """A `message_action` payload: our entry in a message's menu was selected."""
-
-    user: _User
-    channel: _Channel
-    message: _Message
-    trigger_id: Id
 
 
 class HomeOpened(_Payload):
@@ -251,7 +236,7 @@ class _View(_Payload):
     id: Id
     callback_id: str
     private_metadata: Annotated[str, Field(max_length=3_000)] = ""
-    state: _State = _State()
+    state: State = State()
 
 
 class Submission(_Payload):
@@ -259,14 +244,6 @@ class Submission(_Payload):
 
     user: _User
     view: _View
-
-    def typed(self, field: str) -> str:
-        """Return the input in a field; empty if there is no such field."""
-        return self.view.state.typed(field)
-
-    def picked(self, field: str) -> str:
-        """Return the selected value in a field; empty if nothing was selected."""
-        return self.view.state.picked(field)
 
 
 P = TypeVar("P", bound=_Payload)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from adapters.slack import blocks
 from adapters.slack.answers import answer_message, badge_explanation, drift_alarm
-from adapters.slack.forms import proposal, request
+from adapters.slack.blocks import NAME, Rendered, fallback, small_text
+from adapters.slack.forms import proposal, request_message
 from adapters.slack.incidents import details_message, incident_message, owner_call
 from adapters.slack.mrkdwn import code, prose
-from adapters.slack.parts import NAME, Rendered, context, fallback
 from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
@@ -28,18 +28,20 @@ from core.model.messages import (
 
 NOTICE_ICONS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.PROGRESS: "◐ ", NoticeKind.ERROR: "⚠️ "}
 NOTICE_LINE = 1_000  # characters
+WORKING = "Working on your question"
 
 
-def render(message: Message) -> Rendered:
+def render(message: Message, *, newest: bool = True) -> Rendered:
+    """Return the blocks of a message. `newest` allows those that a workspace may not have yet."""
     match message:
         case AnswerMessage(answer):
-            return answer_message(answer)
+            return answer_message(answer, newest=newest)
         case IncidentMessage():
             return incident_message(message)
         case IncidentDetails(incident):
             return details_message(incident)
         case CorrectionRequest() | HandoverRequest() | JoinRequest() | FilingRequest():
-            return request(message)
+            return request_message(message)
         case ProposalMessage(answer):
             return proposal(answer)
         case BadgeMessage(explanation):
@@ -49,13 +51,15 @@ def render(message: Message) -> Rendered:
         case DriftAlarm():
             return drift_alarm(message)
         case Notice():
-            return notice(message)
+            return notice(message, newest=newest)
 
 
-def notice(message: Notice) -> Rendered:
+def notice(message: Notice, *, newest: bool) -> Rendered:
+    if message.kind is NoticeKind.PROGRESS and newest:
+        return Rendered(fallback([message.text]), [blocks.plan(WORKING, message.steps, message.text)])
     icon = NOTICE_ICONS[message.kind]
     lines = [prose(line, NOTICE_LINE) for line in message.text.splitlines()]
     text = f"{icon}{blocks.listing(lines, 'lines', blocks.MAX_TEXT - len(icon))}"
     body = blocks.context(text) if message.kind in (NoticeKind.THANKS, NoticeKind.PROGRESS) else blocks.section(text)
     reference = f"Reference: {code(message.reference, NAME)}" if message.reference else ""
-    return Rendered(fallback([message.text]), [body, *context(reference)])
+    return Rendered(fallback([message.text]), [body, *small_text(reference)])

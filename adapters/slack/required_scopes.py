@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from adapters.slack.interactions import SHORTCUT
 from adapters.slack.questions import COMMAND
-from adapters.slack.shortcut import SHORTCUT
 
 # Scope → its purpose.
 SCOPES = {

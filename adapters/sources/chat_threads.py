@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 import re
-from collections.abc import AsyncIterator, Iterator
-from datetime import datetime
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic_core import to_json
 
-from adapters.sources.json_lines import objects, skip
+from adapters.sources.json_lines import records
 from core.model.document import Document, DocumentKind
-from core.model.errors import MalformedInput
 from core.model.layout import thread_text
 
 P = TypeVar("P")
@@ -31,17 +23,17 @@ def mark(name: str, readers: Iterable[str]) -> str:
     return hashlib.blake2b("\x00".join((name, *sorted(readers))).encode(), digest_size=8).hexdigest()
 
 
-def positions_of(cursor: str, position: Callable[..., P]) -> dict[str, P]:
+def positions_of(cursor: str, kind: TypeAdapter[dict[str, P]]) -> dict[str, P]:
     """Return the position of each channel; empty for an empty or invalid cursor."""
     try:
-        return {str(channel): position(**value) for channel, value in json.loads(cursor).items()}
-    except (ValueError, TypeError, AttributeError):
+        return kind.validate_json(cursor)
+    except ValueError:
         return {}
 
 
-def cursor_of(positions: Mapping[str, DataclassInstance]) -> str:
+def cursor_of(positions: Mapping[str, object]) -> str:
     """Return the cursor for `positions_of`."""
-    return json.dumps({channel: asdict(position) for channel, position in positions.items()}, sort_keys=True)
+    return to_json(positions).decode()
 
 
 FAMILY = "chat"
@@ -63,67 +55,43 @@ class _Thread(BaseModel):
 
     id: str
     channel: str
-    readers: list[str]
+    readers: Annotated[list[str], Field(min_length=1)]
     url: str = ""
     author: str
     at: AwareDatetime
     text: str
     replies: list[_Reply] = []
 
-    @property
-    def authors(self) -> tuple[str, ...]:
-        return (self.author, *(reply.author for reply in self.replies))
-
 
 class ChatThreadSource:
     """A JSON lines file of threads. Invalid lines are logged and left out."""
 
     def __init__(self, name: str, path: Path) -> None:
-        self._name = name
+        self.name = name
         self._path = path
 
-    @property
-    def name(self) -> str:
-        return self._name
-
     async def documents(self) -> AsyncIterator[Document]:
-        threads = list(self._threads())
+        threads = list(records(self._path, _Thread))
         # Every author in the file may be mentioned anywhere in it.
-        people = tuple((name,) for name in sorted({name for thread in threads for name in thread.authors}))
+        authors = {each.author for thread in threads for each in (thread, *thread.replies)}
+        people = tuple((name,) for name in sorted(authors))
         for thread in threads:
             yield self._document(thread, people)
-
-    def _threads(self) -> Iterator[_Thread]:
-        for number, value in objects(self._path):
-            try:
-                yield _thread(value)
-            except MalformedInput as error:
-                skip(self._path, number, error)
 
     def _document(self, thread: _Thread, people: tuple[tuple[str, ...], ...]) -> Document:
         replies = sorted(thread.replies, key=lambda reply: reply.at)
         return Document(
-            id=f"{self._name}/{thread.id}",
-            source=self._name,
+            id=f"{self.name}/{thread.id}",
+            source=self.name,
             family=FAMILY,
             title=thread_title(thread.channel, thread.text),
             text=thread_text(thread.text, [reply.text for reply in replies]),
             kind=DocumentKind.THREAD,
             url=thread.url,
-            updated_at=_latest(thread, replies),
+            updated_at=replies[-1].at if replies else thread.at,
             readers=frozenset(thread.readers),
             people=people,
         )
-
-
-def _thread(value: dict[str, Any]) -> _Thread:
-    try:
-        thread = _Thread.model_validate(value)
-    except ValidationError as error:
-        raise MalformedInput(f"The thread lacks something: {_first(error)}.") from error
-    if not thread.readers:
-        raise MalformedInput("`readers` names nobody.")
-    return thread
 
 
 def thread_title(channel: str, message: str) -> str:
@@ -134,12 +102,3 @@ def thread_title(channel: str, message: str) -> str:
     line = " ".join(message.split())
     shortened = line if len(line) <= MAX_TITLE else f"{_CUT_OFF.sub('', line[: MAX_TITLE - 1])}…"
     return f"#{channel}: {shortened}"
-
-
-def _latest(thread: _Thread, replies: list[_Reply]) -> datetime:
-    return replies[-1].at if replies else thread.at
-
-
-def _first(error: ValidationError) -> str:
-    detail = error.errors()[0]
-    return f"`{'.'.join(map(str, detail['loc']))}`: {detail['msg']}"

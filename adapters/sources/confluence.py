@@ -11,15 +11,14 @@ read, and of pages whose readers changed.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from adapters.http import Http, Refused, followed
 from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
@@ -51,14 +50,13 @@ class _Position:
     def parsed(cls, cursor: str, setting: str) -> _Position:
         """Return the position in `cursor`; the start if there is none, or it was made with other settings."""
         try:
-            value = json.loads(cursor)
-            position = cls(value["setting"], value["since"], dict(value["marks"]))
-        except (ValueError, KeyError, TypeError):
+            position = TypeAdapter(cls).validate_json(cursor)
+        except ValueError:
             return cls(setting)
         return position if position.setting == setting else cls(setting)
 
     def __str__(self) -> str:
-        return json.dumps({"setting": self.setting, "since": self.since, "marks": self.marks}, sort_keys=True)
+        return to_json(self).decode()
 
 
 class ConfluenceSource:
@@ -68,7 +66,7 @@ class ConfluenceSource:
         """`url` is the site's, with its context path (`https://acme.atlassian.net/wiki`)."""
         if wrong := [space for space in spaces if not _SPACE.match(space)]:
             raise ConfigurationError(f"Source {name}: {wrong[0]!r} is not the key of a Confluence space.")
-        self._name = name
+        self.name = name
         self._server = server
         self._url = url.rstrip("/")
         is_cloud = (urlsplit(url).hostname or "").endswith(".atlassian.net")
@@ -76,15 +74,11 @@ class ConfluenceSource:
         self._spaces = spaces
         self._access = access
 
-    @property
-    def name(self) -> str:
-        return self._name
-
     async def check(self) -> None:
         async for _ in self._listed():
             return
         raise SourceUnavailable(
-            f"{self._name}: Confluence shows no page of {', '.join(self._spaces)}. Check the spaces and the token's rights."
+            f"{self.name}: Confluence shows no page of {', '.join(self._spaces)}. Check the spaces and the token's rights."
         )
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
@@ -92,14 +86,14 @@ class ConfluenceSource:
         listed = {page.id: page async for page in self._listed()}
         if known_ids and not listed:
             raise SourceUnavailable(
-                f"{self._name}: Confluence shows no page of {', '.join(self._spaces)} any more. Check the token's rights."
+                f"{self.name}: Confluence shows no page of {', '.join(self._spaces)} any more. Check the token's rights."
             )
         readers = await self._readers(listed)
         marks = {page_id: mark for page_id in listed if (mark := self._mark(readers[page_id]))}
         people = tuple(sorted({names for page in listed.values() if (names := names_of(page.version.by))}))
         done = dict(position.marks)
         since = position.since
-        for batch in _batched(self._due(listed.values(), position, marks, known_ids), BODIES):
+        for batch in _batched(self._due(listed.values(), position, marks, known_ids)):
             documents, left_out = await self._documents(batch, readers, people)
             done |= {page.id: marks.get(page.id, "") for page in batch}
             since = max(since, *(page.changed_at for page in batch))
@@ -145,11 +139,11 @@ class ConfluenceSource:
         except ValidationError:
             detail = error.errors()[0]
             raise SourceUnavailable(
-                f"{self._name}: Confluence lists a page without {'.'.join(map(str, detail['loc']))}."
+                f"{self.name}: Confluence lists a page without {'.'.join(map(str, detail['loc']))}."
             ) from error
 
     async def _search(self, cql: str, expand: str, limit: int) -> AsyncIterator[dict[str, Any]]:
-        """Every result, on however many pages: the link to the next holds an offset (Data Center) or a cursor (Cloud)."""
+        """Yield every result, on however many pages: the link to the next holds an offset (Data Center) or a cursor (Cloud)."""
         answer = await self._server.get(SEARCH, {"cql": cql, "expand": expand, "limit": str(limit)})
         before = set[str]()
         while True:
@@ -158,7 +152,7 @@ class ConfluenceSource:
             following = (answer.get("_links") or {}).get("next")
             if not following:
                 return
-            answer = await self._server.get(self._absolute(followed(str(following), before, self._name)))
+            answer = await self._server.get(self._absolute(followed(str(following), before, self.name)))
 
     def _absolute(self, link: str) -> str:
         """Return an absolute address. Links may lack the context path and the host."""
@@ -218,7 +212,7 @@ class ConfluenceSource:
         identities = {key: names[0] for names in people for key in names[1:]}
         return Document(
             id=self._id(page.id),
-            source=self._name,
+            source=self.name,
             family=space,
             title=page.title,
             text=await confluence_text(storage, self._url, space, identities),
@@ -235,27 +229,25 @@ class ConfluenceSource:
         A page deleted during a listing by offset shifts others across the edge of a result page, so a missing page is
         checked by id.
         """
-        missing = {known.removeprefix(f"{self._name}/") for known in known_ids} - listed.keys()
+        missing = {known.removeprefix(f"{self.name}/") for known in known_ids} - listed.keys()
         ours = {page_id for page_id in missing if page_id.isdigit()}
         spaces = ",".join(f'"{space}"' for space in self._spaces)
         there = set[str]()
-        for batch in _batched(sorted(ours), BODIES):
+        for batch in _batched(sorted(ours)):
             cql = f"type=page and space in ({spaces}) and id in ({','.join(batch)})"
             there |= {str(item.get("id")) async for item in self._search(cql, "version", BODIES)}
         return frozenset(self._id(page_id) for page_id in missing - there)
 
     def _id(self, page_id: str) -> str:
-        return f"{self._name}/{page_id}"
+        return f"{self.name}/{page_id}"
 
 
 def _named(marks: Mapping[str, str]) -> dict[str, str]:
     return {page_id: mark for page_id, mark in marks.items() if mark}
 
 
-def _batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
-    iterator = iter(items)
-    while batch := tuple(islice(iterator, size)):
-        yield batch
+def _batched(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[start : start + BODIES] for start in range(0, len(items), BODIES))
 
 
 def _digest(parts: Iterable[str]) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict
+from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
 
+_READ = ("read", "restrictions")
 NOBODY = "confluence:nobody"  # a reader name that nobody has
 
 
@@ -36,27 +37,13 @@ class _Group(_Model):
     name: str
 
 
-class _Authors(_Model):
-    results: list[Author]
-    size: int = 0
-
-
-class _Groups(_Model):
-    results: list[_Group]
-    size: int = 0
-
-
-class _ReadersOfKind(_Model):
-    user: _Authors
-    group: _Groups
-
-
-class _Read(_Model):
-    restrictions: _ReadersOfKind
-
-
 class Restrictions(_Model):
-    read: _Read
+    """The people and groups that may read a page. More of them may be counted than are shown to us."""
+
+    users: list[Author] = Field(validation_alias=AliasPath(*_READ, "user", "results"))
+    user_count: int = Field(0, validation_alias=AliasPath(*_READ, "user", "size"))
+    groups: list[_Group] = Field(validation_alias=AliasPath(*_READ, "group", "results"))
+    group_count: int = Field(0, validation_alias=AliasPath(*_READ, "group", "size"))
 
 
 class Page(_Model):
@@ -92,11 +79,10 @@ class Access:
         """
         if restrictions is None:
             return frozenset({NOBODY})
-        kinds = restrictions.read.restrictions
-        groups = [f"group:{group.name}" for group in kinds.group.results]
-        users = [_identities(user) for user in kinds.user.results]
+        groups = [f"group:{group.name}" for group in restrictions.groups]
+        users = [_identities(user) for user in restrictions.users]
         # A page may be restricted to people who are hidden from us.
-        if not (groups or users or kinds.user.size or kinds.group.size):
+        if not (groups or users or restrictions.user_count or restrictions.group_count):
             return None
         named = [self.identities.get(group, frozenset()) for group in groups]
         named += [self.identities.get(key, frozenset()) for keys in users for key in keys]

@@ -31,11 +31,7 @@ class RemovedSource:
     """An empty source, so that everything read from it earlier is deleted."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
+        self.name = name
 
     async def documents(self) -> AsyncIterator[Document]:
         return

@@ -28,14 +28,10 @@ class FolderSource:
 
         `readers` applies to documents that do not name their readers.
         """
-        self._name = name
+        self.name = name
         self._folder = folder
         self._url = url
         self._readers = readers
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def documents(self) -> AsyncIterator[Document | LeftOut]:
         for path in await asyncio.to_thread(lambda: sorted(self._files())):
@@ -48,7 +44,7 @@ class FolderSource:
             except MalformedInput as error:
                 yield LeftOut(str(relative), str(error))
                 continue
-            origin = Origin(self._name, relative, published(self._url, relative), self._readers)
+            origin = Origin(self.name, relative, published(self._url, relative), self._readers)
             for found in await documents_of(origin, content):
                 yield found
 

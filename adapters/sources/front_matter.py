@@ -129,7 +129,7 @@ def refuse_misunderstood_readers(text: str, lines: int = HEAD_LINES) -> None:
         before = plain[: found.start()]
         if before.lstrip().startswith("{") or not any(sign.isalnum() for sign in before):
             raise MalformedInput(
-                f"It seems to name its readers, but not in a front matter that is understood: nobody may read it. "
+                f"It seems to name its readers, but not in front matter that can be read, so nobody may read it. "
                 f"Begin the file with a line `---`, then `readers: […]`, then `---`; {HOW}."
             )
 
@@ -171,5 +171,5 @@ def _readers(value: Any) -> frozenset[str]:
     if not readers or not all(isinstance(name, str) for name in names):
         raise MalformedInput(f"`readers` names nobody: {HOW}.")
     if unknown := sorted(name for name in readers if not _READER.fullmatch(name)):
-        raise MalformedInput(f"`readers` names {unknown[0][:40]!r}, which is no reader: {HOW}.")
+        raise MalformedInput(f"`readers` names {unknown[0][:40]!r}, which is not a reader: {HOW}.")
     return readers

@@ -93,12 +93,8 @@ class GitRepositorySource:
             raise ConfigurationError(f"Source {name}: take the password out of the URL and set `token_env`.")
         if repository.branch.startswith("-"):
             raise ConfigurationError(f"Source {name}: {repository.branch!r} is not the name of a branch.")
-        self._name = name
+        self.name = name
         self._repository = repository
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def check(self) -> None:
         repository = self._repository
@@ -147,11 +143,11 @@ class GitRepositorySource:
             commit = await self._fetched()
         files = [file for file in await self._listed(commit) if wanted(file.path) and file.size <= max_bytes]
         if len(files) > max_files:
-            raise SourceUnavailable(f"{self._name} has {len(files)} such files; at most {max_files} are read.")
+            raise SourceUnavailable(f"{self.name} has {len(files)} such files; at most {max_files} are read.")
         return {file.path: await self._git("cat-file", "blob", file.blob) for file in files}
 
     def _path(self, document_id: str) -> PurePosixPath:
-        return PurePosixPath(document_id.removeprefix(f"{self._name}/").partition("#page=")[0])
+        return PurePosixPath(document_id.removeprefix(f"{self.name}/").partition("#page=")[0])
 
     async def _newest(self) -> str:
         """Fetch, and return the commit to read."""
@@ -185,17 +181,12 @@ class GitRepositorySource:
         try:
             return await self._files(cursor)
         except SourceUnavailable:
-            log.info("source_read_anew", source=self._name, commit=cursor)
+            log.info("source_read_anew", source=self.name, commit=cursor)
             return {}
 
     async def _files(self, commit: str) -> dict[PurePosixPath, _File]:
         """Return the files that contain documents."""
-        files = dict[PurePosixPath, _File]()
-        for file in await self._listed(commit):
-            if not has_format(file.path):
-                continue
-            files[file.path] = file
-        return files
+        return {file.path: file for file in await self._listed(commit) if has_format(file.path)}
 
     async def _listed(self, commit: str) -> list[_File]:
         """Return all regular files, without links and submodules."""
@@ -218,7 +209,7 @@ class GitRepositorySource:
         except SourceUnavailable as error:  # the repository is available, but this file is not
             return [LeftOut(str(file.path), str(error))]
         link = self._repository.link(commit, file.path)
-        return await documents_of(Origin(self._name, file.path, link, self._repository.readers), content)
+        return await documents_of(Origin(self.name, file.path, link, self._repository.readers), content)
 
     async def _dates(self, commit: str, *, since_known: bool) -> dict[str, datetime]:
         """Return when each path was last changed, if the history is available; under "" the date for all other changed
@@ -244,7 +235,7 @@ class GitRepositorySource:
         return await git_output(
             self._repository.clone,
             *arguments,
-            label=f"{self._name}: git {arguments[0]}",
+            label=f"{self.name}: git {arguments[0]}",
             seconds=seconds,
             max_bytes=MAX_OUTPUT,
             failure=SourceUnavailable,

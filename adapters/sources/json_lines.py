@@ -1,47 +1,52 @@
-"""Reading of JSON lines files."""
+"""Reading of untrusted JSON: lines of a file, and rows of an answer. What is invalid is logged and left out."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
+from pydantic import BaseModel, ValidationError
 
 from core.model.errors import MalformedInput, SourceUnavailable
 
 MAX_LINE = 1_000_000  # bytes of one object
 
+M = TypeVar("M", bound=BaseModel)
+
 log = structlog.get_logger()
 
 
-def objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each line's number and object. Malformed lines are logged and left out. Raises SourceUnavailable."""
+def records(path: Path, kind: type[M]) -> Iterator[M]:
+    """Yield the valid lines of a file. Raises SourceUnavailable if it cannot be read."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
                 try:
-                    yield number, _object(line)
+                    yield _record(line, kind)
                 except MalformedInput as error:
-                    skip(path, number, error)
+                    log.warning("line_left_out", path=str(path), line=number, error=str(error))
     except OSError as error:
         raise SourceUnavailable(f"The file {path} cannot be read: {error.strerror}.") from error
 
 
-def skip(path: Path, number: int, error: MalformedInput) -> None:
-    log.warning("line_left_out", path=str(path), line=number, error=str(error))
+def messages_in(rows: Iterable[Any], kind: type[M], **origin: str) -> Iterator[M]:
+    """Yield the valid messages of a chat. `origin` is logged with the others."""
+    for row in rows:
+        try:
+            yield kind.model_validate(row)
+        except ValidationError as error:
+            log.warning("message_left_out", **origin, error=str(error.errors()[0]["msg"]))
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _record(line: bytes, kind: type[M]) -> M:
     if len(line) > MAX_LINE:
         raise MalformedInput(f"The line is longer than {MAX_LINE} bytes.")
     try:
-        value: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise MalformedInput(f"The line is not JSON: {error}.") from error
-    if not isinstance(value, dict):
-        raise MalformedInput("The line is not a JSON object.")
-    return value
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        detail = error.errors(include_input=False)[0]
+        raise MalformedInput(f"`{'.'.join(map(str, detail['loc']))}`: {detail['msg']}.") from error

@@ -194,7 +194,7 @@ class _Process:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(ENDING_SECONDS)
         self.kill()
-        too_long = f"What the file says is longer than {MAX_REPLY} bytes."
+        too_long = f"The text of the file is longer than {MAX_REPLY} bytes."
         raise MalformedInput(too_long if reply else _reason(self._process.returncode))
 
     def kill(self) -> None:
@@ -210,7 +210,7 @@ class _Process:
 def _reason(code: int) -> str:
     if code == -signal.SIGXCPU:
         return f"The file takes more than {PROCESSOR_SECONDS:.0f} seconds of processor time to read."
-    return f"The file ends the process that reads it (status {code})."
+    return f"The file crashed the process that reads it (status {code})."
 
 
 _waiting = list[_Process]()

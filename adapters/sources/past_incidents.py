@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from adapters.sources.json_lines import objects, skip
+from adapters.sources.json_lines import records
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
-from core.model.errors import MalformedInput
 from core.model.incident import PastIncident, Severity
 from core.model.layout import FIX, ROOT_CAUSE, SERVICE
 
@@ -47,19 +46,15 @@ class PastIncidentSource:
     """
 
     def __init__(self, name: str, path: Path, readers: frozenset[str] = frozenset({PUBLIC})) -> None:
-        self._name = name
+        self.name = name
         self._path = path
         self._readers = readers
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def documents(self) -> AsyncIterator[Document]:
         for incident in _incidents(self._path, self._readers):
             yield Document(
-                id=f"{self._name}/{incident.id}",
-                source=self._name,
+                id=f"{self.name}/{incident.id}",
+                source=self.name,
                 family=FAMILY,
                 title=f"{incident.id}: {incident.title}",
                 text=_text(incident),
@@ -77,24 +72,12 @@ def load_past_incidents(path: Path, readers: frozenset[str] = frozenset({PUBLIC}
 
 
 def _incidents(path: Path, readers: frozenset[str]) -> Iterator[PastIncident]:
-    for number, value in objects(path):
-        try:
-            yield _incident(value, readers)
-        except MalformedInput as error:
-            skip(path, number, error)
-
-
-def _incident(value: dict[str, Any], readers: frozenset[str]) -> PastIncident:
-    try:
-        record = _Record.model_validate(value)
-    except ValidationError as error:
-        detail = error.errors()[0]
-        raise MalformedInput(f"`{'.'.join(map(str, detail['loc']))}`: {detail['msg']}.") from error
-    return PastIncident(
-        **record.model_dump(exclude={"reassignments", "readers"}),
-        reassignments=tuple(record.reassignments),
-        readers=readers if record.readers is None else frozenset(record.readers),
-    )
+    for record in records(path, _Record):
+        yield PastIncident(
+            **record.model_dump(exclude={"reassignments", "readers"}),
+            reassignments=tuple(record.reassignments),
+            readers=readers if record.readers is None else frozenset(record.readers),
+        )
 
 
 def _text(incident: PastIncident) -> str:

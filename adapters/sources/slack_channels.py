@@ -16,23 +16,22 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-import structlog
-from pydantic import ValidationError
+from pydantic import TypeAdapter
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call, pages, refusal_code
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
+from adapters.sources.json_lines import messages_in
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
 from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable
 from core.ports import Changes, Clock
 
-PAGE = 200  # messages or users per response; Slack may return fewer
+PAGE = 200  # users or replies per response; Slack may return fewer
+HISTORY_PAGE = 100  # messages per response: the replies of their threads take up to two minutes, which a kill repeats
 FULL_READ_EVERY = timedelta(days=7)
 CLOCK_SKEW = timedelta(minutes=10)  # maximum lead of our clock over Slack's
 GONE = "channel_not_found"
-
-log = structlog.get_logger()
 
 
 class _SlackRefusal(SourceUnavailable):
@@ -60,6 +59,9 @@ class _Position:
     full: bool = True
 
 
+_POSITIONS = TypeAdapter(dict[str, _Position])
+
+
 @dataclass(frozen=True, slots=True)
 class _Workspace:
     url: str
@@ -73,14 +75,10 @@ class SlackChannelsSource:
 
     def __init__(self, name: str, client: AsyncWebClient, channels: Sequence[str], clock: Clock) -> None:
         """`channels` are ids; the bot is a member of each."""
-        self._name = name
+        self.name = name
         self._client = client
         self._channels = channels
         self._clock = clock
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def check(self) -> None:
         await self._call("auth.test", {})
@@ -91,7 +89,7 @@ class SlackChannelsSource:
                 raise SourceUnavailable(f"{channel_id}: {error}") from error
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-        positions = positions_of(cursor, _Position)
+        positions = positions_of(cursor, _POSITIONS)
         workspace = await self._workspace()
         refusals = list[str]()
         for channel_id in self._channels:
@@ -107,14 +105,14 @@ class SlackChannelsSource:
                     # Deleted, or private without the bot: its current readers are unknown.
                     positions.pop(channel_id, None)
                     yield Changes((), known, cursor_of(positions))
-        wanted = tuple(f"{self._name}/{channel_id}/" for channel_id in self._channels)
+        wanted = tuple(f"{self.name}/{channel_id}/" for channel_id in self._channels)
         left = frozenset(known for known in known_ids if not known.startswith(wanted))
         yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in self._channels}))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
     def _known(self, channel_id: str, known_ids: frozenset[str]) -> frozenset[str]:
-        return frozenset(known for known in known_ids if known.startswith(f"{self._name}/{channel_id}/"))
+        return frozenset(known for known in known_ids if known.startswith(f"{self.name}/{channel_id}/"))
 
     async def _read(
         self, channel_id: str, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
@@ -134,7 +132,7 @@ class SlackChannelsSource:
         self, channel: SlackChannel, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
     ) -> tuple[list[Document], frozenset[str], _Position]:
         """Read one page, from the newest message down. It contains everything between two times."""
-        prefix = f"{self._name}/{channel.id}/"
+        prefix = f"{self.name}/{channel.id}/"
         known = {known.removeprefix(prefix) for known in self._known(channel.id, known_ids)}
         messages, finished = await self._page(channel.id, position.before)
         upper = float(position.before or "inf")
@@ -166,13 +164,11 @@ class SlackChannelsSource:
         return _Position(position.mark, since=position.began, full_at=full_at, full=False)
 
     async def _page(self, channel_id: str, before: str) -> tuple[list[Message], bool]:
-        arguments = {"channel": channel_id, "limit": str(PAGE)} | ({"latest": before} if before else {})
+        arguments = {"channel": channel_id, "limit": str(HISTORY_PAGE)} | ({"latest": before} if before else {})
         answer = await self._call("conversations.history", arguments)
         messages, more = self._messages(answer), bool(answer.get("has_more"))
         if more and not any(float(message.ts) < float(before or "inf") for message in messages):
-            raise SourceUnavailable(
-                f"{self._name}: Slack gave a page of {channel_id} without an earlier message in it."
-            )
+            raise SourceUnavailable(f"{self.name}: Slack gave a page of {channel_id} without an earlier message in it.")
         return messages, not more
 
     async def _thread(self, channel: SlackChannel, root: Message, workspace: _Workspace) -> Document | None:
@@ -190,7 +186,7 @@ class SlackChannelsSource:
                     raise
                 return None
             messages += [each for each in replies if each.ts != root.ts and not _is_own(each, workspace)]
-        return thread_document(self._name, channel, messages, workspace.directory)
+        return thread_document(self.name, channel, messages, workspace.directory)
 
     async def _channel(self, channel_id: str, workspace: _Workspace) -> SlackChannel:
         info = (await self._call("conversations.info", {"channel": channel_id})).get("channel") or {}
@@ -227,13 +223,7 @@ class SlackChannelsSource:
             return await call(method, self._client.api_call(method, http_verb="GET", params=dict(arguments)))
 
     def _messages(self, answer: Mapping[str, Any]) -> list[Message]:
-        messages = list[Message]()
-        for value in answer.get("messages", ()):
-            try:
-                messages.append(Message.model_validate(value))
-            except ValidationError as error:
-                log.warning("message_left_out", source=self._name, error=str(error.errors()[0]["msg"]))
-        return messages
+        return list(messages_in(answer.get("messages", ()), Message, source=self.name))
 
 
 @contextmanager

@@ -13,16 +13,12 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
-import structlog
-from pydantic import ValidationError
-
 from adapters.sources.archive import Archive, open_archive
+from adapters.sources.json_lines import messages_in
 from adapters.sources.slack_channels import names_of
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
-
-log = structlog.get_logger()
 
 
 class SlackExportSource:
@@ -33,13 +29,9 @@ class SlackExportSource:
 
         `url` is the workspace's address (`https://acme.slack.com`), which the export lacks; empty: no links.
         """
-        self._name = name
+        self.name = name
         self._path = path
         self._url = url.rstrip("/")
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def documents(self) -> AsyncIterator[Document]:
         for channel_documents in await asyncio.to_thread(lambda: list(self._channels())):
@@ -51,7 +43,9 @@ class SlackExportSource:
             users = [*archive.rows("users.json"), *archive.rows("org_users.json")]
             public, private = archive.rows("channels.json"), archive.rows("groups.json")
             if not public and not private:
-                raise SourceUnavailable(f"{self._path} is no Slack export: it has no channels.json and no groups.json.")
+                raise SourceUnavailable(
+                    f"{self._path} is not a Slack export: it has no channels.json and no groups.json."
+                )
             people = {str(user.get("id")): names_of(user) for user in users if not user.get("is_bot")}
             directory = Directory(
                 {user: names for user, names in people.items() if names},
@@ -71,14 +65,9 @@ class SlackExportSource:
     def _threads(self, archive: Archive, channel: SlackChannel, directory: Directory) -> list[Document]:
         threads: defaultdict[str, list[Message]] = defaultdict(list)
         for file in archive.files(channel.name):
-            for row in archive.rows(file):
-                try:
-                    message = Message.model_validate(row)
-                except ValidationError as error:
-                    log.warning("message_left_out", file=file, error=str(error.errors()[0]["msg"]))
-                    continue
+            for message in messages_in(archive.rows(file), Message, file=file):
                 threads[message.thread_ts or message.ts].append(message)
-        found = (thread_document(self._name, channel, _counted(ts, each), directory) for ts, each in threads.items())
+        found = (thread_document(self.name, channel, _counted(ts, each), directory) for ts, each in threads.items())
         return [document for document in found if document]
 
 

@@ -17,11 +17,12 @@ from typing import Any
 from urllib.parse import quote
 
 import structlog
-from pydantic import ValidationError
+from pydantic import TypeAdapter
 
 from adapters.http import Http, Refused, followed
 from adapters.microsoft_graph.messages import ChatMessage
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
+from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
@@ -48,6 +49,9 @@ class _Position:
     full_at: float = 0.0
 
 
+_POSITIONS = TypeAdapter(dict[str, _Position])
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     documents: Sequence[Document]
@@ -65,22 +69,18 @@ class TeamsChannelsSource:
 
         `teams` maps a team id to the ids of the channels to read; empty means all visible ones.
         """
-        self._name = name
+        self.name = name
         self._server = server
         self._teams = teams
         self._clock = clock
         self._bot_id = bot_id
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def check(self) -> None:
         for team_id in self._teams:
             await self._server.get(f"teams/{quote(team_id)}/channels")
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-        positions = positions_of(cursor, _Position)
+        positions = positions_of(cursor, _POSITIONS)
         wanted = set[str]()
         refusals = list[str]()
         all_listed = True
@@ -121,7 +121,7 @@ class TeamsChannelsSource:
             except Refused as error:
                 if error.status not in LINK_REFUSED:
                     raise
-                log.info("source_read_anew", source=self._name, channel=channel.id, reason=str(error))
+                log.info("source_read_anew", source=self.name, channel=channel.id, reason=str(error))
             else:
                 return
         async for part in self._whole(team_id, channel, known):
@@ -149,7 +149,7 @@ class TeamsChannelsSource:
                 position = part.position
         except Refused as error:
             # Graph refuses deltas of new and empty channels, which are small and are read completely the next time.
-            log.info("source_without_delta", source=self._name, channel=channel.id, reason=str(error))
+            log.info("source_without_delta", source=self.name, channel=channel.id, reason=str(error))
         yield _Part((), known - seen, position)
 
     async def _changed(self, team_id: str, channel: TeamsChannel, position: _Position) -> AsyncIterator[_Part]:
@@ -187,11 +187,7 @@ class TeamsChannelsSource:
                 if str(item.get("id")) == root_id and "createdDateTime" in item
                 else await self._server.get(address)
             )
-            replies = [
-                each
-                async for page in self._pages(f"{address}/replies", {"$top": PAGE})
-                for each in page.get("value", ())
-            ]
+            replies = await self._values(f"{address}/replies", {"$top": PAGE})
         except Refused as error:
             if error.status not in GONE:
                 raise
@@ -203,15 +199,13 @@ class TeamsChannelsSource:
     ) -> Document | None:
         replies = list(expanded.get("replies") or ())
         if following := expanded.get("replies@odata.nextLink"):
-            replies += [each async for page in self._pages(str(following)) for each in page.get("value", ())]
-        messages = [message for value in (root, *replies) if (message := self._message(value))]
-        return thread_document(self._name, channel, [each for each in messages if not self._is_own(each)])
+            replies += await self._values(str(following))
+        messages = messages_in((root, *replies), ChatMessage, source=self.name)
+        return thread_document(self.name, channel, [each for each in messages if not self._is_own(each)])
 
     async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:
         team = await self._server.get(f"teams/{quote(team_id)}")
-        values = [
-            each async for page in self._pages(f"teams/{quote(team_id)}/channels") for each in page.get("value", ())
-        ]
+        values = await self._values(f"teams/{quote(team_id)}/channels")
         standard = [str(value["id"]) for value in values if value.get("membershipType") == "standard"]
         channels = list[TeamsChannel]()
         for value in values:
@@ -236,15 +230,18 @@ class TeamsChannelsSource:
         """
         address = f"teams/{quote(team_id)}/channels/{_quoted(channel_id)}/members"
         try:
-            values = [each async for page in self._pages(address) for each in page.get("value", ())]
+            values = await self._values(address)
         except Refused as error:
-            log.warning("members_unknown", source=self._name, channel=channel_id, error=str(error))
+            log.warning("members_unknown", source=self.name, channel=channel_id, error=str(error))
             return {}
         return {
             str(value["userId"]): tuple(str(value[key]) for key in ("displayName", "email") if value.get(key))
             for value in values
             if value.get("userId")
         }
+
+    async def _values(self, address: str, parameters: Mapping[str, str] | None = None) -> list[Any]:
+        return [each async for page in self._pages(address, parameters) for each in page.get("value", ())]
 
     async def _pages(self, address: str, parameters: Mapping[str, str] | None = None) -> AsyncIterator[dict[str, Any]]:
         answer = await self._server.get(address, parameters)
@@ -253,20 +250,13 @@ class TeamsChannelsSource:
             yield answer
             if not (following := answer.get("@odata.nextLink")):
                 return
-            answer = await self._server.get(followed(str(following), before, self._name))
-
-    def _message(self, value: Any) -> ChatMessage | None:
-        try:
-            return ChatMessage.model_validate(value)
-        except ValidationError as error:
-            log.warning("message_left_out", source=self._name, error=str(error.errors()[0]["msg"]))
-            return None
+            answer = await self._server.get(followed(str(following), before, self.name))
 
     def _is_own(self, message: ChatMessage) -> bool:
         return bool(self._bot_id) and message.application_id == self._bot_id
 
     def _id(self, channel_id: str, message_id: str) -> str:
-        return f"{self._name}/{channel_id}/{message_id}"
+        return f"{self.name}/{channel_id}/{message_id}"
 
 
 def _messages_of(team_id: str, channel_id: str) -> str:

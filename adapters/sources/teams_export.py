@@ -13,28 +13,26 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import structlog
-from pydantic import ValidationError
+from pydantic import AliasPath, Field
 
 from adapters.microsoft_graph.messages import ChatMessage
 from adapters.sources.archive import Archive, open_archive
+from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
 
-log = structlog.get_logger()
+
+class _Exported(ChatMessage):
+    channel_id: str | None = Field(None, validation_alias=AliasPath("channelIdentity", "channelId"))
 
 
 class TeamsExportSource:
     """The threads of every channel in an export. Invalid messages are logged and left out."""
 
     def __init__(self, name: str, path: Path) -> None:
-        self._name = name
+        self.name = name
         self._path = path
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def documents(self) -> AsyncIterator[Document]:
         for document in await asyncio.to_thread(lambda: list(self._documents())):
@@ -44,7 +42,7 @@ class TeamsExportSource:
         with open_archive(self._path) as archive:
             teams = {str(row["id"]): row for row in _rows(archive, "teams/teamsSettings.json") if row.get("id")}
             if not teams:
-                raise SourceUnavailable(f"{self._path} is no Teams export: it has no teams/teamsSettings.json.")
+                raise SourceUnavailable(f"{self._path} is not a Teams export: it has no teams/teamsSettings.json.")
             users = {
                 str(row.get("id")): tuple(str(row[key]) for key in ("displayName", "mail") if row.get(key))
                 for row in _rows(archive, "users/usersList.json")
@@ -72,21 +70,15 @@ class TeamsExportSource:
                 people=members if is_standard else (),
             )
             channel = TeamsChannel(channel_id, str(row.get("displayName") or channel_id), readers, names)
-            found = (thread_document(self._name, channel, messages) for messages in threads[channel_id].values())
+            found = (thread_document(self.name, channel, messages) for messages in threads[channel_id].values())
             yield from (document for document in found if document)
 
     def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[ChatMessage]]]:
         """Return the messages by channel id and root id."""
         threads: defaultdict[str, defaultdict[str, list[ChatMessage]]] = defaultdict(lambda: defaultdict(list))
-        for row in _rows(archive, file):
-            channel = (row.get("channelIdentity") or {}).get("channelId")
-            try:
-                message = ChatMessage.model_validate(row)
-            except ValidationError as error:
-                log.warning("message_left_out", file=file, error=str(error.errors()[0]["msg"]))
-                continue
-            if channel:
-                threads[str(channel)][message.replyToId or message.id].append(message)
+        for message in messages_in(_rows(archive, file), _Exported, file=file):
+            if message.channel_id:
+                threads[message.channel_id][message.replyToId or message.id].append(message)
         return threads
 
 

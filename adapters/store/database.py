@@ -1,4 +1,4 @@
-"""Opening of the database, and migration of its schema."""
+"""Opening of the database, its outages, and statements that the stores of records share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import aiosqlite
 import sqlalchemy as sa
 import sqlalchemy.event
 from sqlalchemy.dialects import postgresql, sqlite
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too many clients, shutting down or starting
-# A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
 COUNTED = {"preserve_rowcount": True}  # a driver may count no rows of an insert that returns its generated key
+# A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
 KEEPALIVE = "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"  # of the server
 DEADLOCK = "40P01"  # SQLSTATE
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -53,7 +52,7 @@ def open_database(url: str) -> AsyncEngine:
         # One connection: transactions queue in order, and SQLite never has a second writer of this process.
         engine = create_async_engine(
             parsed.set(drivername="sqlite+aiosqlite"),
-            async_creator=partial(_connected, parsed.database or ":memory:", set[str]()),
+            async_creator=partial(Driver, parsed.database or ":memory:", set[str]()),
             pool_size=1,
             max_overflow=0,
             pool_reset_on_return=None,  # the returning code has committed or rolled back
@@ -75,12 +74,8 @@ def _parsed(url: str) -> sa.URL:
         pass
     # The URL is not repeated, because it may contain a password.
     raise ConfigurationError(
-        "PLUMBLINE_DATABASE_URL is no address of a database: use postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH."
+        "PLUMBLINE_DATABASE_URL is not the address of a database: use postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH."
     )
-
-
-async def _connected(path: str, slow: set[str]) -> aiosqlite.Connection:
-    return await Driver(path, slow)
 
 
 def truncate_log(url: str) -> None:

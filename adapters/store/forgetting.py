@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from adapters.store.channels import SEPARATOR
+from adapters.store.conversations import SEPARATOR
 from adapters.store.database import outages_as
 from adapters.store.retention import BATCH
 from adapters.store.tables import Json, metadata
@@ -61,16 +61,12 @@ class _Events:
     chats: set[str] = field(default_factory=set[str])
 
 
-async def _no_workflows(_keys: list[str]) -> None:
-    """Do nothing."""
-
-
 async def forget(
     engine: AsyncEngine,
     *,
     person: str = "",
     thread: str = "",
-    forget_workflows: Callable[[list[str]], Awaitable[None]] = _no_workflows,
+    forget_workflows: Callable[[list[str]], Awaitable[None]] | None = None,
 ) -> list[str]:
     """Delete what a person (platform id) said and pressed, or what was said in a thread (id of its root), including the
     local page.
@@ -87,7 +83,8 @@ async def forget(
         async with engine.begin() as connection:
             person = await _who_speaks_in(connection, person) or person
             events = await _events_of(connection, person, thread)
-        await forget_workflows(events.keys)  # outside of a transaction, because they may be in the same SQLite file
+        if forget_workflows is not None:
+            await forget_workflows(events.keys)  # outside of a transaction, because they may be in the same SQLite file
         async with engine.begin() as connection:
             said = [turn_key(subject, speaker) for subject in events.subjects for speaker in Speaker]
             await _delete(connection, turns.c.key, said)

@@ -105,12 +105,11 @@ class SqlIncidents(Records):
             "body": incident,
             "changed_at": datetime.now(UTC),  # not part of the incident's body
         }
-        if incident.revision == 1:
-            return await self._insert(incident, row)
         before = (incidents.c.id == incident.id, incidents.c.revision == incident.revision - 1)
-        if not await self._count(incidents.update().where(*before).values(row)):
+        if incident.revision == 1:
+            await self._insert(incident, row)
+        elif not await self._count(incidents.update().where(*before).values(row)):
             raise Conflict(f"Incident {incident.id}: somebody else changed revision {incident.revision} first.")
-        return None
 
     async def _insert(self, incident: Incident, row: Mapping[str, object]) -> None:
         try:

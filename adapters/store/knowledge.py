@@ -23,8 +23,7 @@ from core.ports import Ingestion, SourceCursor
 class SqlCursors(Records):
     async def load(self, source: str) -> SourceCursor | None:
         found = await self._sql.execute(sa.select(source_cursors).where(source_cursors.c.source == source))
-        row = found.one_or_none()
-        return record_of(SourceCursor, row) if row else None
+        return next((record_of(SourceCursor, row) for row in found), None)
 
     async def save(self, source: str, cursor: SourceCursor) -> None:
         await upsert(self._sql, source_cursors, source=source, **values_of(cursor))
@@ -35,11 +34,15 @@ class SqlIngestions(Records):
         await upsert(self._sql, ingestions, **values_of(ingestion))
 
     async def forget(self, source: str) -> None:
-        await self._sql.execute(ingestions.delete().where(ingestions.c.source == source))
+        for table in (ingestions, source_cursors):
+            await self._sql.execute(table.delete().where(table.c.source == source))
 
     async def all(self) -> list[Ingestion]:
-        rows = await self._sql.execute(sa.select(ingestions).order_by(ingestions.c.source))
-        return [record_of(Ingestion, row) for row in rows]
+        ended = [record_of(Ingestion, row) for row in await self._sql.execute(sa.select(ingestions))]
+        unfinished = source_cursors.c.source.not_in(sa.select(ingestions.c.source))
+        begun = await self._sql.execute(sa.select(source_cursors).where(unfinished))
+        ended += [Ingestion(row.source, None, row.documents) for row in begun]
+        return sorted(ended, key=lambda ingestion: ingestion.source)
 
 
 class SqlCurated(Records):

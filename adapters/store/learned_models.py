@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import uuid
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
@@ -23,12 +22,6 @@ T = TypeVar("T")
 INTERVAL = timedelta(seconds=2)  # between checks for a newer model; also part of the contract in core/ports/models.py
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded(Generic[T]):
-    version: str
-    content: T | None
-
-
 class SqlLearnedModel(Generic[T]):
     """Implements `core.ports.LearnedStore` on one row of a table. Everything raises StoreUnavailable."""
 
@@ -37,7 +30,8 @@ class SqlLearnedModel(Generic[T]):
         self._name = name
         self._form = form
         self._clock = clock
-        self._loaded: _Loaded[T] | None = None
+        self._version = ""  # of what was loaded
+        self._content: T | None = None
         self._looked_at: datetime | None = None
         self._looking = asyncio.Lock()  # a new model is fetched once, however many callers wait
 
@@ -46,9 +40,9 @@ class SqlLearnedModel(Generic[T]):
             now = self._clock.now()
             # Also checked if the clock was set back.
             if self._looked_at is None or abs(now - self._looked_at) >= INTERVAL:
-                self._loaded = await self._look(self._loaded)
+                await self._look()
                 self._looked_at = now
-            return self._loaded and self._loaded.content
+            return self._content
 
     async def load_newest(self) -> T | None:
         await self._look_next_time()
@@ -68,20 +62,18 @@ class SqlLearnedModel(Generic[T]):
         async with self._looking:
             self._looked_at = None
 
-    async def _look(self, known: _Loaded[T] | None) -> _Loaded[T] | None:
-        """Return `known` if it is current, without fetching its content; otherwise the stored model."""
+    async def _look(self) -> None:
+        """Load the stored model. One that is current is not fetched again."""
         version, content = learned_models.c.version, learned_models.c.content
-        is_new = version != (known.version if known is not None else "")
-        query = sa.select(version, sa.case((is_new, content)).label("content"))
+        query = sa.select(version, sa.case((version != self._version, content)).label("content"))
         with outages_as(StoreUnavailable):
             async with self._engine.begin() as connection:
                 rows = await connection.execute(query.where(learned_models.c.name == self._name))
                 saved = rows.one_or_none()
         if saved is None:
-            return None
-        if saved.content is None:
-            return known
-        return _Loaded(saved.version, await asyncio.to_thread(self._decoded, saved.content))
+            self._version, self._content = "", None
+        elif saved.content is not None:
+            self._version, self._content = saved.version, await asyncio.to_thread(self._decoded, saved.content)
 
     def _encoded(self, content: T) -> bytes:
         file = io.BytesIO()

@@ -24,9 +24,7 @@ from core.model.errors import StoreUnavailable
 
 FIRST_PAUSE = 0.01  # seconds before the first retry of a lock held by another process
 LONGEST_PAUSE = 0.25  # seconds; the limit of the doubling pause
-NEW_SESSION_TIMEOUT = (
-    3.0  # seconds for a process to open a new session; longer than the pause between two calls of `keep`
-)
+NEW_SESSION_TIMEOUT = 3.0  # seconds to open a new session; longer than the pause between two calls of `keep`
 LONGEST_LOOK = 1.0  # seconds that one check counts for: nobody can open a session during a database outage
 
 

@@ -6,18 +6,18 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 import structlog
 from pydantic import TypeAdapter
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.rate_limits import LocalRateLimiter
 from adapters.store.database import insert_if_absent, outages_as
 from adapters.store.tables import rate_limits
 from core.model.errors import StoreUnavailable
-from core.model.pace import LimiterState, PostingRate, new_limiter_state
+from core.model.rate_limit import LimiterState, PostingRate, new_limiter_state
 
 T = TypeVar("T")
 
@@ -40,49 +40,44 @@ class SqlRateLimiter:
         self._engine = engine
         self._clock = clock
         self._alone = LocalRateLimiter()
-        self._deciding = asyncio.Lock()  # a task that waits for a row uses no further connection
+        self._changing = asyncio.Lock()  # a task that waits for a row uses no further connection
 
     async def take(self, lane: str, ticket: str, rate: PostingRate) -> float:
-        def taken(found: LimiterState, now: float) -> tuple[LimiterState, float]:
-            return found.take(_digest(ticket), rate, now)
-
         try:
-            return await self._decide(lane, rate, taken)
+            return await self._change(lane, rate, lambda found, now: found.take(_digest(ticket), rate, now))
         except StoreUnavailable as error:
             log.info("turns are not shared", reason=str(error))
             return await self._alone.take(lane, ticket, rate)
 
     async def answered(self, lane: str, rate: PostingRate) -> None:
         try:
-            await self._decide(lane, rate, lambda found, now: (found.answered(rate, now), None))
+            await self._change(lane, rate, lambda found, now: (found.answered(rate, now), None))
         except StoreUnavailable:
             await self._alone.answered(lane, rate)
 
     async def rest(self, lane: str, seconds: float, rate: PostingRate) -> None:
         try:
-            await self._decide(lane, rate, lambda found, now: (found.rest(seconds, rate, now), None))
+            await self._change(lane, rate, lambda found, now: (found.rest(seconds, rate, now), None))
         except StoreUnavailable:
             await self._alone.rest(lane, seconds, rate)
 
-    async def _decide(
-        self, name: str, rate: PostingRate, decide: Callable[[LimiterState, float], tuple[LimiterState, T]]
+    async def _change(
+        self, name: str, rate: PostingRate, change: Callable[[LimiterState, float], tuple[LimiterState, T]]
     ) -> T:
-        """Change a lane under a row lock."""
-        row = _digest(name)
+        """Change a lane under a row lock. `change` gets its state and the time after the lock was granted."""
+        lane = rate_limits.c.name == (row := _digest(name))
+        state = sa.select(rate_limits.c.body).where(lane).with_for_update()
         with outages_as(StoreUnavailable):
-            async with asyncio.timeout(DATABASE_TIMEOUT), self._deciding, self._engine.begin() as connection:
-                saved, now = await self._locked(connection, row)
-                lane, decided = decide(_BODY.validate_python(saved) if saved else new_limiter_state(rate, now), now)
-                values = {"body": _BODY.dump_python(lane, mode="json"), "used_at": datetime.fromtimestamp(now, UTC)}
-                await connection.execute(rate_limits.update().where(rate_limits.c.name == row).values(values))
-                return decided
-
-    async def _locked(self, connection: AsyncConnection, name: str) -> tuple[dict[str, Any], float]:
-        """Return the stored state of a lane (empty for a new one), and the time after its row was locked."""
-        lock = sa.select(rate_limits.c.body).where(rate_limits.c.name == name).with_for_update()
-        while (row := (await connection.execute(lock)).one_or_none()) is None:
-            await insert_if_absent(connection, rate_limits, {"name": name, "body": {}, "used_at": datetime.now(UTC)})
-        return row.body, await connection.scalar(sa.select(self._clock)) or 0.0
+            async with asyncio.timeout(DATABASE_TIMEOUT), self._changing, self._engine.begin() as connection:
+                while (saved := await connection.scalar(state)) is None:
+                    new = {"name": row, "body": {}, "used_at": datetime.now(UTC)}
+                    await insert_if_absent(connection, rate_limits, new)
+                now = await connection.scalar(sa.select(self._clock)) or 0.0
+                found = _BODY.validate_python(saved) if saved else new_limiter_state(rate, now)
+                changed, result = change(found, now)
+                values = {"body": _BODY.dump_python(changed, mode="json"), "used_at": datetime.fromtimestamp(now, UTC)}
+                await connection.execute(rate_limits.update().where(lane).values(values))
+                return result
 
 
 def _digest(name: str) -> str:

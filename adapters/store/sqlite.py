@@ -3,9 +3,10 @@
 Most statements take some tens of microseconds. With aiosqlite each goes to the connection's thread, and comes back once
 the loop has done whatever came up meanwhile: the only connection of the only writer would mostly wait for its turn. Here
 a statement is executed at once, in the loop, until it was seen to be slow; what may wait for the disk or for another
-process goes to the thread, as does what comes while that is busy. Measured at 50 events a second for 30 s on two busy
-cores, one after the other (`python -m tests.benchmarks load --seconds 30`): with this driver an acknowledgement takes
-204 ms at p99, and a post stands in the chat after 5 s in the median; with aiosqlite alone 476 ms and 31 s.
+process goes to the thread, as does what comes while that is busy. Measured at 50 events a second for 10 s, one after the
+other on two cores that much else used (`python -m tests.benchmarks load --seconds 10`, and the processor time of the bot):
+with this driver an event takes 21 ms of the processor, an acknowledgement 564 ms at p99, and a post stands in the chat
+after 14 s in the median; with aiosqlite alone 30 ms, 1,912 ms and 36 s.
 
 A commit that waits for the disk by itself keeps every other transaction waiting as well, since SQLite has one writer.
 Here it is written to the write-ahead log without waiting (`synchronous=NORMAL`), the next transaction begins, and each

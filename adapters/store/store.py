@@ -8,15 +8,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from adapters.store.audit import SqlAudit
-from adapters.store.channels import SqlChannelSettings, SqlConversations
+from adapters.store.conversations import SqlChannelSettings, SqlConversations
 from adapters.store.database import outages_as
 from adapters.store.incidents import SqlHeldIncidents, SqlIncidents, SqlSilences
 from adapters.store.knowledge import SqlBuildFailures, SqlCurated, SqlCursors, SqlIngestions
 from adapters.store.locks import LocalLocks, PostgresLocks
 from adapters.store.predictions import SqlPredictions
 from adapters.store.sqlite import FlushedEngine
-from adapters.store.work import SqlDeadLetters, SqlPosts, SqlReplicas, SqlTasks
+from adapters.store.work import SqlAudit, SqlDeadLetters, SqlPosts, SqlReplicas, SqlTasks
 from core.model.errors import Deadlock, StoreUnavailable
 
 AT_ONCE = 3  # concurrent background transactions; enough to keep the database busy while others are flushed

@@ -1,8 +1,9 @@
-"""The work of all replicas in SQL: tasks, replicas, posts, and dead letters."""
+"""The work of all replicas in SQL: tasks, replicas, posts, dead letters, and the audit log of what was done."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, get_args
@@ -11,7 +12,8 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from adapters.store.database import Records, insert_if_absent, record_of, upsert, values_of
-from adapters.store.tables import dead_letters, posts, replicas, tasks
+from adapters.store.tables import audit, dead_letters, posts, replicas, tasks
+from core.model.audit import Act, AuditEntry, NumberedEntry
 from core.model.conversation import MessageReference, Place
 from core.model.messages import Message
 from core.ports import Backlog, DeadLetter, Post, Task
@@ -75,9 +77,8 @@ class SqlPosts(Records):
         return record_of(Post, (await self._sql.execute(sa.select(posts).where(posts.c.intent == intent))).one())
 
     async def at(self, reference: MessageReference) -> Post | None:
-        found = sa.select(posts).where(posts.c.message == _message_key(reference)).limit(1)
-        row = (await self._sql.execute(found)).one_or_none()
-        return record_of(Post, row) if row is not None else None
+        found = await self._sql.execute(sa.select(posts).where(posts.c.message == _message_key(reference)).limit(1))
+        return next((record_of(Post, row) for row in found), None)
 
     async def attempted(self, intent: str) -> None:
         await self._update(intent, attempted=True)
@@ -158,3 +159,28 @@ class SqlDeadLetters(Records):
 def _message_type(kind: str) -> TypeAdapter[Any]:
     """Return the adapter of the kind of messages with this name. Raises KeyError if there is none."""
     return TypeAdapter({each.__name__: each for each in get_args(Message)}[kind])
+
+
+class SqlAudit(Records):
+    """The audit log. A database trigger refuses changes of entries (see `migrations.py`)."""
+
+    async def add(self, entry: AuditEntry) -> None:
+        await insert_if_absent(self._sql, audit, values_of(entry))
+
+    async def latest(self, limit: int, before: int | None = None, act: Act | None = None) -> list[NumberedEntry]:
+        found = sa.select(audit).order_by(audit.c.number.desc()).limit(limit)
+        if before is not None:
+            found = found.where(audit.c.number < before)
+        if act is not None:
+            found = found.where(audit.c.act == act)
+        return await self._entries(found)
+
+    async def since(self, at: datetime, after: int, limit: int) -> list[NumberedEntry]:
+        found = sa.select(audit).where(audit.c.at >= at, audit.c.number > after)
+        return await self._entries(found.order_by(audit.c.number).limit(limit))
+
+    async def _entries(self, query: sa.Select[Any]) -> list[NumberedEntry]:
+        return [
+            NumberedEntry(row.number, replace(record_of(AuditEntry, row), act=Act(row.act)))
+            for row in await self._sql.execute(query)
+        ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from adapters.teams.elements import (
     Element,
     Run,
     SizeBudget,
+    about_message,
     card,
     container,
     control_actions,
@@ -37,6 +39,8 @@ from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
 MAX_MARKERS = 5  # per sentence
+MAX_CITED = 10  # sources that Teams is told of
+FEEDBACK_LOOP = {"feedbackLoop": {"type": "default"}}  # thumbs below the message, which come back as submitAction
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 MAX_FURTHER = 160  # characters of a further excerpt
 
@@ -46,7 +50,7 @@ def answer_card(answer: Answer, budget: SizeBudget) -> Card:
     urls = {citation.number: citation.deep_link for citation in view.sources}
     said = listing(view.said, budget, "sentences", lambda sentence: _sentence(sentence, urls, budget))
     nearest = listing(view.nearest, budget, "documents", lambda source: _nearest(source, budget))
-    return _card(view, [*said, *nearest], budget)
+    return _card(answer, view, [*said, *nearest], budget)
 
 
 def spoken(answer: Answer) -> str:
@@ -56,12 +60,17 @@ def spoken(answer: Answer) -> str:
 
 def footer_card(answer: Answer, budget: SizeBudget) -> Card:
     """Return the card below the streamed sentences of an answer."""
-    return _card(answer_view(answer), [], budget)
+    return _card(answer, answer_view(answer), [], budget)
 
 
-def _card(view: AnswerView, said: list[Element], budget: SizeBudget) -> Card:
+def _card(answer: Answer, view: AnswerView, said: list[Element], budget: SizeBudget) -> Card:
     titles = [heading(view.heading)] if view.heading else []
-    return card([*titles, *said, *_below(view, budget)], control_actions(view.buttons, (), view.more), view.summary)
+    actions = control_actions(view.buttons, (), view.more)
+    return replace(
+        card([*titles, *said, *_below(view, budget)], actions, view.summary),
+        entities=about_message(by_model=answer.is_composed, citations=view.sources[: min(budget.entries, MAX_CITED)]),
+        channel_data=FEEDBACK_LOOP if answer.prediction_id else None,
+    )
 
 
 def _plain_sentence(sentence: Sentence) -> str:

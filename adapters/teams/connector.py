@@ -111,7 +111,7 @@ class Connector:
             headers={"Authorization": f"Bearer {await self._token.get()}"},
         )
         if answer.status >= 300 and answer.status not in NOT_OURS:
-            raise ChatUnavailable(f"Teams does not tell this now (HTTP {answer.status}).", answer.retry_after)
+            raise ChatUnavailable(f"Teams did not return this (HTTP {answer.status}).", answer.retry_after)
         return answer
 
     async def members(self, service_url: str, conversation_id: str, parameters: Mapping[str, str]) -> Answer:
@@ -174,7 +174,7 @@ class TeamGroups:
         try:
             return kind.model_validate_json(answer.body)
         except ValueError as error:
-            raise ChatUnavailable("Teams does not say now which team a channel belongs to.") from error
+            raise ChatUnavailable("Teams did not say which team a channel belongs to.") from error
 
 
 class _Member(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from adapters.teams.elements import (
@@ -27,19 +28,8 @@ from core.incidents.filing import MAX_DRAFT, MAX_TITLE, cut_draft
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.messages import (
     ADDED_BELOW,
-    ASK_WHAT_IS_RIGHT,
-    BUTTON_LABELS,
-    FILE_IT,
-    FILING_TEXT,
     FILING_TITLE,
-    PICK_INCIDENT,
-    PICK_TARGET,
-    PICK_TEAM,
     PROPOSED,
-    WHAT_WAS_IT,
-    WHICH_INCIDENT,
-    WHOSE_IS_IT,
-    WHY_NOT_OURS,
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
@@ -47,7 +37,9 @@ from core.model.messages import (
     Form,
     HandoverRequest,
     IncidentDetails,
-    JoinRequest,
+    Request,
+    RequestView,
+    request_view,
 )
 
 DRAFT_BUDGETS = tuple(SizeBudget(20, characters) for characters in (12_000, 8_000, 5_000, 3_000))
@@ -84,19 +76,11 @@ def said_in_dialog(sentence: str) -> dict[str, Any]:
 
 
 def _form_card(form: Form) -> Card:
-    match form:
-        case CorrectionRequest():
-            shown = correction_card(form)
-        case HandoverRequest():
-            shown = fitting(lambda room: handover_card(form, room))
-        case CauseRequest():
-            shown = cause_card(form)
-        case FilingRequest():
-            shown = filing_card(form)
-        case IncidentDetails(incident):
-            return fitting(lambda room: details_card(incident, room))
+    if isinstance(form, IncidentDetails):
+        return fitting(lambda room: details_card(form.incident, room))
+    shown = filing_card(form) if isinstance(form, FilingRequest) else fitting(lambda room: request_card(form, room))
     actions = [submit_button(action) for action in shown.content["actions"]]
-    return Card(shown.content | {"actions": actions}, shown.summary)
+    return replace(shown, content=shown.content | {"actions": actions})
 
 
 def _window(title: str, shown: Card) -> dict[str, Any]:
@@ -104,21 +88,33 @@ def _window(title: str, shown: Card) -> dict[str, Any]:
     return {"type": "continue", "value": {"title": title, "height": "medium", "width": "medium", "card": attached}}
 
 
-LABEL = "The right answer"
-CAUSE = "The cause"
+def filing_card(request: FilingRequest) -> Card:
+    """Return the card of a draft. If the draft is too long for a card, its end says so."""
+    return fitting(lambda budget: request_card(request, budget), DRAFT_BUDGETS)
 
 
-def correction_card(request: CorrectionRequest) -> Card:
-    field = text_field("text", LABEL, MAX_TEXT)
-    asked = line([run(ASK_WHAT_IS_RIGHT, len(ASK_WHAT_IS_RIGHT))])
-    return card([*asked, field], [button(ButtonAction.CORRECTION, request.prediction_id)], ASK_WHAT_IS_RIGHT)
+def request_card(request: Request, budget: SizeBudget) -> Card:
+    view = request_view(request)
+    fields = (
+        _draft_fields(view.draft, view, budget)
+        if view.draft
+        else [
+            *([picker("choice", view.picker, view.options, budget)] if view.picker else []),
+            *([text_field("text", view.field, MAX_TEXT)] if view.field else []),
+        ]
+    )
+    buttons = [button(verdict, view.subject) | {"title": label} for verdict, label in view.buttons]
+    return card([*line([run(view.asked, len(view.asked))]), *fields], buttons, view.asked)
 
 
-def cause_card(request: CauseRequest) -> Card:
-    field = text_field("text", CAUSE, MAX_TEXT)
-    asked = line([run(WHAT_WAS_IT, len(WHAT_WAS_IT))])
-    send = button(ButtonAction.CAUSE_WRONG, request.prediction_id) | {"title": BUTTON_LABELS[ButtonAction.CORRECTION]}
-    return card([*asked, field], [send], WHAT_WAS_IT)
+def _draft_fields(draft: FilingRequest, view: RequestView, budget: SizeBudget) -> list[Element]:
+    added = ADDED_BELOW.format(footer=draft.footer)
+    return [
+        picker("choice", view.picker, view.options, budget) | {"value": draft.targets[0]},
+        text_field("title", FILING_TITLE, MAX_TITLE, draft.title, multiline=False),
+        text_field("text", view.field, MAX_DRAFT, cut_draft(draft.text, budget.characters)),
+        *note(added, len(added)),
+    ]
 
 
 def proposal_card(answer: CuratedAnswer, budget: SizeBudget) -> Card:
@@ -131,38 +127,3 @@ def proposal_card(answer: CuratedAnswer, budget: SizeBudget) -> Card:
         *note(said_by, budget.characters),
     ]
     return card(body, buttons, answer.text)
-
-
-def picking_card(request: HandoverRequest | JoinRequest, budget: SizeBudget) -> Card:
-    return join_card(request, budget) if isinstance(request, JoinRequest) else handover_card(request, budget)
-
-
-def handover_card(request: HandoverRequest, budget: SizeBudget) -> Card:
-    asked = line([run(WHOSE_IS_IT, len(WHOSE_IS_IT))])
-    body = [*asked, picker("choice", PICK_TEAM, request.teams, budget), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
-    buttons = [button(verdict, request.subject) for verdict in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS)]
-    return card(body, buttons, WHOSE_IS_IT)
-
-
-def filing_card(request: FilingRequest) -> Card:
-    """Return the card of a draft. If the draft is too long for a card, its end says so."""
-    return fitting(lambda budget: _filing_card(request, budget), DRAFT_BUDGETS)
-
-
-def _filing_card(request: FilingRequest, budget: SizeBudget) -> Card:
-    asked, added = FILE_IT[request.kind], ADDED_BELOW.format(footer=request.footer)
-    where = picker("choice", PICK_TARGET, [(name, name) for name in request.targets], budget)
-    body = [
-        *line([run(asked, len(asked))]),
-        where | {"value": request.targets[0]},
-        text_field("title", FILING_TITLE, MAX_TITLE, request.title, multiline=False),
-        text_field("text", FILING_TEXT, MAX_DRAFT, cut_draft(request.text, budget.characters)),
-        *note(added, len(added)),
-    ]
-    return card(body, [button(ButtonAction.FILE, request.incident_id)], asked)
-
-
-def join_card(request: JoinRequest, budget: SizeBudget) -> Card:
-    asked = line([run(WHICH_INCIDENT, len(WHICH_INCIDENT))])
-    body = [*asked, picker("choice", PICK_INCIDENT, request.incidents, budget)]
-    return card(body, [button(ButtonAction.JOIN, request.incident_id)], WHICH_INCIDENT)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from markdown_it import MarkdownIt
 from yarl import URL
 
 from core.incidents.incident_layout import RIGHT_OR_WRONG, Judged
+from core.model.answer import Citation
 from core.model.messages import BUTTON_LABELS, FILING_ACTIONS, ButtonAction, Control
 
 MAX_MESSAGE = 28 * 1024  # bytes of a message; the limit of Teams
@@ -25,6 +26,14 @@ MAX_CHOICE = 80  # characters of an option
 MAX_VALUE = 64  # characters of an option's value
 CHOICES_PER_ENTRY = 20  # options of a picker per entry of a list, because they take less space
 MAX_URL = 500  # characters; longer addresses are not linked
+MAX_CITED_NAME = 80  # characters of the name of a cited document
+MAX_ABSTRACT = 160  # characters of what is quoted of it
+RESTRICTED = {
+    "type": "https://schema.org/Message",
+    "@type": "CreativeWork",
+    "name": "Restricted",
+    "description": "Not everybody in the organisation may read the source.",
+}
 
 ASKING = frozenset(
     {
@@ -55,10 +64,15 @@ _markdown = MarkdownIt("commonmark")
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An Adaptive Card, and its text for notifications."""
+    """An Adaptive Card, its text for notifications, and the parts of its message beside it.
+
+    `entities` and `channel_data` tell Teams about the message.
+    """
 
     content: dict[str, Any]
     summary: str
+    entities: tuple[dict[str, Any], ...] = ()
+    channel_data: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +95,7 @@ def fitting(build: Callable[[SizeBudget], Card], budgets: Sequence[SizeBudget] =
 
 
 def _size(card: Card) -> int:
-    return len(json.dumps([card.content, card.summary]))
+    return len(json.dumps([card.content, card.summary, card.entities]))
 
 
 def card(body: Iterable[Element], actions: Sequence[Element], summary: str) -> Card:
@@ -174,6 +188,34 @@ def note(text: str, limit: int) -> list[Element]:
     return line([run(text, limit, size="Small", isSubtle=True)])
 
 
+# --- what Teams shows of a message beside its card: https://learn.microsoft.com/microsoftteams/platform/bots/how-to/format-ai-bot-messages
+
+
+def about_message(*, by_model: bool, citations: Sequence[Citation] = ()) -> tuple[dict[str, Any], ...]:
+    """Return the entity with the AI label, the citations, and the label of a restricted source; none without any."""
+    parts: dict[str, Any] = {}
+    if by_model:
+        parts["additionalType"] = ["AIGeneratedContent"]
+    if citations:
+        parts["citation"] = [_claim(citation) for citation in citations]
+    if any(citation.restricted for citation in citations):
+        parts["usageInfo"] = RESTRICTED
+    schema = {"type": "https://schema.org/Message", "@type": "Message", "@context": "https://schema.org", "@id": ""}
+    return ({**schema, **parts},) if parts else ()
+
+
+def _claim(citation: Citation) -> dict[str, Any]:
+    name, address = plain(citation.name, MAX_CITED_NAME), web_address(citation.deep_link)
+    document = {
+        "@type": "DigitalDocument",
+        "name": name,
+        "abstract": plain(citation.quote, MAX_ABSTRACT) or name,
+        **({"url": address} if address else {}),
+        **({"usageInfo": RESTRICTED} if citation.restricted else {}),
+    }
+    return {"@type": "Claim", "position": citation.number, "appearance": document}
+
+
 # --- arrangement -----------------------------------------------------------------------------------------------------
 
 
@@ -246,7 +288,7 @@ def refreshed(shown: Card) -> Card:
     Without `userIds`, Teams refreshes automatically in conversations of up to 60 people, and elsewhere on request.
     """
     action = {"type": "Action.Execute", "title": "Refresh", "verb": REFRESH, "data": {}}
-    return Card(shown.content | {"refresh": {"action": action}}, shown.summary)
+    return replace(shown, content=shown.content | {"refresh": {"action": action}})
 
 
 def text_field(identifier: str, label: str, max_length: int, value: str = "", *, multiline: bool = True) -> Element:

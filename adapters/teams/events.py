@@ -9,8 +9,18 @@ from datetime import UTC, datetime
 from adapters.teams.activity import Activity
 from adapters.teams.connector import TeamsGuests
 from adapters.teams.references import ConversationReference
-from core.model.audience import channel_audience, kept_private, person_audience, with_outsiders
-from core.model.conversation import Audience, Channel, MessageReference, Person, Place, Platform
+from core.model.conversation import (
+    Audience,
+    Channel,
+    MessageReference,
+    Person,
+    Place,
+    Platform,
+    channel_audience,
+    kept_private,
+    person_audience,
+    with_outsiders,
+)
 from core.model.errors import MalformedInput
 
 # Other reactions neither approve nor disapprove.

@@ -102,7 +102,7 @@ class TeamsInbound:
         if credential is not None:
             credential.vouch(activity.service_url, activity.channel_id)
         if not self._cloud.serves(activity.service_url):
-            raise Unauthorized("The activity names a service URL that is none of Teams'.")
+            raise Unauthorized("The activity names a service URL that does not belong to Teams.")
         return activity
 
     async def _act(self, activity: Activity) -> web.Response:

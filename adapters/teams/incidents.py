@@ -14,6 +14,7 @@ from adapters.teams.elements import (
     Element,
     Run,
     SizeBudget,
+    about_message,
     card,
     container,
     control_actions,
@@ -30,6 +31,7 @@ from adapters.teams.elements import (
 from core.incidents.incident_details import Entry, Section, incident_details
 from core.incidents.incident_layout import Line, Link, Mood
 from core.incidents.incident_view import format_on_call, incident_view
+from core.model.answer import EVIDENCE
 from core.model.incident import AskedTeam, Incident, IncidentState
 from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, IncidentMessage, OwnerPing, OwnerQuestion
 from core.model.team import TAG
@@ -54,13 +56,20 @@ def incident_card(message: IncidentMessage, budget: SizeBudget) -> Card:
         *note(view.progress, MAX_SUMMARY),
     ]
     shown = card(body, control_actions(view.buttons, view.judging, view.more), view.summary)
+    shown = replace(shown, entities=_about(message.incident))
     return refreshed(shown) if message.incident.state is IncidentState.OPEN else shown
 
 
 def details_card(incident: Incident, budget: SizeBudget) -> Card:
     sections = incident_details(incident)
     body = [element for section in sections for element in _section(section, budget)]
-    return card(body or [heading("Nothing is known yet.")], (), f"Details: {incident.title}")
+    shown = card(body or [heading("Nothing is known yet.")], (), f"Details: {incident.title}")
+    return replace(shown, entities=_about(incident))
+
+
+def _about(incident: Incident) -> tuple[dict[str, Any], ...]:
+    explanation = incident.explanation
+    return about_message(by_model=explanation is not None and explanation.engine != EVIDENCE)
 
 
 def _line(shown: Line, budget: SizeBudget) -> list[Element]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -12,11 +13,11 @@ from pydantic import ValidationError
 from adapters.teams.activity import Activity, Pressed, QuotedMessage
 from adapters.teams.dialogs import EXTENSION, QUESTION_FIELD, ask_dialog, form_dialog, said_in_dialog
 from adapters.teams.elements import REFRESH
-from adapters.teams.events import TeamsAudiences, key_of, person_of, place_of, reference_of, target_message
+from adapters.teams.events import TeamsAudiences, happened_at, key_of, person_of, place_of, reference_of, target_message
 from adapters.teams.references import ConversationReferences, is_member, remember
 from adapters.teams.render import render
 from core.model.conversation import Audience, Question, Speaker, Turn, cut_message
-from core.model.feedback import Feedback
+from core.model.feedback import Feedback, Reaction
 from core.model.messages import TAKING, ButtonAction, IncidentMessage, Message, Notice, NoticeKind
 from core.ports import CardRefresher, Clock, Forms, Inbox
 
@@ -29,6 +30,8 @@ UNKNOWN_BUTTON = "This button is too old. Ask again to get a new message."
 NOT_HERE = "I’m not in this conversation. Add Plumbline to it, and I can answer here."
 ANSWERED_THERE = "I’ll answer below the message."
 NOTHING_TO_ASK = "This message contains no text to ask me about."
+
+THUMBS = {"like": True, "dislike": False}
 
 # Forms in a card, which are hidden from the person who has submitted one.
 SENT = frozenset({ButtonAction.REASSIGN, ButtonAction.NOT_OURS, ButtonAction.CORRECTION, ButtonAction.FILE})
@@ -85,6 +88,8 @@ class Invokes:
                 return _task(ask_dialog())
             case "composeExtension/submitAction":
                 return await self._ask_about(activity)
+            case "message/submitAction":
+                return await self._rate(activity)
             case _:
                 return web.Response()
 
@@ -107,6 +112,24 @@ class Invokes:
                 by = activity.sender.name or activity.sender.id if is_theirs else message.incident.taken_by
                 return _card(replace(message, incident=replace(message.incident, taken_by=by)))
         return web.json_response({"statusCode": 200, "type": SENTENCE, "value": THANKS})
+
+    async def _rate(self, activity: Activity) -> web.Response:
+        """Handle a thumb below an answer, which counts as a reaction does, with the comment that was typed."""
+        value = _part(activity.value, "actionValue")
+        thumb = _part(value, "reaction")
+        if thumb in THUMBS and activity.reply_to_id:
+            now = self._clock.now()
+            await self._inbox.react(
+                Reaction(
+                    id=key_of(activity),
+                    message=target_message(activity),
+                    approves=THUMBS[thumb],
+                    person=person_of(activity),
+                    at=happened_at(activity, now),
+                    comment=_comment(_part(value, "feedback")),
+                )
+            )
+        return web.json_response({})
 
     async def _press(self, activity: Activity, data: Any, *, in_form: bool = False) -> Pressed | None:
         """Pass a pressed button to the inbox. Returns None if it is not ours."""
@@ -160,6 +183,15 @@ class Invokes:
             )
         )
         return _task(said_in_dialog(ANSWERED_THERE))
+
+
+def _comment(feedback: Any) -> str:
+    """Return the text of a feedback form, which Teams sends as JSON in a string."""
+    try:
+        typed = _part(json.loads(feedback) if isinstance(feedback, str) else feedback, "feedbackText")
+    except (ValueError, RecursionError):
+        return ""
+    return cut_message(typed) if isinstance(typed, str) else ""
 
 
 def _part(value: Any, name: str) -> Any:

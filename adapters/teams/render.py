@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from adapters.teams.answers import alarm_card, alarm_picture, answer_card, badge_card, footer_card, spoken
-from adapters.teams.dialogs import correction_card, filing_card, picking_card, proposal_card
+from adapters.teams.dialogs import filing_card, proposal_card, request_card
 from adapters.teams.elements import (
     SIZE_BUDGETS,
     Card,
@@ -65,10 +65,8 @@ def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Ca
             return fit(lambda budget: incident_card(message, budget))
         case IncidentDetails(incident):
             return fit(lambda budget: details_card(incident, budget))
-        case CorrectionRequest():
-            return correction_card(message)
-        case HandoverRequest() | JoinRequest():
-            return fit(lambda budget: picking_card(message, budget))
+        case CorrectionRequest() | HandoverRequest() | JoinRequest():
+            return fit(lambda budget: request_card(message, budget))
         case FilingRequest():
             return filing_card(message)
         case ProposalMessage(answer):

@@ -49,7 +49,7 @@ class StreamUpdate:
 
     @property
     def entity(self) -> dict[str, Any]:
-        """How Teams is told: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
+        """Return the entity that tells Teams about the stream: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
         numbered = {"streamSequence": self.sequence} if self.phase is not StreamPhase.FINAL else {}
         known = {"streamId": self.stream_id} if self.stream_id else {}
         return {"type": "streaminfo", "streamType": str(self.phase), **numbered, **known}
@@ -62,8 +62,8 @@ class Sdk(Protocol):
     CardFactory: Any
     MessageFactory: Any
 
-    def entity(self, update: StreamUpdate) -> Any:
-        """Return the part of an activity that tells Teams of a stream."""
+    def entity(self, fields: dict[str, Any]) -> Any:
+        """Return an entity of an activity with exactly these fields."""
         ...
 
     async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:
@@ -81,7 +81,7 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
     if status == 429:
         return ChatBusy("Teams asks to wait (HTTP 429).", retry_after)
     if may_pass(status):
-        return ChatUnavailable(f"Teams did not take the message now (HTTP {status}).", retry_after)
+        return ChatUnavailable(f"Teams did not accept the message (HTTP {status}).", retry_after)
     if status == 404:
         return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
     if status == 413:

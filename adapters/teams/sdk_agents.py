@@ -13,15 +13,26 @@ import aiohttp
 from microsoft_agents.activity import Activity, Entity
 from microsoft_agents.hosting.core import CardFactory, MessageFactory
 from microsoft_agents.hosting.core.connector.client.connector_client import ConversationsOperations
+from pydantic import model_serializer
 
 from adapters.http import retry_after
-from adapters.teams.sdk import TIMEOUT, Operation, StreamUpdate, failure
+from adapters.teams.sdk import TIMEOUT, Operation, failure
 from core.model.errors import ChatUnavailable
 
 MAX_CONVERSATION_ID = 1000  # characters
 
 # It logs an error beside the exception that says the same; whatever an operator has to know is raised.
 logging.getLogger("microsoft_agents").setLevel(logging.CRITICAL)
+
+
+class _WholeEntity(Entity):
+    """The SDK's own entity renames fields that begin with “@”."""
+
+    fields: dict[str, Any]
+
+    @model_serializer(mode="wrap")
+    def _serialize_model(self, handler: object, info: object) -> dict[str, Any]:
+        return self.fields
 
 
 class Agents:
@@ -32,8 +43,8 @@ class Agents:
     def __init__(self) -> None:
         self._sessions: dict[str, aiohttp.ClientSession] = {}
 
-    def entity(self, update: StreamUpdate) -> Entity:
-        return Entity(**update.entity)
+    def entity(self, fields: dict[str, Any]) -> Entity:
+        return _WholeEntity.model_construct(type=fields["type"], fields=fields)
 
     async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:
         session = self._session(service_url)

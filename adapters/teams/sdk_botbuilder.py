@@ -18,7 +18,7 @@ from msrest.authentication import Authentication
 from msrest.exceptions import ClientException, HttpOperationError
 
 from adapters.http import retry_after
-from adapters.teams.sdk import TIMEOUT, Operation, StreamUpdate, failure
+from adapters.teams.sdk import TIMEOUT, Operation, failure
 from core.model.errors import ChatUnavailable
 
 
@@ -27,8 +27,8 @@ class Botbuilder:
 
     Activity, CardFactory, MessageFactory = Activity, CardFactory, MessageFactory
 
-    def entity(self, update: StreamUpdate) -> Entity:
-        return _StreamInfo(**update.entity)
+    def entity(self, fields: dict[str, Any]) -> Entity:
+        return _WholeEntity(fields)
 
     async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:
         try:
@@ -41,7 +41,7 @@ class Botbuilder:
             raise ChatUnavailable(f"Teams cannot be reached: {type(error).__name__}.") from None
 
     async def close(self) -> None:
-        """Every request closes its own connection."""
+        """Return every request closes its own connection."""
 
 
 def _client(service_url: str, token: str) -> ConnectorClient:
@@ -67,14 +67,9 @@ class _Bearer(Authentication):
         return session
 
 
-class _StreamInfo(Entity):
+class _WholeEntity(Entity):
     """The SDK's own entity keeps its type alone."""
 
-    _attribute_map = {  # noqa: RUF012 -- as msrest wants it
-        name: {"key": name, "type": "int" if name == "streamSequence" else "str"}
-        for name in ("type", "streamType", "streamSequence", "streamId")
-    }
-
-    def __init__(self, **fields: object) -> None:
-        for name in self._attribute_map:
-            setattr(self, name, fields.get(name))
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self._attribute_map = {name: {"key": name, "type": "object"} for name in fields}
+        vars(self).update(fields)

@@ -1,4 +1,4 @@
-"""How a card leaves for Teams, through whichever SDK was chosen. Only that one is imported, when it is first needed."""
+"""The transport of cards to Teams, through the configured SDK, which is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Transport:
     """
 
     def __init__(self, load: Callable[[], Sdk], token: AccessToken | None) -> None:
-        """Without a token, none is sent, as the playground expects."""
+        """Open the transport. Without a token, none is sent, as the playground expects."""
         self._load = load
         self._token = token
         self._loading = asyncio.Lock()
@@ -85,20 +85,30 @@ def _load_agents() -> Sdk:
 def _activity(sdk: Sdk, card: Card) -> Any:
     activity = sdk.MessageFactory.attachment(sdk.CardFactory.adaptive_card(card.content))
     activity.summary = card.summary
-    return activity
+    return _told(activity, sdk, card, [])
 
 
 def _streamed(sdk: Sdk, update: StreamUpdate) -> Any:
     activity = sdk.Activity(type="message" if update.phase is StreamPhase.FINAL else "typing")
     activity.text, activity.text_format = update.text, "plain"
-    if update.card is not None:
-        activity.attachments = [sdk.CardFactory.adaptive_card(update.card.content)]
-    activity.entities = [sdk.entity(update)]
+    if update.card is None:
+        activity.entities = [sdk.entity(update.entity)]
+        return activity
+    activity.attachments = [sdk.CardFactory.adaptive_card(update.card.content)]
+    return _told(activity, sdk, update.card, [update.entity])
+
+
+def _told(activity: Any, sdk: Sdk, card: Card, entities: list[dict[str, Any]]) -> Any:
+    """Return the activity with what Teams shows of the message beside its card."""
+    if told := [*entities, *card.entities]:
+        activity.entities = [sdk.entity(each) for each in told]
+    if card.channel_data is not None:
+        activity.channel_data = card.channel_data
     return activity
 
 
 def _id_of(answer: object) -> str:
     message_id = getattr(answer, "id", None)
     if not message_id:
-        raise PlumblineError("Teams took the message without telling its id.")
+        raise PlumblineError("Teams accepted the message but did not return its id.")
     return str(message_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
-from pydantic import AwareDatetime, BaseModel, TypeAdapter
+from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
 from core.model.incident import AlertStatus, Incident
@@ -17,13 +17,8 @@ MAX_SILENCES = 1_000  # read per Alertmanager
 MAX_REASON = 200  # characters of a comment
 
 
-class _Status(BaseModel):
-    state: str
-
-
 class _Alert(BaseModel):
     fingerprint: str
-    status: _Status
 
 
 class _Uptime(BaseModel):
@@ -39,7 +34,7 @@ class _Matcher(BaseModel):
 
 class _Silence(BaseModel):
     id: str
-    status: _Status
+    state: str = Field(validation_alias=AliasPath("status", "state"))
     startsAt: AwareDatetime
     endsAt: AwareDatetime
     comment: str = ""
@@ -56,15 +51,11 @@ class Alertmanager:
     """Implements `core.ports.AlertMonitor` and `CheckedTool` for one Alertmanager and the alerts of `source`."""
 
     def __init__(self, name: str, http: Http, source: str) -> None:
-        self._name = name
+        self.name = name
         self._http = http
         self._source = source
         self._silences: list[Silence] = []
         self._read_at = float("-inf")
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def check(self) -> None:
         await self._http.parsed("api/v2/status", _UPTIME)
@@ -86,18 +77,18 @@ class Alertmanager:
     async def silences(self) -> list[Silence]:
         if time.monotonic() - self._read_at > KEPT:
             read = await self._http.parsed("api/v2/silences", _SILENCES)
-            self._silences = [self._silence(each) for each in read[:MAX_SILENCES] if each.status.state == "active"]
+            self._silences = [self._silence(each) for each in read[:MAX_SILENCES] if each.state == "active"]
             self._read_at = time.monotonic()
         return self._silences
 
     def _silence(self, silence: _Silence) -> Silence:
         matchers = tuple(Matcher(m.name, frozenset({m.value}), m.isEqual, m.isRegex) for m in silence.matchers)
         return Silence(
-            id=f"{self._name}:{silence.id}",
+            id=f"{self.name}:{silence.id}",
             matchers=matchers,
             starts_at=silence.startsAt.astimezone(UTC),
             ends_at=silence.endsAt.astimezone(UTC),
-            by=self._name,
+            by=self.name,
             reason=" ".join(silence.comment.split())[:MAX_REASON],
             author=silence.createdBy,
         )

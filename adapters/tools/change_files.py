@@ -47,12 +47,8 @@ class ChangeFiles:
     """ChangeReader over a folder."""
 
     def __init__(self, name: str, root: Path) -> None:
-        self._name = name
+        self.name = name
         self._files = FolderFiles(root, (NAME,), _read)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         return await asyncio.to_thread(self._changes, window)
@@ -81,19 +77,13 @@ def _change(line: str, path: Path, number: int) -> Change:
         record = _Record.model_validate_json(line)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
-        raise ToolUnavailable(f"Line {number} of {path} is no change record: {problem}; mend or remove it.") from error
-    return Change(
-        id=record.id,
-        at=record.at,
-        kind=record.kind,
-        service=record.service,
-        author=record.author,
-        title=record.title,
-        detail=record.detail,
-        files=tuple(record.files[:MAX_FILES]),
-        url=record.url,
-        services=tuple(record.services[:MAX_NAMED]),
-        revision=record.revision,
-        commits=tuple(record.commits[:MAX_NAMED]),
-        diff=record.diff[:MAX_DIFF],
-    )
+        raise ToolUnavailable(
+            f"Line {number} of {path} is not a change record: {problem}; correct or remove it."
+        ) from error
+    limited = {
+        "files": tuple(record.files[:MAX_FILES]),
+        "services": tuple(record.services[:MAX_NAMED]),
+        "commits": tuple(record.commits[:MAX_NAMED]),
+        "diff": record.diff[:MAX_DIFF],
+    }
+    return Change(**record.model_dump() | limited)

@@ -1,4 +1,4 @@
-"""The latest runs of a service on a build server, and logs of failed ones, for three systems."""
+"""The latest runs of a service on a build server, and logs of failed ones, for four systems."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
 from yarl import URL
 
 from core.ports import FailedBuild, TimeWindow, Tool
@@ -20,35 +21,60 @@ MAX_LOG = 64 * 1024  # bytes of a log that a language model may read, the last o
 MAX_FAILED_LOG = 16 * 1024 * 1024  # bytes asked for of the log of a run that failed, the last ones
 MAX_WHOLE_LOG = 1024 * 1024  # characters of a log in which the failing lines are looked for, the last ones
 ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
+FAILED = frozenset(
+    "failure timed_out startup_failure"  # GitHub
+    " failed partiallySucceeded"  # GitLab and Azure DevOps
+    " FAILURE UNSTABLE".split()  # Jenkins
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run of a pipeline. All texts are untrusted."""
+class Run(BaseModel):
+    """A run of a pipeline. All texts are untrusted. Each field is filled from the first name in a server's answer."""
 
-    id: str
-    title: str
-    branch: str
-    commit: str
-    at: datetime
-    result: str
-    failed: bool
-    url: str
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+    id: str = Field(validation_alias=AliasChoices("id", "number"))
+    name: str | None = Field("", validation_alias=AliasChoices(AliasPath("definition", "name"), "name"))
+    title: str | None = Field("", validation_alias=AliasChoices("display_title", "displayName", "buildNumber"))
+    source: str | None = ""
+    branch: str | None = Field("", validation_alias=AliasChoices("head_branch", "ref", "sourceBranch"))
+    commit: str = Field("", validation_alias=AliasChoices("head_sha", "sha", "sourceVersion"))
+    at: AwareDatetime = Field(validation_alias=AliasChoices("created_at", "queueTime", "timestamp"))
+    status: str | None = ""
+    conclusion: str | None = Field(None, validation_alias=AliasChoices("conclusion", "result"))
+    url: str = Field(
+        "", validation_alias=AliasChoices("html_url", "web_url", AliasPath("_links", "web", "href"), "url")
+    )
+
+    @property
+    def result(self) -> str:
+        return self.conclusion or self.status or "unknown"
+
+    @property
+    def failed(self) -> bool:
+        return self.result in FAILED
+
+    def __str__(self) -> str:
+        """Return a line about the run."""
+        by = f"pipeline by {self.source}" if self.source else ""
+        title = " ".join(part for part in (self.name, self.title, by) if part)
+        branch = (self.branch or "no branch").removeprefix("refs/heads/")
+        return f"{self.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC {self.id} {self.result}: {title} ({branch} {self.commit[:12]})"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A failed step. `job` is the id of its log."""
+    """A failed step. `job` is its id in links, and that of its log unless `log` is."""
 
     name: str
     job: str
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildLink:
     """The run or job in the address of a build server's page. One of them may be empty."""
 
-    project: str
     run: str
     job: str = ""
 
@@ -56,13 +82,15 @@ class BuildLink:
 class BuildServer(Protocol):
     """A build server. Raises ToolUnavailable."""
 
-    def link(self, url: URL) -> BuildLink | None:
-        """Return the run or job that a link names; None for other links."""
+    def link(self, url: URL, project: str) -> BuildLink | None:
+        """Return the run or job of a project that a link names; None for other links."""
         ...
 
-    async def run(self, project: str, link: BuildLink) -> Run: ...
+    async def run(self, project: str, link: BuildLink) -> Run | None:
+        """Return the run that a link names; None if it is another project's."""
+        ...
 
-    async def runs(self, project: str, before: datetime) -> list[Run]:
+    async def runs(self, project: str, before: datetime) -> Sequence[Run]:
         """Return up to MAX_RUNS runs of a project that began before a time, newest first."""
         ...
 
@@ -77,13 +105,9 @@ class Builds:
     """Toolbox and BuildReader over a build server. `projects` maps a service to its project."""
 
     def __init__(self, name: str, server: BuildServer, projects: Mapping[str, str]) -> None:
-        self._name = name
+        self.name = name
         self._server = server
         self._projects = projects
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the runs of a project cannot be listed."""
@@ -92,14 +116,13 @@ class Builds:
 
     async def linked_failure(self, url: str) -> FailedBuild | None:
         try:
-            link = self._server.link(URL(url))
+            links = [(service, self._server.link(URL(url), project)) for service, project in self._projects.items()]
         except ValueError:
             return None
-        services = [] if link is None else [name for name, project in self._projects.items() if _same(project, link)]
-        if link is None or not services:
-            return None
-        project = self._projects[services[0]]
-        return await self._failed(services[0], await self._server.run(project, link), link.job)
+        for service, link in links:
+            if link is not None and (run := await self._server.run(self._projects[service], link)):
+                return await self._failed(service, run, link.job)
+        return None
 
     async def last_failure(self, service: str, before: datetime) -> FailedBuild | None:
         if service not in self._projects:
@@ -147,7 +170,7 @@ class Builds:
         step = next((each for each in steps if each.job == job), steps[0] if steps else None)
         log = await self._server.log(project, run, step, MAX_FAILED_LOG) if step else ""
         return FailedBuild(
-            self._name, project, service, run.id, step.name if step else "", whole_lines(log), run.url, run.at
+            self.name, project, service, run.id, step.name if step else "", whole_lines(log), run.url, run.at
         )
 
 
@@ -167,13 +190,9 @@ def page_of(url: URL, base: URL) -> str:
     return url.path[len(prefix) :].strip("/")
 
 
-def _same(project: str, link: BuildLink) -> bool:
-    return project.strip("/").casefold() == link.project.casefold()
+def same(project: str, other: str) -> bool:
+    return project.strip("/").casefold() == other.casefold()
 
 
 def _format_run(run: Run, failed: Sequence[Step]) -> str:
-    steps = f"; failed: {', '.join(step.name for step in failed)}" if failed else ""
-    return (
-        f"{run.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC {run.id} {run.result}: {run.title}"
-        f" ({run.branch or 'no branch'} {run.commit[:12]}){steps}"
-    )
+    return f"{run}; failed: {', '.join(step.name for step in failed)}" if failed else str(run)

@@ -46,19 +46,14 @@ class _Grammar:
 _PYTHON = _Grammar(
     "tree_sitter_python", "language", frozenset({"function_definition", "class_definition"}), {"call": "function"}
 )
+_JAVA_DEFINITIONS = (
+    "class_declaration interface_declaration enum_declaration record_declaration method_declaration "
+    "constructor_declaration"
+)
 _JAVA = _Grammar(
     "tree_sitter_java",
     "language",
-    frozenset(
-        {
-            "class_declaration",
-            "interface_declaration",
-            "enum_declaration",
-            "record_declaration",
-            "method_declaration",
-            "constructor_declaration",
-        }
-    ),
+    frozenset(_JAVA_DEFINITIONS.split()),
     {"method_invocation": "name", "object_creation_expression": "type"},
 )
 _GO = _Grammar(
@@ -68,17 +63,8 @@ _GO = _Grammar(
     {"call_expression": "function"},
 )
 _TYPESCRIPT_DEFINITIONS = frozenset(
-    {
-        "function_declaration",
-        "generator_function_declaration",
-        "class_declaration",
-        "abstract_class_declaration",
-        "interface_declaration",
-        "type_alias_declaration",
-        "enum_declaration",
-        "method_definition",
-        "variable_declarator",
-    }
+    "function_declaration generator_function_declaration class_declaration abstract_class_declaration "
+    "interface_declaration type_alias_declaration enum_declaration method_definition variable_declarator".split()
 )
 _TYPESCRIPT_CALLEES = {"call_expression": "function", "new_expression": "constructor"}
 _TYPESCRIPT = _Grammar("tree_sitter_typescript", "language_typescript", _TYPESCRIPT_DEFINITIONS, _TYPESCRIPT_CALLEES)
@@ -102,12 +88,8 @@ class CodeRepositories:
     """CodeReader over checkouts: service → folder. Links are not followed, so nothing outside a folder is read."""
 
     def __init__(self, name: str, folders: Mapping[str, Path]) -> None:
-        self._name = name
+        self.name = name
         self._folders = dict(folders)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def definitions(self, names: Sequence[str]) -> list[Definition]:
         return await asyncio.to_thread(self._definitions, frozenset(names))

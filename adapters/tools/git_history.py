@@ -35,15 +35,11 @@ class GitHistory:
     """
 
     def __init__(self, name: str, folders: Mapping[str, Path]) -> None:
-        self._name = name
+        self.name = name
         self._folders: dict[Path, dict[str, str]] = {}
         for service, folder in folders.items():
             root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
             self._folders.setdefault(root, {})[service] = folder.relative_to(root).as_posix()
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         logs = await asyncio.gather(*(self._log(folder, window) for folder in self._folders))

@@ -1,20 +1,14 @@
-"""Commits and deployments of repositories on GitHub and GitLab, REST APIs.
-
-https://docs.github.com/en/rest/commits/commits and https://docs.github.com/en/rest/deployments/deployments
-https://docs.gitlab.com/api/commits/ and https://docs.gitlab.com/api/deployments/
-"""
+"""Commits and deployments of repositories on a server."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
-from urllib.parse import quote
 
-from pydantic import AwareDatetime, BaseModel, TypeAdapter
+from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
-from adapters.http import Http
 from core.ports import Change, TimeWindow
 
 MAX_COMMITS = 50  # latest commits of a repository within a window
@@ -45,15 +39,11 @@ class HostedChanges:
     """
 
     def __init__(self, name: str, host: RepositoryHost, services: Mapping[str, str]) -> None:
-        self._name = name
+        self.name = name
         self._host = host
         self._services: dict[str, list[str]] = {}
         for service, project in services.items():
             self._services.setdefault(project, []).append(service)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         found = await asyncio.gather(*(self._of(project, window) for project in self._services))
@@ -79,181 +69,75 @@ def _deployed(deployment: Change, owners: Sequence[str]) -> str:
     return max(named or (owners if len(owners) == 1 else [""]), key=len)
 
 
-class _GitHubPerson(BaseModel):
-    name: str = ""
-    date: AwareDatetime
+class ChangedFile(BaseModel):
+    path: str = Field(validation_alias=AliasChoices("filename", "new_path", AliasPath("item", "path")))
+    patch: str = Field("", validation_alias=AliasChoices("patch", "diff"))
+    is_folder: bool = Field(False, validation_alias=AliasPath("item", "isFolder"))
 
 
-class _GitHubMessage(BaseModel):
-    message: str
-    author: _GitHubPerson
-    committer: _GitHubPerson
+class Commit(BaseModel):
+    """A commit. Each field is filled from the first name in a server's answer."""
 
-
-class _GitHubFile(BaseModel):
-    filename: str
-    patch: str = ""
-
-
-class _GitHubCommit(BaseModel):
-    sha: str
-    commit: _GitHubMessage
-    html_url: str = ""
-    files: list[_GitHubFile] = []
-
-
-class _GitHubCreator(BaseModel):
-    login: str = ""
-
-
-class _GitHubDeployment(BaseModel):
-    id: int
-    sha: str
-    ref: str = ""
-    environment: str = ""
-    description: str | None = ""
-    created_at: AwareDatetime
-    creator: _GitHubCreator | None = None
-
-
-_GITHUB_COMMIT = TypeAdapter(_GitHubCommit)
-_GITHUB_COMMITS = TypeAdapter(list[_GitHubCommit])
-_GITHUB_DEPLOYMENTS = TypeAdapter(list[_GitHubDeployment])
-
-
-@dataclass(frozen=True, slots=True)
-class GitHubRepositories:
-    """RepositoryHost for projects `owner/repository`."""
-
-    http: Http
-
-    async def commits(self, project: str, window: TimeWindow) -> list[Change]:
-        asked = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
-        found = await self.http.parsed(f"{self._path(project)}/commits", _GITHUB_COMMITS, asked)
-        return [
-            _commit(each.sha, each.commit.committer.date, each.commit.author.name, each.commit.message, each.html_url)
-            for each in found
-        ]
-
-    async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
-        asked = {"per_page": str(MAX_DEPLOYMENTS)}
-        found = await self.http.parsed(f"{self._path(project)}/deployments", _GITHUB_DEPLOYMENTS, asked)
-        return [
-            Change(
-                id=f"deployment-{each.id}",
-                at=each.created_at,
-                kind="deploy",
-                service="",
-                author=each.creator.login if each.creator else "",
-                title=f"{each.ref} to {each.environment}"[:MAX_TITLE],
-                detail=(each.description or "")[:MAX_DETAIL],
-                revision=each.sha,
-            )
-            for each in found
-        ]
-
-    async def with_diff(self, project: str, commit: Change) -> Change:
-        whole = await self.http.parsed(f"{self._path(project)}/commits/{quote(commit.id)}", _GITHUB_COMMIT)
-        return _with_files(commit, [(file.filename, file.patch) for file in whole.files])
-
-    def _path(self, project: str) -> str:
-        return f"repos/{quote(project, safe='/')}"
-
-
-class _GitLabCommit(BaseModel):
-    id: str
-    message: str
-    author_name: str = ""
-    committed_date: AwareDatetime
-    web_url: str = ""
-
-
-class _GitLabDiff(BaseModel):
-    new_path: str
-    diff: str = ""
-
-
-class _GitLabUser(BaseModel):
-    name: str = ""
-
-
-class _GitLabEnvironment(BaseModel):
-    name: str = ""
-
-
-class _GitLabDeployment(BaseModel):
-    id: int
-    sha: str
-    ref: str = ""
-    status: str = ""
-    updated_at: AwareDatetime
-    user: _GitLabUser | None = None
-    environment: _GitLabEnvironment = _GitLabEnvironment()
-
-
-_GITLAB_COMMITS = TypeAdapter(list[_GitLabCommit])
-_GITLAB_DIFFS = TypeAdapter(list[_GitLabDiff])
-_GITLAB_DEPLOYMENTS = TypeAdapter(list[_GitLabDeployment])
-
-
-@dataclass(frozen=True, slots=True)
-class GitLabRepositories:
-    """RepositoryHost for projects by their path or number."""
-
-    http: Http
-
-    async def commits(self, project: str, window: TimeWindow) -> list[Change]:
-        asked = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
-        found = await self.http.parsed(f"{self._path(project)}/repository/commits", _GITLAB_COMMITS, asked)
-        return [_commit(each.id, each.committed_date, each.author_name, each.message, each.web_url) for each in found]
-
-    async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
-        asked = {
-            "updated_after": window.start.isoformat(),
-            "updated_before": window.end.isoformat(),
-            "order_by": "updated_at",
-            "sort": "desc",
-            "status": "success",
-            "per_page": str(MAX_DEPLOYMENTS),
-        }
-        found = await self.http.parsed(f"{self._path(project)}/deployments", _GITLAB_DEPLOYMENTS, asked)
-        return [
-            Change(
-                id=f"deployment-{each.id}",
-                at=each.updated_at,
-                kind="deploy",
-                service="",
-                author=each.user.name if each.user else "",
-                title=f"{each.ref} to {each.environment.name}"[:MAX_TITLE],
-                revision=each.sha,
-            )
-            for each in found
-        ]
-
-    async def with_diff(self, project: str, commit: Change) -> Change:
-        path = f"{self._path(project)}/repository/commits/{quote(commit.id)}/diff"
-        found = await self.http.parsed(path, _GITLAB_DIFFS)
-        return _with_files(commit, [(each.new_path, each.diff) for each in found])
-
-    def _path(self, project: str) -> str:
-        return f"api/v4/projects/{quote(project, safe='')}"
-
-
-def _commit(sha: str, at: AwareDatetime, author: str, message: str, url: str) -> Change:
-    title, _, body = message.partition("\n")
-    return Change(
-        id=sha[:12],
-        at=at,
-        kind="commit",
-        service="",
-        author=author[:MAX_TITLE],
-        title=title[:MAX_TITLE],
-        detail=body.strip()[:MAX_DETAIL],
-        url=url,
-        revision=sha,
+    sha: str = Field(validation_alias=AliasChoices("sha", "id"))
+    at: AwareDatetime = Field(
+        validation_alias=AliasChoices(AliasPath("commit", "committer", "date"), "committed_date", "timestamp")
     )
+    author: str = Field(
+        "",
+        validation_alias=AliasChoices(
+            AliasPath("commit", "author", "name"), "author_name", AliasPath("author", "displayName")
+        ),
+    )
+    message: str = Field(validation_alias=AliasChoices(AliasPath("commit", "message"), "message"))
+    url: str = Field("", validation_alias=AliasChoices("html_url", "web_url", "displayUri"))
+
+    @property
+    def change(self) -> Change:
+        title, _, body = self.message.partition("\n")
+        return Change(
+            id=self.sha[:12],
+            at=self.at,
+            kind="commit",
+            service="",
+            author=self.author[:MAX_TITLE],
+            title=title[:MAX_TITLE],
+            detail=body.strip()[:MAX_DETAIL],
+            url=self.url,
+            revision=self.sha,
+        )
 
 
-def _with_files(commit: Change, files: Sequence[tuple[str, str]]) -> Change:
-    diff = "\n".join(f"--- a/{path}\n+++ b/{path}\n{patch.rstrip()}" for path, patch in files if patch)
-    return replace(commit, files=tuple(path for path, _ in files)[:MAX_FILES], diff=diff[:MAX_DIFF])
+class Deployment(BaseModel):
+    """A deployment. Each field is filled from the first name in a server's answer."""
+
+    id: int
+    sha: str
+    ref: str = ""
+    environment: str = Field("", validation_alias=AliasChoices(AliasPath("environment", "name"), "environment"))
+    description: str | None = ""
+    at: AwareDatetime = Field(validation_alias="created_at")
+    author: str = Field("", validation_alias=AliasChoices(AliasPath("creator", "login"), AliasPath("user", "name")))
+
+    @property
+    def change(self) -> Change:
+        return Change(
+            id=f"deployment-{self.id}",
+            at=self.at,
+            kind="deploy",
+            service="",
+            author=self.author,
+            title=f"{self.ref} to {self.environment}"[:MAX_TITLE],
+            detail=(self.description or "")[:MAX_DETAIL],
+            revision=self.sha,
+        )
+
+
+COMMITS = TypeAdapter(list[Commit])
+FILES = TypeAdapter(list[ChangedFile])
+
+
+def with_files(commit: Change, files: Sequence[ChangedFile]) -> Change:
+    """Return a commit with what it changed."""
+    diff = "\n".join(f"--- a/{each.path}\n+++ b/{each.path}\n{each.patch.rstrip()}" for each in files if each.patch)
+    paths = tuple(each.path.lstrip("/") for each in files if not each.is_folder)
+    return replace(commit, files=paths[:MAX_FILES], diff=diff[:MAX_DIFF])

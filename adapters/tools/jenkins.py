@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
 from urllib.parse import quote
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of
+from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of, same
 
-FAILED = frozenset({"FAILURE", "UNSTABLE"})
 CONSOLE = "console"  # the only log of a build
 
 
-class _Revision(BaseModel):
-    SHA1: str = ""
+def _built(actions: object) -> str:
+    """Return the commit among the actions of a build; empty if there is none."""
+    each = (
+        [action.get("lastBuiltRevision") for action in actions if isinstance(action, dict)]
+        if isinstance(actions, list)
+        else []
+    )
+    return next((str(revision["SHA1"]) for revision in each if isinstance(revision, dict) and "SHA1" in revision), "")
 
 
-class _Action(BaseModel):
-    lastBuiltRevision: _Revision | None = None
-
-
-class _Build(BaseModel):
-    number: int
-    result: str | None = None
-    timestamp: int  # milliseconds since 1970
-    url: str = ""
-    displayName: str = ""
-    actions: list[_Action | None] = []
+class _Build(Run):
+    status: str | None = "RUNNING"
+    commit: Annotated[str, BeforeValidator(_built)] = Field("", validation_alias="actions")
 
 
 class _Job(BaseModel):
@@ -50,17 +49,16 @@ class Jenkins:
     def __init__(self, http: Http) -> None:
         self._http = http
 
-    def link(self, url: URL) -> BuildLink | None:
+    def link(self, url: URL, project: str) -> BuildLink | None:
         page = _PAGE.fullmatch(page_of(url, URL(self._http.url)))
-        return BuildLink("/".join(page["jobs"].split("/")[1::2]), page["run"]) if page else None
+        return BuildLink(page["run"]) if page and same(project, "/".join(page["jobs"].split("/")[1::2])) else None
 
     async def run(self, project: str, link: BuildLink) -> Run:
-        return _run(await self._http.parsed(f"{_path(project)}/{link.run}/api/json", _BUILD, {"tree": _FIELDS}))
+        return await self._http.parsed(f"{_path(project)}/{link.run}/api/json", _BUILD, {"tree": _FIELDS})
 
-    async def runs(self, project: str, before: datetime) -> list[Run]:
+    async def runs(self, project: str, before: datetime) -> Sequence[Run]:
         job = await self._http.parsed(f"{_path(project)}/api/json", _JOB, {"tree": _TREE})
-        runs = [_run(build) for build in job.builds]
-        return [run for run in runs if run.at < before][:MAX_RUNS]
+        return [run for run in job.builds if run.at < before][:MAX_RUNS]
 
     async def failed_steps(self, project: str, run: Run) -> list[Step]:
         """Return one step, because a build has one log for all stages."""
@@ -72,12 +70,3 @@ class Jenkins:
 
 def _path(project: str) -> str:
     return "/".join(f"job/{quote(part, safe='')}" for part in project.split("/") if part)
-
-
-def _run(build: _Build) -> Run:
-    commit = next(
-        (action.lastBuiltRevision.SHA1 for action in build.actions if action and action.lastBuiltRevision), ""
-    )
-    at = datetime.fromtimestamp(build.timestamp / 1000, UTC)
-    result = build.result or "RUNNING"
-    return Run(str(build.number), build.displayName, "", commit, at, result, result in FAILED, build.url)

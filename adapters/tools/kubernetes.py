@@ -43,13 +43,9 @@ class Kubernetes:
     """LogReader over the pods of a cluster, including warnings about them, and a Toolbox for details."""
 
     def __init__(self, name: str, http: Http, workloads: Mapping[str, Workload]) -> None:
-        self._name = name
+        self.name = name
         self._http = http
         self._workloads = workloads
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         workload = self._workloads.get(service)
@@ -111,7 +107,7 @@ class Kubernetes:
         found = [
             (event.at, event)
             for event in events
-            if event.at and window.start <= event.at < window.end and event.involvedObject.name in names
+            if event.at and window.start <= event.at < window.end and event.involved in names
         ]
         return sorted(found, key=lambda each: each[0])
 

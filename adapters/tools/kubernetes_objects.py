@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AliasPath, AwareDatetime, BaseModel, Field
 
 EVENTS_HEAD = "LAST SEEN                TYPE     REASON              OBJECT  MESSAGE"
 
@@ -50,16 +50,12 @@ class PodStatus(BaseModel):
     initContainerStatuses: list[ContainerStatus] = []
 
 
-class Resources(BaseModel):
-    limits: dict[str, str] = {}
-    requests: dict[str, str] = {}
-
-
 class Container(BaseModel):
     name: str
     command: list[str] = []
     args: list[str] = []
-    resources: Resources = Resources()
+    limits: dict[str, str] = Field({}, validation_alias=AliasPath("resources", "limits"))
+    requests: dict[str, str] = Field({}, validation_alias=AliasPath("resources", "requests"))
 
 
 class PodSpec(BaseModel):
@@ -73,17 +69,13 @@ class Pod(BaseModel):
     status: PodStatus
 
 
-class Involved(BaseModel):
-    kind: str = ""
-    name: str = ""
-
-
 class Event(BaseModel):
     type: str = "Normal"
     reason: str = ""
     message: str = ""
     count: int | None = None
-    involvedObject: Involved = Involved()
+    kind: str = Field("", validation_alias=AliasPath("involvedObject", "kind"))
+    involved: str = Field("", validation_alias=AliasPath("involvedObject", "name"))
     lastTimestamp: AwareDatetime | None = None
     eventTime: AwareDatetime | None = None
 
@@ -99,8 +91,7 @@ class List(BaseModel, Generic[T]):
 
 def format_event(at: datetime, event: Event) -> str:
     """Return a row like `kubectl get events`, with the time instead of the age."""
-    involved = event.involvedObject
-    named = f"{involved.kind.lower()}/{involved.name}"
+    named = f"{event.kind.lower()}/{event.involved}"
     times = f" (x{event.count})" if event.count and event.count > 1 else ""
     message = f"{' '.join(event.message.split())}{times}"
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC  {event.type:<7}  {event.reason:<18}  {named}  {message}"
@@ -138,9 +129,7 @@ def _container(status: ContainerStatus, specified: Container | None) -> list[str
             if state is not None:
                 lines += [f"    {title}:  {name.capitalize()}", *_state(state)]
     lines += [f"    Ready:  {status.ready}", f"    Restart Count:  {status.restartCount}"]
-    for name, amounts in (
-        (("Limits", specified.resources.limits), ("Requests", specified.resources.requests)) if specified else ()
-    ):
+    for name, amounts in (("Limits", specified.limits), ("Requests", specified.requests)) if specified else ():
         lines += [f"    {name}:", *(f"      {what}:  {amount}" for what, amount in amounts.items())] if amounts else []
     return lines
 

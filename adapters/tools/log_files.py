@@ -30,13 +30,9 @@ class LogFiles:
     """LogReader over a folder."""
 
     def __init__(self, name: str, root: Path) -> None:
-        self._name = name
+        self.name = name
         self._root = root
         self._files = FolderFiles(root, (".log",), _whole)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         return await asyncio.to_thread(self._lines, service, window, limit)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import ceil
 from typing import Literal
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
 from core.ports import LogLine, TimeWindow
@@ -31,14 +31,10 @@ class _Stream(BaseModel):
     values: list[tuple[int, str] | tuple[int, str, dict[str, object]]]
 
 
-class _Data(BaseModel):
-    resultType: Literal["streams"]
-    result: list[_Stream]
-
-
 class _Answer(BaseModel):
     status: Literal["success"]
-    data: _Data
+    kind: Literal["streams"] = Field(validation_alias=AliasPath("data", "resultType"))
+    streams: list[_Stream] = Field(validation_alias=AliasPath("data", "result"))
 
 
 _ANSWER = TypeAdapter(_Answer)
@@ -49,13 +45,9 @@ class Loki:
     """LogReader over Loki. `selectors` maps a service to the labels of its streams; other services are unknown."""
 
     def __init__(self, name: str, http: Http, selectors: Mapping[str, Mapping[str, str]]) -> None:
-        self._name = name
+        self.name = name
         self._http = http
         self._selectors = selectors
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         labels = self._selectors.get(service)
@@ -104,7 +96,7 @@ class Loki:
         )
         return {
             (value[0], level_of(stream.stream, value[1]), value[1][:MAX_LINE])
-            for stream in answer.data.result
+            for stream in answer.streams
             for value in stream.values
             if start <= value[0] < end
         }

@@ -92,7 +92,7 @@ class McpServer:
             ):
                 yield client
         except TimeoutError as error:
-            raise ToolUnavailable(f"{self.name} gave no answer within {TIMEOUT:.0f} s.") from error
+            raise ToolUnavailable(f"{self.name} did not answer within {TIMEOUT:.0f} s.") from error
         except ExceptionGroup as group:
             if expected := group.subgroup(_FAILURES):
                 raise ToolUnavailable(f"{self.name} cannot be used: {_first(expected)}.") from group
@@ -135,7 +135,7 @@ class _McpTool:
         try:
             return int(text)
         except ValueError:
-            raise ToolUnavailable(f"{name} has to be a whole number.") from None
+            raise ToolUnavailable(f"{name} must be a whole number.") from None
 
 
 class _Inputs(BaseModel):

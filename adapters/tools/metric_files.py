@@ -22,12 +22,8 @@ class MetricFiles:
     """MetricReader over a folder."""
 
     def __init__(self, name: str, root: Path) -> None:
-        self._name = name
+        self.name = name
         self._files = FolderFiles(root, (".csv",), _read)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:
         return await asyncio.to_thread(self._series, service, window)

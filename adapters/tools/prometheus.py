@@ -1,4 +1,4 @@
-"""Prometheus, HTTP API: https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries"""
+"""Prometheus, HTTP API: https://prometheus.io/docs/prometheus/latest/querying/api/ (range queries, rules)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Literal
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
 from core.model.errors import ToolUnavailable
+from core.model.incident import AlertStatus, Incident
+from core.model.silences import Silence
 from core.ports import Series, TimeWindow
 
 SERVICE_LABELS = ("service", "job", "app")  # labels that may name a series' service
@@ -37,22 +39,41 @@ class _Row(BaseModel):
     values: list[tuple[float, str]]
 
 
-class _Matrix(BaseModel):
-    resultType: Literal["matrix"]
-    result: list[_Row]
-
-
 class _Answer(BaseModel):
     status: Literal["success"]
-    data: _Matrix
+    kind: Literal["matrix"] = Field(validation_alias=AliasPath("data", "resultType"))
+    rows: list[_Row] = Field(validation_alias=AliasPath("data", "result"))
+
+
+class _Active(BaseModel):
+    labels: dict[str, str]
+    state: str
+
+
+class _Rule(BaseModel):
+    name: str
+    type: str = "alerting"
+    alerts: list[_Active] = []
+
+
+class _Group(BaseModel):
+    rules: list[_Rule]
+
+
+class _Rules(BaseModel):
+    groups: list[_Group] = Field(validation_alias=AliasPath("data", "groups"))
 
 
 _ANSWER = TypeAdapter(_Answer)
+_RULES = TypeAdapter(_Rules)
 
 
 @dataclass(frozen=True, slots=True)
 class Prometheus:
-    """MetricReader over Prometheus or a compatible server. A counter is returned as its rate per second."""
+    """MetricReader and AlertMonitor over Prometheus or a compatible server.
+
+    A counter is returned as its rate per second.
+    """
 
     name: str
     http: Http
@@ -72,10 +93,26 @@ class Prometheus:
             "step": str(step),
             "timeout": f"{self.http.timeout:.0f}s",
         }
-        rows = (await self.http.parsed("api/v1/query_range", _ANSWER, form=asked)).data.result
+        rows = (await self.http.parsed("api/v1/query_range", _ANSWER, form=asked)).rows
         if len(rows) > MAX_SERIES:
             raise ToolUnavailable(f"{self.http.system} has more than {MAX_SERIES} series for one service.")
         return _series(service, rows, window)
+
+    async def firing(self, incident: Incident) -> bool | None:
+        """Return whether an alert fires, by labels.
+
+        External labels are added later, so an alert may have additional ones.
+        """
+        mine = [alert for alert in incident.alerts if alert.status is AlertStatus.FIRING]
+        rules = (await self.http.parsed("api/v1/rules", _RULES, {"type": "alert"})).groups
+        named = [rule for group in rules for rule in group.rules if rule.name in {alert.name for alert in mine}]
+        if not named:
+            return None
+        firing = [active for rule in named for active in rule.alerts if active.state == "firing"]
+        return any(active.labels.items() <= alert.labels.items() for active in firing for alert in mine)
+
+    async def silences(self) -> list[Silence]:
+        return []
 
 
 def _selector(service: str) -> str:

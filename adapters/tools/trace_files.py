@@ -1,4 +1,4 @@
-"""Which service calls which, by the traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
+"""The calls between services, from traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
 
 https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
 """
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from adapters.tools.service_files import FolderFiles
 from adapters.tools.trace_graph import graph_of
@@ -24,17 +24,9 @@ MAX_FILES = 200
 SERVICE = "service.name"  # attribute of a resource, by OpenTelemetry's semantic conventions
 
 
-class _Value(BaseModel):
-    stringValue: str = ""
-
-
 class _Attribute(BaseModel):
     key: str
-    value: _Value = _Value()
-
-
-class _Resource(BaseModel):
-    attributes: list[_Attribute] = []
+    value: str = Field("", validation_alias=AliasPath("value", "stringValue"))
 
 
 class _Span(BaseModel):
@@ -49,7 +41,7 @@ class _Scope(BaseModel):
 
 
 class _ResourceSpans(BaseModel):
-    resource: _Resource = _Resource()
+    attributes: list[_Attribute] = Field([], validation_alias=AliasPath("resource", "attributes"))
     scopeSpans: list[_Scope] = []
 
 
@@ -72,12 +64,8 @@ class TraceFiles:
     """
 
     def __init__(self, name: str, root: Path) -> None:
-        self._name = name
+        self.name = name
         self._files = FolderFiles(root, SUFFIXES, _read)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
         return await asyncio.to_thread(self._dependencies, window)
@@ -123,9 +111,5 @@ def _lines(path: Path) -> Iterator[_Traces]:
 
 def _within(traces: _Traces) -> Iterator[tuple[str, _Span]]:
     for resource in traces.resourceSpans:
-        if service := _service(resource.resource):
+        if service := next((each.value for each in resource.attributes if each.key == SERVICE), ""):
             yield from ((service, span) for scope in resource.scopeSpans for span in scope.spans)
-
-
-def _service(resource: _Resource) -> str:
-    return next((each.value.stringValue for each in resource.attributes if each.key == SERVICE), "")

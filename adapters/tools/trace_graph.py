@@ -5,7 +5,7 @@ https://www.jaegertracing.io/docs/latest/architecture/apis/ and https://zipkin.i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import timedelta
 
 from pydantic import BaseModel, TypeAdapter
@@ -29,35 +29,21 @@ _JAEGER = TypeAdapter(_Answer)
 _ZIPKIN = TypeAdapter(list[_Call])
 
 
-class JaegerGraph:
-    """DependencyReader over a Jaeger query service."""
+class TraceGraph:
+    """DependencyReader over a Jaeger query service or a Zipkin server."""
 
-    def __init__(self, name: str, http: Http) -> None:
-        self._name = name
+    def __init__(self, name: str, http: Http, *, is_jaeger: bool) -> None:
+        self.name = name
         self._http = http
-
-    @property
-    def name(self) -> str:
-        return self._name
+        self._is_jaeger = is_jaeger
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
-        answer = await self._http.parsed("api/dependencies", _JAEGER, _asked(window))
-        return graph_of((call.parent, call.child) for call in (answer.data or [])[:MAX_CALLS])
-
-
-class ZipkinGraph:
-    """DependencyReader over a Zipkin server."""
-
-    def __init__(self, name: str, http: Http) -> None:
-        self._name = name
-        self._http = http
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
-        calls = await self._http.parsed("api/v2/dependencies", _ZIPKIN, _asked(window))
+        length = (window.end - window.start) // timedelta(milliseconds=1)
+        asked = {"endTs": str(round(window.end.timestamp() * 1_000)), "lookback": str(length)}
+        if self._is_jaeger:
+            calls = (await self._http.parsed("api/dependencies", _JAEGER, asked)).data or []
+        else:
+            calls = await self._http.parsed("api/v2/dependencies", _ZIPKIN, asked)
         return graph_of((call.parent, call.child) for call in calls[:MAX_CALLS])
 
 
@@ -68,9 +54,3 @@ def graph_of(calls: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
         if caller and callee and caller != callee:
             found.setdefault(caller, set()).add(callee)
     return {caller: tuple(sorted(callees)) for caller, callees in sorted(found.items())}
-
-
-def _asked(window: TimeWindow) -> Mapping[str, str]:
-    millisecond = timedelta(milliseconds=1)
-    length = (window.end - window.start) // millisecond
-    return {"endTs": str(round(window.end.timestamp() * 1_000)), "lookback": str(length)}

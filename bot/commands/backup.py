@@ -91,7 +91,7 @@ def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) ->
 def _embedded(settings: Settings) -> Path:
     if settings.database_url:
         raise ConfigurationError(
-            "PLUMBLINE_DATABASE_URL names a database of its own: back it up with its tools, as pg_dump for PostgreSQL."
+            "PLUMBLINE_DATABASE_URL names a separate database. Back it up with its own tools, such as pg_dump for PostgreSQL."
         )
     return settings.data_dir
 
@@ -172,9 +172,9 @@ def _unpack(file: Path, folder: Path) -> dict[str, Any]:
                         f"{file} is damaged: the checksum of {name} does not match. Nothing was restored."
                     )
     except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise PlumblineError(f"{file} is no backup, or is damaged: {error}. Nothing was restored.") from error
+        raise PlumblineError(f"{file} is not a backup, or is damaged: {error}. Nothing was restored.") from error
     if STATE not in manifest["files"]:
-        raise PlumblineError(f"{file} holds no state. Nothing was restored.")
+        raise PlumblineError(f"{file} contains no state. Nothing was restored.")
     _refuse_newer(manifest)
     return manifest
 

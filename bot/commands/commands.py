@@ -22,8 +22,8 @@ from bot.config.workspace import load_workspace
 from bot.loading import loading
 from bot.observability.tracing import tracing
 from bot.web.webhook_sources import webhook_parser
-from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core, records_of
-from bot.wiring.behaviours import behaviours
+from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core
+from bot.wiring.behaviours import behaviours, question_ports
 from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInput
@@ -136,12 +136,7 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
 
             answer = await prepare_answer(
                 question,
-                retriever=core.knowledge.retriever,
-                store=core.store,
-                clock=core.clock,
-                examined=core.examined,
-                help_desk=workspace.help_desk,
-                records=records_of(core),
+                question_ports(core, Poster(core.store, {})),
                 show=show,
             )
     if as_json:
@@ -154,7 +149,7 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
 def _nothing_to_read(settings: Settings) -> str:
     lacks = f"{settings.config} names no sources" if settings.config else "PLUMBLINE_CONFIG is not set"
     return (
-        f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a plumbline.yaml to begin with; "
+        f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a first plumbline.yaml; "
         "`plumbline demo` shows a sample company."
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -21,15 +22,14 @@ from bot.config.filing_sections import FilingSection
 from bot.config.section import WebhooksSection
 from bot.config.settings import Settings, missing_secrets
 from bot.config.source_sections import SourceSection
-from bot.config.team_sections import CatalogueSection, OnCallSection
+from bot.config.team_sections import CatalogueSection, OnCallSection, OpsgenieSection
 from bot.config.workspace import Workspace, load_workspace
 from bot.observability.collectors import TokenTally
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
-from bot.wiring.catalogues import read_catalogue
+from bot.wiring.catalogues import open_schedule, read_catalogue
 from bot.wiring.filing import open_publisher
 from bot.wiring.models import llama_server
-from bot.wiring.on_call import open_schedule
 from bot.wiring.sources import open_source
 from bot.wiring.tools import open_tool
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
@@ -38,6 +38,10 @@ from core.ports import CheckedSource, Ingestion
 TIMEOUT = 5.0  # seconds for an external system to answer
 TOOL_TIMEOUT = 20.0  # seconds for a tool to answer for all of its services
 CHATS = {"slack": check_slack, "teams": check_teams}
+OPSGENIE_ENDS = (
+    "Atlassian ends its support for Opsgenie on 5 April 2027. Move to Jira Service Management: `kind: "
+    "jira_service_management` under `on_call`, and its alerts to /webhooks/jira_service_management."
+)
 SHOWN = 5  # documents left out that are listed per source
 
 
@@ -141,13 +145,15 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
     remedy = (
         "Run `plumbline ingest`; `plumbline serve` does so as well."
         if workspace.sources
-        else "Name your `sources` in plumbline.yaml; `plumbline init` writes one to begin with."
+        else "Name your `sources` in plumbline.yaml; `plumbline init` writes a first one."
     )
     return [Finding("index", "nothing is indexed", remedy), *found]
 
 
 def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
     what = f"last ingestion of {ingestion.source}"
+    if ingestion.finished_at is None:
+        yield Finding(f"first import of {ingestion.source}", f"{ingestion.documents} documents so far")
     if ingestion.failure:
         yield Finding(what, "failed", ingestion.failure, fatal=False)
     if count := len(ingestion.left_out):
@@ -230,7 +236,9 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
         await open_schedule(section, session).check()
         return "says who is on call"
 
-    return await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
+    found = await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
+    ends = found.well and isinstance(section, OpsgenieSection)
+    return replace(found, remedy=OPSGENIE_ENDS, fatal=False) if ends else found
 
 
 async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -> Finding:

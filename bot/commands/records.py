@@ -45,7 +45,7 @@ async def run_retry(settings: Settings, intents: Sequence[str], out: Console, *,
         for intent in wanted:
             if not await ask_to_redeliver(intent, store=store):
                 raise PlumblineError(NO_SUCH.format(intent=intent))
-            out.print(f"{intent} is tried again by the running bot.", highlight=False, markup=False)
+            out.print(f"The running bot retries {intent}.", highlight=False, markup=False)
     return 0
 
 

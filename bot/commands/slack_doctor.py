@@ -58,7 +58,7 @@ async def check_slack(
 
 def _token(answer: Mapping[str, Any]) -> Finding:
     if not answer.get("ok"):
-        remedy = "Install the app anew and copy its bot token to SLACK_BOT_TOKEN."
+        remedy = "Reinstall the app and copy its bot token to SLACK_BOT_TOKEN."
         return Finding("Slack token", f"is refused: {answer.get('error')}", remedy)
     return Finding("Slack token", f"is {answer.get('user')} in {answer.get('team')}")
 
@@ -66,14 +66,14 @@ def _token(answer: Mapping[str, Any]) -> Finding:
 def _scopes(headers: Mapping[str, str]) -> list[Finding]:
     granted = {scope.strip() for scope in headers.get("X-OAuth-Scopes", "").split(",")} - {""}
     if not granted:
-        return [Finding("Slack scopes", "are not told", "Compare them with deploy/slack/manifest.yaml.", fatal=False)]
+        return [Finding("Slack scopes", "are not known", "Compare them with deploy/slack/manifest.yaml.", fatal=False)]
     missing, more = sorted(SCOPES.keys() - granted), sorted(granted - SCOPES.keys())
     findings: list[Finding] = []
     if missing:
         lost = "; ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
         findings.append(Finding("Slack scopes", "are missing", f"Add and reinstall the app: {lost}."))
     if more:
-        remedy = f"They are not needed, and can be taken from the app: {', '.join(more)}."
+        remedy = f"Remove what the bot does not need: {', '.join(more)}."
         findings.append(Finding("Slack scopes", "are more than the manifest asks for", remedy, fatal=False))
     return findings or [Finding("Slack scopes", "are those of the manifest")]
 
@@ -85,15 +85,15 @@ async def _check_inbound(
     if settings.slack_app_token is not None:
         answer, _ = await ask(client(settings.slack_app_token), "apps.connections.open")
         if answer.get("ok"):
-            return Finding("Slack events", "come through Socket Mode")
+            return Finding("Slack events", "arrive through Socket Mode")
         remedy = "Make an app-level token with connections:write, and turn Socket Mode on in the app."
         return Finding("Slack events", f"Socket Mode is refused: {answer.get('error')}", remedy)
     if settings.slack_signing_secret is None:
         remedy = "Set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN (Socket Mode)."
         return Finding("Slack events", "cannot be received", remedy)
     if not settings.public_url:
-        remedy = "Set PLUMBLINE_PUBLIC_URL to the address that Slack sends to, and this checks it."
-        return Finding("Slack events", "come over HTTP; the way is not checked", remedy, fatal=False)
+        remedy = "To check this, set PLUMBLINE_PUBLIC_URL to the address that Slack sends to."
+        return Finding("Slack events", "arrive over HTTP; not checked", remedy, fatal=False)
     address = f"{settings.public_url.rstrip('/')}/slack/events"
     return await _address(address, settings.slack_signing_secret.get_secret_value(), session)
 
@@ -115,7 +115,7 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
     if status == 200 and CHALLENGE.encode() in answer.body:
         return Finding("Slack events", f"reach {address}")
     if status == 401:
-        remedy = "SLACK_SIGNING_SECRET is another one there, or its clock is more than five minutes off."
+        remedy = "The bot there has another SLACK_SIGNING_SECRET, or its clock is more than five minutes off."
         return Finding("Slack events", f"{address} refuses the signature", remedy)
     remedy = "Something else answers there: check the address and the proxy in front of it."
     return Finding("Slack events", f"{address} answers {status}", remedy)
@@ -143,16 +143,16 @@ async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: A
     app_id = str(known.get("app_id", ""))
     answer, _ = await ask(owner, "apps.manifest.export", app_id=app_id)
     if not answer.get("ok"):
-        remedy = "Make a new configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN; they live 12 hours."
+        remedy = "Create a configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN. A token is valid for 12 hours."
         return Finding("Slack manifest", f"cannot be read: {answer.get('error')}", remedy, fatal=False)
     manifest: dict[str, Any] = answer.get("manifest") or {}
     missing = sorted(missing_in(manifest))
     if missing:
-        remedy = f"Bring it in line with deploy/slack/manifest.yaml: {', '.join(missing)}."
-        return Finding("Slack manifest", "lacks what the bot listens to", remedy)
+        remedy = f"Add what deploy/slack/manifest.yaml has and the app lacks: {', '.join(missing)}."
+        return Finding("Slack manifest", "lacks what the bot needs", remedy)
     if is_assistant(manifest):
         return Finding("Slack manifest", "has the assistant experience, which Slack will end", TO_AGENT, fatal=False)
-    return Finding("Slack manifest", "has all that the bot listens to")
+    return Finding("Slack manifest", "has everything that the bot needs")
 
 
 def is_assistant(manifest: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ import aiohttp
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import SystemClock
-from adapters.store.channels import SqlTeamsConversations
+from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
 from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector
@@ -28,6 +28,7 @@ from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 SERVICE = "https://smba.trafficmanager.net/teams/"  # the global connector service
 PACKAGE = Path("plumbline-teams.zip")  # as deploy/teams/build.py names it
 MAX_MANIFEST = 1 << 20  # bytes
+TO_AGENTS = "Microsoft archived it and mends no security hole: unset TEAMS_SDK, and the Agents SDK does the same."
 WITHOUT_HISTORY = (
     "Without it a post whose answer is lost may appear twice, and a mention in a thread is answered without the thread."
 )
@@ -49,6 +50,8 @@ async def check_teams(
         yield Finding("Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off")
         return
     yield _ids(settings)
+    if settings.teams_sdk == "botbuilder":
+        yield Finding("Teams SDK", "botbuilder has had no support since 31 December 2025", TO_AGENTS, fatal=False)
     if settings.teams_app_password is None:
         yield Finding("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
         return
@@ -62,7 +65,7 @@ async def check_teams(
         async for finding in _histories(settings, workspace, session, token, cloud):
             yield finding
     except ChatUnavailable as error:
-        yield Finding("Teams token", "is not issued", f"{error} Check the way to {cloud.login_url}.")
+        yield Finding("Teams token", "is not issued", f"{error} Check the network connection to {cloud.login_url}.")
     except PlumblineError as error:
         yield Finding("Teams token", "is refused", str(error))
     yield await _signing_keys(cloud, session)
@@ -79,11 +82,11 @@ def _ids(settings: Settings) -> Finding:
     ]
     if wrong:
         remedy = f"Copy {' and '.join(wrong)} from the app registration: 00000000-0000-0000-0000-000000000000."
-        return Finding("Teams ids", "are none of Microsoft's", remedy)
+        return Finding("Teams ids", "are not valid", remedy)
     if not settings.teams_tenant_ids:
-        remedy = "People of every organisation that installs the app are heard: set TEAMS_TENANT_ID to yours."
-        return Finding("Teams tenants", "all are heard", remedy, fatal=False)
-    return Finding("Teams tenants", f"{len(settings.teams_tenant_ids)} heard, through {settings.teams_sdk}")
+        remedy = "The bot answers people of every organisation that installs the app. Set TEAMS_TENANT_ID to your own."
+        return Finding("Teams tenants", "all are accepted", remedy, fatal=False)
+    return Finding("Teams tenants", f"{len(settings.teams_tenant_ids)} accepted, through {settings.teams_sdk}")
 
 
 def _is_uuid(text: str) -> bool:
@@ -103,11 +106,11 @@ async def _service(service_url: str, connector: Connector, workspace: Workspace)
             status = (await connector.members(service_url, channel.ids[Platform.TEAMS], {"pageSize": "50"})).status
             if status in NOT_OURS:
                 remedy = "Add the app to the team of this channel, or correct its id in plumbline.yaml."
-                yield Finding(f"Teams channel {channel.name}", f"is closed (HTTP {status})", remedy)
+                yield Finding(f"Teams channel {channel.name}", f"does not admit the app (HTTP {status})", remedy)
             else:
                 yield Finding(f"Teams channel {channel.name}", "is open to the app")
     except ChatUnavailable as error:
-        remedy = f"{error} Is the way there open? In a proxy, allow this host."
+        remedy = f"{error} Check the network connection. If there is a proxy, allow this host in it."
         yield Finding("Teams service", f"{service_url} does not answer", remedy)
 
 
@@ -135,7 +138,7 @@ async def _histories(
                 yield await _history(history, channel)
     except (PlumblineError, OSError) as error:
         remedy = f"What was heard from Teams cannot be looked up: {error}"
-        yield Finding("Teams history", "is not tried", remedy, fatal=False)
+        yield Finding("Teams history", "was not checked", remedy, fatal=False)
 
 
 @asynccontextmanager
@@ -157,9 +160,11 @@ async def _history(history: TeamsHistory, channel: Channel) -> Finding:
         return Finding(what, "cannot be read", remedy, fatal=False)
     except MessageNotFound:
         remedy = "Correct the id of this channel in plumbline.yaml, or mention the bot there once."
-        return Finding(what, "is not there", remedy, fatal=False)
+        return Finding(what, "was not found", remedy, fatal=False)
     except ChatUnavailable as error:
-        return Finding(what, "is not shown now", f"{error} Is the way to graph.microsoft.com open?", fatal=False)
+        return Finding(
+            what, "is not available now", f"{error} Check the network connection to graph.microsoft.com.", fatal=False
+        )
     return Finding(what, "can be read through Microsoft Graph")
 
 
@@ -169,7 +174,7 @@ async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding
     try:
         count = await SigningKeys(cloud.metadata_url, SystemClock(), session).count()
     except ChatUnavailable as error:
-        remedy = f"{error} Without them nothing that Teams sends can be believed."
+        remedy = f"{error} Without them, the bot cannot verify what Teams sends."
         return Finding("Teams signing keys", "cannot be fetched", remedy)
     return Finding("Teams signing keys", f"{count} are published")
 
@@ -177,8 +182,8 @@ async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding
 async def _check_inbound(settings: Settings, session: aiohttp.ClientSession) -> Finding:
     """Check that our public address refuses a request without a token."""
     if not settings.public_url:
-        remedy = "Set PLUMBLINE_PUBLIC_URL to the address that Teams sends to, and this checks it."
-        return Finding("Teams messages", "the way in is not checked", remedy, fatal=False)
+        remedy = "To check this, set PLUMBLINE_PUBLIC_URL to the address that Teams sends to."
+        return Finding("Teams messages", "are not checked", remedy, fatal=False)
     address = f"{settings.public_url.rstrip('/')}/api/messages"
     try:
         status = (await knock(session, address, json={})).status
@@ -187,7 +192,7 @@ async def _check_inbound(settings: Settings, session: aiohttp.ClientSession) -> 
         return Finding("Teams messages", f"{address} does not answer", remedy)
     if status == 401:
         return Finding("Teams messages", f"reach {address}, which asks for a token")
-    remedy = "There must be `plumbline serve` with TEAMS_APP_ID set, and a proxy that passes /api/messages on."
+    remedy = "Run `plumbline serve` there with TEAMS_APP_ID set, behind a proxy that forwards /api/messages."
     return Finding("Teams messages", f"{address} answers HTTP {status}", remedy)
 
 
@@ -196,7 +201,7 @@ def _package(package: Path, app_id: str) -> list[Finding]:
     if not package.exists():
         return []
     what = f"Teams app {package.name}"
-    again = "Make it again with deploy/teams/build.py, raise `version` in its manifest, and upload it in Teams."
+    again = "Rebuild it with deploy/teams/build.py, increase `version` in its manifest, and upload it to Teams."
     try:
         with zipfile.ZipFile(package) as opened:
             manifest = json.loads(opened.open("manifest.json").read(MAX_MANIFEST))

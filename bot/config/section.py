@@ -22,7 +22,7 @@ def _known(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"{name} is no time zone, such as Europe/Berlin") from error
+        raise ValueError(f"{name} is not a time zone, such as Europe/Berlin") from error
     return name
 
 
@@ -116,7 +116,7 @@ class WebhookSection(Section):
 
 
 class GenericWebhookSection(WebhookSection):
-    """The paths of the fields in a body; see `adapters.alerts.generic.Paths`."""
+    """The paths of the fields in a body; see `adapters.alerts.generic.GenericFormat`."""
 
     title: Annotated[Path, Field(min_length=1)]
     group: Path = ""
@@ -140,8 +140,10 @@ class WebhooksSection(Section):
     azure_monitor: WebhookSection = WebhookSection()
     datadog: WebhookSection = WebhookSection()
     grafana: WebhookSection = WebhookSection()
+    incident_io: WebhookSection = WebhookSection()
     jira_service_management: WebhookSection = WebhookSection()
     opsgenie: WebhookSection = WebhookSection()
     pagerduty: WebhookSection = WebhookSection()
     sentry: WebhookSection = WebhookSection()
+    servicenow: WebhookSection = WebhookSection()
     generic: GenericWebhookSection | None = None

@@ -40,6 +40,7 @@ class Settings(BaseSettings):
     console_token: SecretStr | None = Field(None, validation_alias="PLUMBLINE_CONSOLE_TOKEN")
     log: Literal["console", "json"] = Field("console", validation_alias="PLUMBLINE_LOG")
     otlp_endpoint: str = Field("", validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")  # of an OpenTelemetry collector
+    semconv_opt_in: str = Field("", validation_alias="OTEL_SEMCONV_STABILITY_OPT_IN")  # comma-separated
     slack_bot_token: SecretStr | None = Field(None, validation_alias="SLACK_BOT_TOKEN")
     slack_signing_secret: SecretStr | None = Field(None, validation_alias="SLACK_SIGNING_SECRET")
     slack_app_token: SecretStr | None = Field(None, validation_alias="SLACK_APP_TOKEN")
@@ -70,6 +71,10 @@ class Settings(BaseSettings):
     def llm_urls(self) -> tuple[str, ...]:
         """Return the language model servers; empty if the evidence engine works alone."""
         return tuple(url.strip().rstrip("/") for url in self.llm_url.split(",") if url.strip())
+
+    @property
+    def traces_model_calls(self) -> bool:
+        return "gen_ai_latest_experimental" in {each.strip() for each in self.semconv_opt_in.split(",")}
 
     @property
     def ways_in(self) -> tuple[str, ...]:

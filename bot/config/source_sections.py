@@ -112,6 +112,25 @@ class ConfluenceSection(_SourceSection):
         return f"{self.url} {', '.join(self.spaces)}"
 
 
+class AzureWikiSection(_SourceSection):
+    """A wiki of Azure DevOps. `url` names the organization or collection, `wiki` the wiki by its name or id.
+
+    `token_env` names the variable with a personal access token that may read wikis and code. `readers` are those of pages
+    that do not name any in front matter.
+    """
+
+    kind: Literal["azure_devops_wiki"]
+    url: Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]
+    project: Annotated[str, Field(min_length=1)]
+    wiki: Annotated[str, Field(min_length=1)]
+    token_env: EnvironmentName
+    readers: Readers
+
+    @property
+    def place(self) -> str:
+        return f"{self.url} {self.project} {self.wiki}"
+
+
 class SlackChannelsSection(_SourceSection):
     """Slack channels, by id. The bot with the token in `token_env` must be a member of each."""
 
@@ -146,6 +165,7 @@ SourceSection = Annotated[
     | TeamsExportSection
     | GitRepositorySection
     | ConfluenceSection
+    | AzureWikiSection
     | SlackChannelsSection
     | TeamsChannelsSection,
     Field(discriminator="kind"),

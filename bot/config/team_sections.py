@@ -148,8 +148,24 @@ class PagerDutySection(Section):
     escalation_policies: dict[str, Id | Ids] = Field(default_factory=dict[str, Id | Ids])
 
 
+class JiraServiceManagementSection(Section):
+    """The operations of Jira Service Management. `schedules` maps a team to the ids of its schedules.
+
+    `token_env` names the variable with the API token of the account `email`, whose scopes include
+    `read:ops-config:jira-service-management` and `read:jira-user`. `cloud_id` is that of the site.
+    """
+
+    kind: Literal["jira_service_management"]
+    name: str = "Jira Service Management"
+    url: Url = "https://api.atlassian.com"
+    cloud_id: Id
+    email: Id
+    token_env: EnvironmentName
+    schedules: Annotated[dict[str, Id | Ids], Field(min_length=1)]
+
+
 class OpsgenieSection(Section):
-    """Opsgenie. `schedules` maps a team to the names of its schedules."""
+    """Opsgenie, whose support ends on 5 April 2027. `schedules` maps a team to the names of its schedules."""
 
     kind: Literal["opsgenie"]
     name: str = "Opsgenie"
@@ -158,7 +174,9 @@ class OpsgenieSection(Section):
     schedules: Annotated[dict[str, Id | Ids], Field(min_length=1)]
 
 
-OnCallSection = Annotated[PagerDutySection | OpsgenieSection, Field(discriminator="kind")]
+OnCallSection = Annotated[
+    PagerDutySection | JiraServiceManagementSection | OpsgenieSection, Field(discriminator="kind")
+]
 
 
 class _CatalogueSection(Section):

@@ -15,22 +15,28 @@ Project = Annotated[str, Field(min_length=1)]
 Named = Annotated[dict[str, Project], Field(min_length=1)]  # service → its name in the tool
 
 
-class LogFilesTool(Section):
+class _FilesTool(Section):
+    path: Path
+
+
+class LogFilesTool(_FilesTool):
     kind: Literal["log_files"]
     name: str = "log files"
-    path: Path
 
 
-class MetricFilesTool(Section):
+class MetricFilesTool(_FilesTool):
     kind: Literal["metric_files"]
     name: str = "metric files"
-    path: Path
 
 
-class ChangeFilesTool(Section):
+class ChangeFilesTool(_FilesTool):
     kind: Literal["change_files"]
     name: str = "change files"
-    path: Path
+
+
+class TraceFilesTool(_FilesTool):
+    kind: Literal["trace_files"]
+    name: str = "trace files"
 
 
 class PrometheusTool(Section):
@@ -47,12 +53,6 @@ class AlertmanagerTool(Section):
     url: Url
     source: str = "alertmanager"
     token_env: EnvironmentName | None = None
-
-
-class TraceFilesTool(Section):
-    kind: Literal["trace_files"]
-    name: str = "trace files"
-    path: Path
 
 
 class TraceGraphTool(Section):
@@ -121,6 +121,20 @@ class GitLabCiTool(Section):
     token_env: EnvironmentName
 
 
+class AzureDevOpsTool(Section):
+    """Azure DevOps. `url` names the organization or collection; `services` maps a service to the pipeline that ships it.
+
+    A pipeline is `PROJECT/ID`, with the number that its address shows as `definitionId`. `token_env` names the variable
+    with a personal access token that may read builds and code.
+    """
+
+    kind: Literal["azure_devops"]
+    name: str = "Azure DevOps"
+    url: Url
+    services: Annotated[dict[str, Annotated[str, Field(pattern=r"^[^/]+/\d+$")]], Field(min_length=1)]
+    token_env: EnvironmentName
+
+
 class JenkinsTool(Section):
     """Jenkins. `services` maps a service to its job path, including folders. `token_env` names the token of `user`."""
 
@@ -162,6 +176,7 @@ ToolSection = Annotated[
     | KubernetesTool
     | GitHubActionsTool
     | GitLabCiTool
+    | AzureDevOpsTool
     | JenkinsTool
     | CodeTool
     | McpTool,

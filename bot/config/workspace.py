@@ -20,7 +20,7 @@ from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSectio
 from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
 from core.answering.help_desk import HelpDesk
 from core.model.badge import NO_POLICY, Holding, Policy
-from core.model.code_owners import CodeOwners
+from core.model.catalogue import CodeOwners
 from core.model.conversation import Channel, Platform
 from core.model.curated import LIFETIME, SOURCE
 from core.model.errors import ConfigurationError
@@ -47,7 +47,7 @@ class RouteSection(Section):
 
 
 class PrivacySection(Section):
-    """`names` are people unknown to any source, whose names are also removed from documents."""
+    """Privacy. `names` are people unknown to any source, whose names are also removed from documents."""
 
     names: tuple[str, ...] = ()
 

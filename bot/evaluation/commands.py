@@ -47,7 +47,7 @@ def eval_retrieval(
     embeddings: Embeddings = "none",
     json_file: JsonFile = None,
 ) -> None:
-    """Does the search find the document that answers?"""
+    """Measure whether the search finds the document that answers."""
     from bot.evaluation.retrieval import print_table, run
     from bot.wiring.application import embedder
 
@@ -61,7 +61,7 @@ def eval_answers(
     ],
     corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
     embeddings: Embeddings = "none",
-    sample: Annotated[int, typer.Option(min=0, help="Draw so many of the questions with `key`; 0: all.")] = 0,
+    sample: Annotated[int, typer.Option(min=0, help="Number of questions with `key` to draw; 0 means all.")] = 0,
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
@@ -87,7 +87,7 @@ def eval_privacy(
     cases: Annotated[Path, typer.Option(help="Labelled JSON lines; the first names the people that the source knows.")],
     json_file: JsonFile = None,
 ) -> None:
-    """Is everything taken out that must not be indexed, and nothing else?"""
+    """Measure whether everything confidential is removed from documents, and nothing else."""
     from bot.evaluation.privacy import print_table, run
 
     _report(run(cases), print_table, json_file)
@@ -103,7 +103,7 @@ def eval_triage(
     embeddings: Embeddings = "none",
     json_file: JsonFile = None,
 ) -> None:
-    """Does an incident reach the team that owns it, and at which hop?"""
+    """Measure whether an incident reaches the team that owns it, and after how many hops."""
     from bot.evaluation.triage import print_table, run
     from bot.wiring.application import embedder
 
@@ -119,7 +119,7 @@ def eval_calibration(
     ],
     json_file: JsonFile = None,
 ) -> None:
-    """Do percentages come true, and do they tell right from wrong?"""
+    """Measure whether percentages come true and tell right from wrong."""
     from bot.evaluation.calibration import print_table, run
 
     _report(run(file), print_table, json_file)
@@ -133,7 +133,7 @@ def eval_rca(
     replay: Replay = None,
     json_file: JsonFile = None,
 ) -> None:
-    """Do recorded tool outputs lead to the cause, and do the quoted lines show it?"""
+    """Measure whether recorded tool outputs lead to the cause, and whether the quoted lines show it."""
     from bot.evaluation.rca import print_table, run
     from bot.evaluation.recorded import Recorded
 
@@ -150,7 +150,7 @@ def eval_incidents(
     ] = None,
     json_file: JsonFile = None,
 ) -> None:
-    """Is the change that broke it named first, or that none did?"""
+    """Measure whether the change that caused an incident is named first."""
     from bot.evaluation.incidents import ABLATIONS, invented, print_table, run
 
     if (cases is None) == (generate == 0):

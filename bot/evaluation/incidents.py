@@ -44,7 +44,8 @@ from core.rca.explain import explain
 from core.rca.observations import Observations
 from core.rca.scene import SLACK
 from core.triage.history import IncidentHistory
-from handlers.incidents.observe_incident import Readers, observe_incident
+from handlers.incidents.observe_incident import observe_incident
+from handlers.ports import Readers
 
 INVESTIGATED_AFTER = timedelta(minutes=5)  # after the alert
 AMONG = 3
@@ -235,7 +236,7 @@ def _alerted(case: Path) -> Incident:
         began = datetime.fromisoformat(json.loads(body)["alerts"][0]["startsAt"])
         delivery = parse(body, began + timedelta(seconds=5))
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise MalformedInput(f"{case / 'alert.json'} is no Alertmanager webhook: {error!r}.") from error
+        raise MalformedInput(f"{case / 'alert.json'} is not an Alertmanager webhook: {error!r}.") from error
     return open_from(delivery, case.name, Place(Platform.CONSOLE, "incidents"))
 
 

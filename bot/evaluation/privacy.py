@@ -47,7 +47,7 @@ def load_cases(path: Path) -> tuple[People, list[Case]]:
         people = tuple(tuple(map(str, names)) for names in head["people"])
         return people, [_case(str(row["text"]), random.Random(f"{SEED} {row['text']}")) for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise MalformedInput(f"{path} is no file of labelled lines: {error}.") from error
+        raise MalformedInput(f"{path} is not a file of labelled lines: {error}.") from error
 
 
 def run(cases: Path) -> dict[str, Any]:

@@ -96,7 +96,7 @@ async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
 
 
 def _paired(model: Sequence[Graded], evidence: Sequence[Graded]) -> dict[str, int]:
-    """How many causes the model states and the evidence engine does not, and the other way round."""
+    """Return how many causes the model states and the evidence engine does not, and the other way round."""
     pairs = [pair for pair in zip(model, evidence, strict=True) if pair[0].kind == HEADLINE]
     return {
         "gained": sum(ours.stated > theirs.stated for ours, theirs in pairs),

@@ -18,14 +18,27 @@ from core.model.errors import MalformedInput
 
 
 def json_lines(path: Path, *fields: str) -> list[dict[str, str]]:
-    """Return the objects of a JSON lines file (plain or .gz), each with these fields. Raises MalformedInput."""
+    """Return the objects of a JSON lines file (plain or .gz), at least one, each with these fields.
+
+    Raises MalformedInput that names the line.
+    """
+    expected = f"expected a JSON object with {', '.join(fields)} on each line"
+    rows: list[Any] = []
+    where = str(path)
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            rows: list[Any] = [json.loads(line) for line in file if line.strip()]
-    except (OSError, ValueError) as error:
-        raise MalformedInput(f"{path} is no file of JSON lines: {error}.") from error
-    if not rows or not all(isinstance(row, dict) and set(fields) <= row.keys() for row in rows):
-        raise MalformedInput(f"{path} must have one JSON object on each line, each with {', '.join(fields)}.")
+            for number, line in enumerate(file, start=1):
+                where = f"{path}, line {number}"
+                row: Any = json.loads(line) if line.strip() else None
+                rows += [] if row is None else [row]
+                if row is not None and not (isinstance(row, dict) and set(fields) <= row.keys()):
+                    raise MalformedInput(f"{where}: {expected}.")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise MalformedInput(f"{path} cannot be read: {error}.") from error
+    except ValueError as error:
+        raise MalformedInput(f"{where}: {expected}: {error}.") from error
+    if not rows:
+        raise MalformedInput(f"{path} is empty: {expected}.")
     return rows
 
 

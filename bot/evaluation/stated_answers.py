@@ -162,7 +162,7 @@ async def _measured(
 
 
 def _paired(replies: Mapping[str, Sequence[Reply]]) -> dict[str, dict[str, int]]:
-    """How many questions each way states and the evidence engine does not, and the other way round."""
+    """Return how many questions each way states and the evidence engine does not, and the other way round."""
     return {
         name: {
             "gained": sum(each.states and not before.states for each, before in _pairs(replies, name)),
@@ -197,7 +197,7 @@ def cases_of(questions: Path) -> list[Case]:
             for row in rows
         ]
     except re.error as error:
-        raise MalformedInput(f"{questions} has a key that is no regular expression: {error}.") from error
+        raise MalformedInput(f"{questions} has a key that is not a regular expression: {error}.") from error
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:

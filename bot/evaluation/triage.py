@@ -10,11 +10,9 @@ there is no enrichment to leave out. With an embedding model, `without_embedding
 from __future__ import annotations
 
 import asyncio
-import gzip
-import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import log
@@ -25,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows, rounded
+from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows, rounded
 from bot.evaluation.triage_baselines import installed
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
@@ -103,8 +101,8 @@ def run(
 
     With an `embedder`, `plumbline` also learns from its embeddings. Raises MalformedInput for a file in another format.
     """
-    tickets = list(_tickets(train))
-    parts = [(tickets, list(_tickets(test)))] if test else _folds(tickets, folds)
+    tickets = _tickets(train)
+    parts = [(tickets, _tickets(test))] if test else _folds(tickets, folds)
     found: defaultdict[str, list[Outcome]] = defaultdict(list)
     embedding = TicketEmbedder(embedder) if embedder else None
     for number, (known, asked) in enumerate(parts, start=1):
@@ -312,21 +310,9 @@ def _folds(tickets: Sequence[Ticket], folds: int) -> list[tuple[list[Ticket], li
     ]
 
 
-def _tickets(path: Path) -> Iterator[Ticket]:
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                yield _ticket(line, f"{path}, line {number}")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise MalformedInput(f"{path} cannot be read: {error}.") from error
-
-
-def _ticket(line: str, where: str) -> Ticket:
-    try:
-        row = json.loads(line)
-        return Ticket(str(row["title"]), str(row["body"]), str(row["owner"]))
-    except (ValueError, KeyError, TypeError):
-        raise MalformedInput(f"{where}: expected a JSON object with title, body and owner.") from None
+def _tickets(path: Path) -> list[Ticket]:
+    rows = json_lines(path, "title", "body", "owner")
+    return [Ticket(str(row["title"]), str(row["body"]), str(row["owner"])) for row in rows]
 
 
 @dataclass(slots=True)

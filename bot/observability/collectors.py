@@ -140,7 +140,8 @@ def _is_failing(ingestion: Ingestion) -> bool:
 
 def _sources(snapshot: Snapshot) -> Iterable[Metric]:
     def age(ingestion: Ingestion) -> float:
-        return max((snapshot.at - ingestion.finished_at).total_seconds(), 0.0)
+        """A first reading that goes on has no age."""
+        return max((snapshot.at - (ingestion.finished_at or snapshot.at)).total_seconds(), 0.0)
 
     for name, text, of in (
         ("age_seconds", "Time since a source was read to its end", age),

@@ -6,18 +6,21 @@ the id is in every log line in any case.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 import structlog
 from opentelemetry import trace
-from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags
+from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 
+from adapters.llama.server import Watch
 from bot.config.settings import Settings
 from core.model.correlation import Correlation, correlated, new_correlation, parse_correlation
 from core.model.errors import ConfigurationError
+from core.model.language_model import ModelReply, ModelRequest
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -28,6 +31,9 @@ Workflows = TypeVar("Workflows")
 Workflow = Callable[[Workflows, str, dict[str, Any]], Awaitable[None]]
 
 tracer = trace.get_tracer("plumbline")
+
+GEN_AI = "https://opentelemetry.io/schemas/1.37.0"  # the version of the conventions that model calls are named by
+gen_ai_tracer = trace.get_tracer("plumbline", schema_url=GEN_AI)
 
 
 @contextmanager
@@ -86,6 +92,52 @@ def span(name: str, **attributes: str) -> Generator[None]:
     """Trace a part of the current work."""
     with tracer.start_as_current_span(name, attributes=attributes):
         yield
+
+
+def model_calls(url: str) -> Watch:
+    """Return what traces each call of a model at an address, without prompts and replies.
+
+    Names are those of version 1.37.0 of the semantic conventions:
+    https://github.com/open-telemetry/semantic-conventions/blob/v1.37.0/docs/gen-ai/gen-ai-spans.md
+    """
+    server = urlsplit(url)
+    fixed = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "llama.cpp"}
+    place = {
+        "server.address": server.hostname or "",
+        "server.port": server.port or (443 if server.scheme == "https" else 80),
+    }
+
+    @contextmanager
+    def watch(model: str, request: ModelRequest) -> Generator[Callable[[Sequence[ModelReply]], None]]:
+        asked = {
+            "gen_ai.request.model": model,
+            "gen_ai.request.max_tokens": request.max_tokens,
+            "gen_ai.request.temperature": request.temperature,
+            "gen_ai.request.seed": request.seed,
+            "gen_ai.output.type": "text" if request.schema is None else "json",
+        }
+        with gen_ai_tracer.start_as_current_span(
+            f"chat {model}",
+            kind=SpanKind.CLIENT,
+            attributes=fixed | place | asked,
+            record_exception=False,  # its message may say what the model said
+            set_status_on_exception=False,
+        ) as span:
+
+            def told(replies: Sequence[ModelReply]) -> None:
+                span.set_attribute("gen_ai.usage.input_tokens", sum(reply.prompt_tokens for reply in replies[:1]))
+                span.set_attribute("gen_ai.usage.output_tokens", sum(reply.generated_tokens for reply in replies))
+                reasons = ["stop" if reply.complete else "length" for reply in replies]
+                span.set_attribute("gen_ai.response.finish_reasons", reasons)
+
+            try:
+                yield told
+            except BaseException as error:
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(StatusCode.ERROR)
+                raise
+
+    return watch
 
 
 def traced(workflow: Workflow[Workflows]) -> Workflow[Workflows]:

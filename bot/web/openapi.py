@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from adapters.alerts import opsgenie
 from adapters.teams.activity import Activity
 from bot.web.webhook_sources import FORMATS
 
@@ -19,10 +18,7 @@ FILE = Path(__file__).with_name("openapi.yaml")
 JSON = "application/json"
 REFERENCE = "#/components/schemas/{model}"
 
-BODIES: dict[str, type[BaseModel]] = {
-    **{module.SOURCE: module.BODY for module in FORMATS},
-    opsgenie.JIRA_SERVICE_MANAGEMENT: opsgenie.BODY,
-}
+BODIES: dict[str, type[BaseModel]] = {each.source: each.body for each in FORMATS}
 
 
 class _AsTaken(GenerateJsonSchema):

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from adapters.alerts import alertmanager, azure_monitor, datadog, grafana, opsgenie, pagerduty, sentry
-from bot.config.section import GenericWebhookSection, WebhookSection, WebhooksSection
+from adapters.alerts import (
+    alertmanager,
+    azure_monitor,
+    datadog,
+    grafana,
+    incident_io,
+    opsgenie,
+    pagerduty,
+    sentry,
+    servicenow,
+)
+from adapters.alerts.fields import Format
+from bot.config.section import GenericWebhookSection, WebhooksSection
 from bot.config.settings import named_secret
 from core.model.errors import ConfigurationError
 from core.model.incident import AlertDelivery
@@ -17,7 +27,18 @@ from core.model.incident import AlertDelivery
 if TYPE_CHECKING:
     from adapters.alerts.generic import GenericFormat
 
-FORMATS = (alertmanager, azure_monitor, datadog, grafana, opsgenie, pagerduty, sentry)
+FORMATS: tuple[Format[Any], ...] = (
+    alertmanager.FORMAT,
+    azure_monitor.FORMAT,
+    datadog.FORMAT,
+    grafana.FORMAT,
+    incident_io.FORMAT,
+    opsgenie.FORMAT,
+    opsgenie.JIRA_SERVICE_MANAGEMENT,
+    pagerduty.FORMAT,
+    sentry.FORMAT,
+    servicenow.FORMAT,
+)
 
 Parser = Callable[[bytes, datetime], AlertDelivery | None]
 SignatureCheck = Callable[[Mapping[str, str], bytes, str], bool]
@@ -25,11 +46,7 @@ SignatureCheck = Callable[[Mapping[str, str], bytes, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class WebhookSource:
-    """A webhook source. `parse` is its format (see `adapters.alerts`), `secret` its own secret; None for the shared
-    one.
-
-    `is_signed` checks a signature of headers and body with the secret; None if the source does not sign.
-    """
+    """A webhook source: its format (see `adapters.alerts.fields.Format`), and its own secret; None for the shared one."""
 
     parse: Parser
     is_signed: SignatureCheck | None = None
@@ -38,8 +55,7 @@ class WebhookSource:
 
 def webhook_parsers(webhooks: WebhooksSection) -> dict[str, Parser]:
     """Return all formats by source name. Raises ConfigurationError for an invalid JSONPath."""
-    parsers: dict[str, Parser] = {each.SOURCE: each.parse for each in FORMATS}
-    parsers[opsgenie.JIRA_SERVICE_MANAGEMENT] = partial(opsgenie.parse, source=opsgenie.JIRA_SERVICE_MANAGEMENT)
+    parsers: dict[str, Parser] = {each.source: each.parse for each in FORMATS}
     if webhooks.generic is not None:
         parsers["generic"] = _generic(webhooks.generic).parse
     return parsers
@@ -47,14 +63,13 @@ def webhook_parsers(webhooks: WebhooksSection) -> dict[str, Parser]:
 
 def webhook_sources(webhooks: WebhooksSection) -> dict[str, WebhookSource]:
     """Return all sources by name. Raises ConfigurationError for a secret missing in the environment."""
-    signatures: dict[str, SignatureCheck] = {each.SOURCE: each.is_signed for each in (grafana, pagerduty, sentry)}
-    sections: dict[str, WebhookSection | None] = {
-        name: getattr(webhooks, name) for name in WebhooksSection.model_fields
-    }
-    return {
-        name: WebhookSource(parse, signatures.get(name), _secret(name, sections[name]))
-        for name, parse in webhook_parsers(webhooks).items()
-    }
+    signatures = {each.source: each.is_signed for each in FORMATS}
+    found = dict[str, WebhookSource]()
+    for name, parse in webhook_parsers(webhooks).items():
+        variable = getattr(webhooks, name).secret_env
+        secret = named_secret(variable, f"webhooks.{name}") if variable else None
+        found[name] = WebhookSource(parse, signatures.get(name), secret)
+    return found
 
 
 def webhook_parser(webhooks: WebhooksSection, source: str) -> Parser:
@@ -65,14 +80,9 @@ def webhook_parser(webhooks: WebhooksSection, source: str) -> Parser:
     return parsers[source]
 
 
-def _secret(name: str, section: WebhookSection | None) -> str | None:
-    if section is None or not section.secret_env:
-        return None
-    return named_secret(section.secret_env, f"webhooks.{name}")
-
-
 def _generic(section: GenericWebhookSection) -> GenericFormat:
     # Imported late: few workspaces use it, and its JSONPath library is slow to load.
-    from adapters.alerts.generic import GenericFormat, Paths
+    from adapters.alerts.generic import GenericFormat
 
-    return GenericFormat(Paths(**section.model_dump(exclude={"secret_env"})))
+    paths = section.model_dump(exclude={"secret_env", "labels", "statuses"})
+    return GenericFormat(paths, section.labels, section.statuses)

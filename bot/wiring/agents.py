@@ -6,19 +6,17 @@ import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial
 
 from aiohttp.typedefs import Handler
 
 from bot.config.settings import Settings, named_secret
 from bot.config.workspace import load_workspace
-from bot.wiring.application import Core, open_core, records_of
-from bot.wiring.investigations import Investigations
+from bot.wiring.application import Core, open_core
+from bot.wiring.behaviours import question_ports
 from core.model.conversation import PUBLIC, Audience
 from core.model.errors import ConfigurationError
 from core.ports import AgentCaller
 from handlers.incidents.answer_agents import AnswerAgents
-from handlers.questions.answer_question import prepare_answer
 from handlers.questions.post_message import Poster
 
 
@@ -48,27 +46,7 @@ def agent_caller(name: str, channels: Sequence[str]) -> AgentCaller:
 
 def agent_tools(core: Core) -> AnswerAgents:
     """Return the tools. No language model is asked: the agent brings its own, and does not wait for a second one."""
-    quick = replace(core, model=None)
-    investigations = Investigations(quick, Poster(core.store, {}))
-    workspace = core.workspace
-    return AnswerAgents(
-        answer=partial(
-            prepare_answer,
-            retriever=core.knowledge.retriever,
-            store=core.store,
-            clock=core.clock,
-            help_desk=workspace.help_desk,
-            records=records_of(core),
-        ),
-        find_owner=investigations.triage,
-        find_cause=investigations.explain,
-        history_for=core.history.readable_by,
-        services=frozenset(service for team in workspace.teams for service in team.services)
-        | workspace.dependencies.keys(),
-        channels=workspace.channels,
-        store=core.store,
-        clock=core.clock,
-    )
+    return AnswerAgents(question_ports(replace(core, model=None, examined=None), Poster(core.store, {})))
 
 
 async def run_mcp(settings: Settings, channel: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,11 +29,10 @@ from adapters.store.store import SqlStore
 from bot.config.settings import Settings
 from bot.config.source_sections import PastIncidentsSection, SourceSection
 from bot.config.workspace import Workspace, current_teams
-from bot.wiring.catalogues import with_catalogues
+from bot.wiring.catalogues import open_on_call, with_catalogues
 from bot.wiring.filing import open_publisher
 from bot.wiring.growing_history import GrowingHistory
 from bot.wiring.models import open_exam, open_model
-from bot.wiring.on_call import open_on_call
 from bot.wiring.sources import open_source, source_setting
 from bot.wiring.tools import Tools, open_tools
 from core.knowledge.encoder import Encoder
@@ -42,7 +41,7 @@ from core.knowledge.retriever import Retriever
 from core.model.conversation import Place, Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import AlertDelivery, PastIncident
-from core.model.routing import incident_place, incident_places, routing_facts
+from core.model.silences import incident_place, incident_places, routing_facts
 from core.model.team import Route
 from core.ports import (
     ChangingSource,
@@ -53,15 +52,13 @@ from core.ports import (
     LearnedStore,
     OnCall,
     PassageIndex,
+    Publisher,
 )
 from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageModel, fit_paging
-from handlers.feedback.fit_severity import fit_severity
-from handlers.feedback.fit_triage import fit_triage
-from handlers.incidents.file_incident import FilingDesk
+from handlers.feedback.fit_triage import fit_severity, fit_triage
 from handlers.incidents.judge_page import learn_pages
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
-from handlers.questions.answer_from_records import Records
 from handlers.questions.examine_model import ExaminedModel
 
 MAX_LEFT_OUT = 200  # documents listed in the stored record of a source's ingestion
@@ -91,7 +88,7 @@ class Core:
     knowledge: Knowledge
     tools: Tools
     schedules: tuple[OnCall, ...]
-    filing: FilingDesk
+    publishers: Mapping[str, Publisher]  # by the names of their targets
     history: GrowingHistory
     owner_models: LearnedStore[OwnerModel]
     page_models: LearnedStore[PageModel]
@@ -131,14 +128,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             knowledge=knowledge,
             tools=open_tools(workspace.tools, session),
             schedules=open_on_call(workspace.on_call, workspace.teams, session),
-            filing=FilingDesk(
-                store,
-                clock,
-                workspace.channels,
-                tuple(section.target for section in workspace.filing),
-                {section.name: open_publisher(section, session) for section in workspace.filing},
-                _redactor(workspace),
-            ),
+            publishers={section.name: open_publisher(section, session) for section in workspace.filing},
             history=history,
             owner_models=_owner_models(settings, engine, clock),
             page_models=_page_models(settings, engine, clock),
@@ -164,7 +154,7 @@ def _knowledge(
 
 
 def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[Encoder]:
-    """In the database if several replicas share the index; beside the index where that is in the data directory."""
+    """Return the store of the encoder: the database if several replicas share the index, otherwise a file beside it."""
     if settings.qdrant_url and is_shared(engine):
         return SqlLearnedModel(engine, "encoder", ENCODER, clock)
     return ArrayFile(settings.data_dir / "encoder.npz", ENCODER)
@@ -284,35 +274,18 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         documents = len(await knowledge.index.content_hashes(source.name))
         failure, now = report.failed.get(source.name, ""), core.clock.now()
         # A source that could not be read keeps its age.
-        finished_at = before.get(source.name, now) if failure else now
+        finished_at = before.get(source.name) or now if failure else now
         left_out = tuple(f"{each.path}: {each.reason}" for each in report.left_out.get(source.name, ())[:MAX_LEFT_OUT])
         async with core.store.transaction() as transaction:
             await transaction.ingestions.record(Ingestion(source.name, finished_at, documents, failure, left_out))
     return report
 
 
-def records_of(core: Core) -> Records:
-    """Return the records that answer questions without a document."""
-    workspace = core.workspace
-    return Records(
-        workspace.teams,
-        workspace.dependencies,
-        core.schedules,
-        core.tools.changes,
-        workspace.channels,
-        workspace.origins,
-    )
-
-
 def redactor(core: Core) -> Redactor:
     """Return the redactor, which removes names, addresses and secrets from everything that is kept."""
-    return _redactor(core.workspace)
-
-
-def _redactor(workspace: Workspace) -> Redactor:
     from adapters.secret_detector import SecretPatterns
 
-    return Redactor(SecretPatterns(), workspace.private_names)
+    return Redactor(SecretPatterns(), core.workspace.private_names)
 
 
 def incident_platforms(settings: Settings) -> tuple[Platform, ...]:

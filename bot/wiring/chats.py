@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.store.channels import SqlTeamsConversations
+from adapters.store.conversations import SqlTeamsConversations
+from bot.observability.telemetry import POSTS, timed
+from bot.observability.tracing import span
 from bot.wiring.application import Core, secret
-from bot.wiring.home_pages import home_pages
-from core.model.conversation import MessageReference, Platform
-from core.ports import Inbox, Messenger, ThreadReader
-from handlers.questions.ask_in_form import AskInForm
-from handlers.questions.show_again import ShownAgain
+from bot.wiring.behaviours import home_pages, incident_ports
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.messages import Message
+from core.ports import Inbox, Messenger, SignallingMessenger, ThreadReader
+from handlers.questions.ask_in_form import AskInForm, ShownAgain
+from handlers.questions.post_message import Poster
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         app_token=secret(settings.slack_app_token),
         channels=core.workspace.channels,
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels, core.filing),
+        forms=AskInForm(incident_ports(core, Poster(core.store, {}))),
         home_of=home_pages(core),
         examples=core.workspace.examples,
         clock=core.clock,
@@ -67,10 +70,9 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
     from adapters.teams.connector import AccessToken, Connector, TeamsGuests
     from adapters.teams.events import TeamsAudiences
-    from adapters.teams.history import TeamsHistory
+    from adapters.teams.history import PostedMessages, TeamsHistory
     from adapters.teams.inbound import TeamsInbound
     from adapters.teams.messenger import TeamsMessenger
-    from adapters.teams.posted import PostedMessages
     from adapters.teams.threads import TeamsThreads
     from adapters.teams.transport import open_transport
 
@@ -102,16 +104,15 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     async def link_in_teams(reference: MessageReference) -> str:
         return await messenger.link(reference) if reference.place.platform is Platform.TEAMS else ""
 
+    ports = incident_ports(core, Poster(core.store, {}))
     inbound = TeamsInbound(
         app_id=app_id,
         tenant_ids=tenant_ids,
         anonymous=settings.teams_anonymous,
         audiences=TeamsAudiences(core.workspace.channels, guests),
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels, core.filing),
-        refresher=ShownAgain(
-            core.store, core.workspace.policy, core.workspace.channels, link_in_teams, core.filing.targets
-        ),
+        forms=AskInForm(ports),
+        refresher=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams, ports.targets),
         references=references,
         clock=core.clock,
         session=core.session,
@@ -121,3 +122,38 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     threads = TeamsThreads(history, core.clock) if history else None
     # Without an app id, Teams may never be used, so the SDK is loaded on first use.
     return Chat(messenger, inbound.handle, threads, transport.opened if app_id else None)
+
+
+class MeasuredMessenger:
+    """Implements `core.ports.Messenger` and `SignallingMessenger` by delegation."""
+
+    def __init__(self, platform: Platform, messenger: Messenger) -> None:
+        self._platform = platform
+        self._messenger = messenger
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        with self._measured("post"):
+            return await self._messenger.post(place, message, intent)
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        with self._measured("edit"):
+            await self._messenger.edit(reference, message)
+
+    async def find(self, place: Place, intent: str) -> MessageReference | None:
+        with self._measured("find"):
+            return await self._messenger.find(place, intent)
+
+    async def delete(self, reference: MessageReference) -> None:
+        with self._measured("delete"):
+            await self._messenger.delete(reference)
+
+    async def link(self, reference: MessageReference) -> str:
+        return await self._messenger.link(reference)
+
+    async def signal(self, place: Place, text: str) -> bool:
+        return isinstance(self._messenger, SignallingMessenger) and await self._messenger.signal(place, text)
+
+    @contextmanager
+    def _measured(self, call: str) -> Generator[None]:
+        with span(f"{self._platform} {call}"), timed(POSTS, self._platform, call):
+            yield

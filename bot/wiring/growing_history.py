@@ -12,11 +12,10 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from core.model.audience import incident_audience
 from core.model.closed_incident import OwnerLabels, closed_incident
 from core.model.conversation import Audience, Channel
 from core.model.errors import StoreUnavailable
-from core.model.incident import Incident, PastIncident
+from core.model.incident import Incident, PastIncident, incident_audience
 from core.model.prediction import PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Store, Transaction

@@ -11,11 +11,12 @@ import aiohttp
 
 from adapters.llama.connection import LlamaConnection
 from adapters.llama.health import check_health
-from adapters.llama.server import LlamaServer
+from adapters.llama.server import LlamaServer, unwatched
 from adapters.model_pool.pool import ModelPool
 from adapters.model_pool.server import ModelServer
 from bot.config.settings import Settings
 from bot.observability.collectors import ModelCollector, TokenTally, registered
+from bot.observability.tracing import model_calls
 from core.answering.model_exam import CHOOSES, EXAM_VERSION, QUESTIONS
 from core.ports import Clock, LanguageModel
 from handlers.questions.examine_model import ExaminedModel
@@ -54,7 +55,9 @@ def _server(url: str, settings: Settings, session: aiohttp.ClientSession, tally:
 
 def llama_server(url: str, settings: Settings, session: aiohttp.ClientSession, tally: TokenTally) -> LlamaServer:
     """Return one server, with the model name and the key of the settings."""
-    return LlamaServer(url, session, model=settings.llm_model, api_key=_api_key(settings), on_reply=tally.add)
+    watch = model_calls(url) if settings.traces_model_calls else unwatched
+    key = _api_key(settings)
+    return LlamaServer(url, session, model=settings.llm_model, api_key=key, on_reply=tally.add, watch=watch)
 
 
 def _api_key(settings: Settings) -> str:

@@ -43,6 +43,13 @@ def open_source(
             return open_repository(section, settings)
         case sections.ConfluenceSection():
             return _confluence(section, session)
+        case sections.AzureWikiSection():
+            from adapters.http import basic, source_server
+            from adapters.sources.azure_wiki import AzureWikiSource
+
+            token = basic("", named_secret(section.token_env, section.name))
+            server = source_server(f"Azure DevOps at {section.url}", section.url, session, token)
+            return AzureWikiSource(section.name, server, section.project, section.wiki, frozenset(section.readers))
         case sections.SlackChannelsSection():
             return _slack(section, settings, session, clock)
         case sections.TeamsChannelsSection():

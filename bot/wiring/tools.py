@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import aiohttp
@@ -12,7 +12,7 @@ from yarl import URL
 
 from adapters.http import Http, Token, basic
 from adapters.tools.change_files import ChangeFiles
-from adapters.tools.ci import Builds, BuildServer
+from adapters.tools.ci import Builds
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.log_files import LogFiles
 from adapters.tools.loki import Loki
@@ -54,15 +54,8 @@ class Tools:
 def open_tools(tool_sections: Sequence[sections.ToolSection], session: aiohttp.ClientSession) -> Tools:
     """Open every configured tool. Raises ConfigurationError for a missing secret or certificate."""
     opened = [open_tool(section, session) for section in tool_sections]
-    return Tools(
-        tuple(each for tools in opened for each in tools.logs),
-        tuple(each for tools in opened for each in tools.metrics),
-        tuple(each for tools in opened for each in tools.changes),
-        tuple(each for tools in opened for each in tools.code),
-        tuple(each for tools in opened for each in tools.toolboxes),
-        tuple(each for tools in opened for each in tools.monitors),
-        tuple(each for tools in opened for each in tools.graphs),
-    )
+    kinds = [each.name for each in fields(Tools)]
+    return Tools(*(tuple(each for tools in opened for each in getattr(tools, kind)) for kind in kinds))
 
 
 def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> Tools:
@@ -76,13 +69,9 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
             return Tools(changes=(ChangeFiles(section.name, section.path),))
         case sections.PrometheusTool():
             from adapters.tools.prometheus import Prometheus
-            from adapters.tools.prometheus_rules import PrometheusRules
 
-            http = _http(section, session)
-            return Tools(
-                metrics=(Prometheus(section.name, http),),
-                monitors=(PrometheusRules(section.name, http),),
-            )
+            prometheus = Prometheus(section.name, _http(section, session))
+            return Tools(metrics=(prometheus,), monitors=(prometheus,))
         case sections.AlertmanagerTool():
             from adapters.tools.alertmanager import Alertmanager
 
@@ -94,11 +83,16 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
         case sections.KubernetesTool():
             cluster = _kubernetes(section, session)
             return Tools(logs=(cluster,), toolboxes=(cluster,))
-        case sections.GitHubActionsTool() | sections.GitLabCiTool() | sections.JenkinsTool():
-            builds = Builds(section.name, _build_server(section, session), section.services)
-            return Tools(toolboxes=(builds,), changes=_hosted_changes(section, session))
+        case (
+            sections.GitHubActionsTool() | sections.GitLabCiTool() | sections.AzureDevOpsTool() | sections.JenkinsTool()
+        ):
+            return _build_server(section, session)
         case sections.CodeTool():
-            return _code(section)
+            from adapters.tools.code_repository import CodeRepositories
+            from adapters.tools.git_history import GitHistory
+
+            history = GitHistory(f"{section.name} history", section.services)
+            return Tools(changes=(history,), code=(CodeRepositories(section.name, section.services),))
         case sections.McpTool():
             return Tools(toolboxes=(_mcp(section),))
 
@@ -107,11 +101,11 @@ def _graph(
     section: sections.TraceFilesTool | sections.TraceGraphTool, session: aiohttp.ClientSession
 ) -> DependencyReader:
     from adapters.tools.trace_files import TraceFiles
-    from adapters.tools.trace_graph import JaegerGraph, ZipkinGraph
+    from adapters.tools.trace_graph import TraceGraph
 
     if isinstance(section, sections.TraceFilesTool):
         return TraceFiles(section.name, section.path)
-    return (JaegerGraph if section.kind == "jaeger" else ZipkinGraph)(section.name, _http(section, session))
+    return TraceGraph(section.name, _http(section, session), is_jaeger=section.kind == "jaeger")
 
 
 def _loki(section: sections.LokiTool, session: aiohttp.ClientSession) -> Loki:
@@ -125,52 +119,40 @@ def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession
         try:
             tls = ssl.create_default_context(cafile=str(section.ca_file))
         except OSError as error:  # ssl.SSLError is a subclass
-            raise ConfigurationError(f"{section.name}: {section.ca_file} is no certificate: {error}.") from None
+            raise ConfigurationError(f"{section.name}: {section.ca_file} is not a certificate: {error}.") from None
     http = _http(section, session, tls=tls)
     workloads = {service: Workload(each.namespace, each.selector) for service, each in section.services.items()}
     return Kubernetes(section.name, http, workloads)
 
 
-def _hosted_changes(
-    section: sections.GitHubActionsTool | sections.GitLabCiTool | sections.JenkinsTool, session: aiohttp.ClientSession
-) -> tuple[ChangeReader, ...]:
-    """Return the reader of commits and deployments; none for a system without repositories."""
-    if isinstance(section, sections.JenkinsTool):
-        return ()
-    from adapters.tools.hosted_changes import GitHubRepositories, GitLabRepositories, HostedChanges
-
-    http = _http(section, session)
-    host = GitHubRepositories(http) if isinstance(section, sections.GitHubActionsTool) else GitLabRepositories(http)
-    return (HostedChanges(f"{section.name} changes", host, section.services),)
-
-
 def _build_server(
-    section: sections.GitHubActionsTool | sections.GitLabCiTool | sections.JenkinsTool, session: aiohttp.ClientSession
-) -> BuildServer:
+    section: sections.GitHubActionsTool | sections.GitLabCiTool | sections.AzureDevOpsTool | sections.JenkinsTool,
+    session: aiohttp.ClientSession,
+) -> Tools:
+    """Open the builds of a server, and the commits and deployments of one with repositories."""
+    from adapters.tools.hosted_changes import HostedChanges
+
     match section:
         case sections.GitHubActionsTool():
-            from adapters.tools.github_actions import GitHubActions
+            from adapters.tools.github import GitHub
 
             headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-            return GitHubActions(_http(section, session, headers=headers, elsewhere=frozenset(section.log_hosts)))
+            server = GitHub(_http(section, session, headers=headers, elsewhere=frozenset(section.log_hosts)))
         case sections.GitLabCiTool():
-            from adapters.tools.gitlab_ci import GitLabCi
+            from adapters.tools.gitlab import GitLab
 
-            return GitLabCi(_http(section, session))
+            server = GitLab(_http(section, session))
+        case sections.AzureDevOpsTool():
+            from adapters.tools.azure_devops import AzureDevOps
+
+            server = AzureDevOps(_http(section, session, user=""))
         case sections.JenkinsTool():
             from adapters.tools.jenkins import Jenkins
 
-            return Jenkins(_http(section, session, user=section.user))
-
-
-def _code(section: sections.CodeTool) -> Tools:
-    from adapters.tools.code_repository import CodeRepositories
-    from adapters.tools.git_history import GitHistory
-
-    return Tools(
-        changes=(GitHistory(f"{section.name} history", section.services),),
-        code=(CodeRepositories(section.name, section.services),),
-    )
+            jenkins = Jenkins(_http(section, session, user=section.user))
+            return Tools(toolboxes=(Builds(section.name, jenkins, section.services),))
+    builds = Builds(section.name, server, section.services)
+    return Tools(toolboxes=(builds,), changes=(HostedChanges(f"{section.name} changes", server, section.services),))
 
 
 def _mcp(section: sections.McpTool) -> Toolbox:
@@ -194,17 +176,17 @@ def _http(
     section: _Served,
     session: aiohttp.ClientSession,
     *,
-    user: str = "",
+    user: str | None = None,
     headers: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | bool = True,
     elsewhere: frozenset[str] = frozenset(),
 ) -> Http:
-    """Open the server of a section with the token that it names, as that user's password if there is one.
+    """Open the server of a section with the token that it names: a bearer token, or the password of a `user`.
 
     Errors, which chats show, name the server by its address without a name and password.
     """
     variable = getattr(section, "token_env", None)
     token = named_secret(variable, section.name) if variable else ""
-    credentials = basic(user, token) if user else Token(f"Bearer {token}" if token else "")
+    credentials = basic(user, token) if user is not None else Token(f"Bearer {token}" if token else "")
     system = f"{section.name} at {URL(section.url).with_user(None)}"
     return Http(system, section.url, session, credentials, headers or {}, tls, elsewhere)

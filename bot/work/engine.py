@@ -31,7 +31,7 @@ PART = 500  # workflows deleted at once
 
 DRAIN = (
     "Drain them: start that version again, wait until plumbline_tasks_under_way in /metrics is 0, stop it, then start this "
-    "one. Where it can no longer run, set PLUMBLINE_BEGIN_ANEW=1 for one start: the work is then begun anew."
+    "one. If it can no longer run, set PLUMBLINE_BEGIN_ANEW=1 for one start. That work then starts from the beginning."
 )
 
 log = structlog.get_logger()
@@ -174,8 +174,7 @@ async def resume(workflow_ids: list[str]) -> None:
 
 async def forget(workflow_ids: list[str]) -> None:
     """Delete workflows and their steps."""
-    if workflow_ids:
-        await DBOS.delete_workflows_async(workflow_ids)
+    await DBOS.delete_workflows_async(workflow_ids)
 
 
 async def forget_before(at: datetime) -> int:

@@ -27,22 +27,23 @@ async def apply_retention(policy: RetentionSection, *, engine: AsyncEngine, stor
     deleted = await retention.delete_before(engine, {kind: now - timedelta(days=days) for kind, days in kept.items()})
     deleted["workflows"] = await workflow_engine.forget_before(now - timedelta(days=policy.events))
     counts = ", ".join(f"{kind} {count}" for kind, count in deleted.items() if count) or "nothing"
-    entry = audit_entry(f"retained:{now:%Y-%m-%dT%H:%M}", now, Act.RETAINED, PLUMBLINE, "retention", detail=counts)
-    async with store.transaction() as transaction:
-        await transaction.audit.add(entry)
+    await _note(store, now, f"retained:{now:%Y-%m-%dT%H:%M}", "retention", counts)
 
 
 async def run_forget(settings: Settings, person: str, thread: str, out: Console) -> int:
     """Delete the messages of a person or a thread, also while the bot runs."""
-
-    async def of_keys(keys: list[str]) -> None:
-        await asyncio.to_thread(forget_workflows, settings.workflow_database, keys)
-
     engine = open_database(settings.database)
     try:
         await migrate(engine)
-        forgotten = await forgetting.forget(engine, person=person, thread=thread, forget_workflows=of_keys)
-        await _note(SqlStore(engine), SystemClock().now(), len(forgotten))
+        forgotten = await forgetting.forget(
+            engine,
+            person=person,
+            thread=thread,
+            forget_workflows=lambda keys: asyncio.to_thread(forget_workflows, settings.workflow_database, keys),
+        )
+        now = SystemClock().now()  # whose data was deleted is not noted
+        key = f"forgotten:{now:%Y-%m-%dT%H:%M:%S.%f}"
+        await _note(SqlStore(engine), now, key, "forget", f"events {len(forgotten)}")
         for database in (settings.database, settings.workflow_database):
             await asyncio.to_thread(truncate_log, database)
     finally:
@@ -65,10 +66,7 @@ def forget_workflows(database_url: str, keys: list[str]) -> None:
             client.delete_workflows(keys[start : start + retention.BATCH])
 
 
-async def _note(store: Store, now: datetime, count: int) -> None:
-    """Record that data was deleted, without whose it was."""
-    entry = audit_entry(
-        f"forgotten:{now:%Y-%m-%dT%H:%M:%S.%f}", now, Act.RETAINED, PLUMBLINE, "forget", detail=f"events {count}"
-    )
+async def _note(store: Store, now: datetime, key: str, subject: str, detail: str) -> None:
+    """Record in the audit log that data was deleted."""
     async with store.transaction() as transaction:
-        await transaction.audit.add(entry)
+        await transaction.audit.add(audit_entry(key, now, Act.RETAINED, PLUMBLINE, subject, detail=detail))

@@ -16,8 +16,8 @@ from core.model.conversation import Place, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.incident import IncidentState
 from core.ports import Store, Task
-from handlers.incidents.find_incident import incident_of_thread
-from handlers.knowledge.redaction import Redact, without_redaction
+from handlers.incidents.stored_incident import incident_of_thread
+from handlers.ports import Redact, without_redaction
 from handlers.questions.answer_in_incident import recheck_task
 
 ANSWER = "answer_question"
@@ -92,14 +92,12 @@ class TaskInbox:
         await self._accept(Task(reaction.id, REACTION, reaction.message.message_id, payload))
 
     async def retract(self, question_id: str, place: Place, *, edited: bool = False) -> None:
-        if edited and not await self._was_asked(question_id):
-            return
+        if edited:
+            async with self._store.transaction() as transaction:
+                if not await transaction.tasks.is_known(question_id):
+                    return
         payload = PLACE.dump_python(place, mode="json")
         await self._accept(Task(f"retract:{question_id}", RETRACTION, question_id, payload))
-
-    async def _was_asked(self, question_id: str) -> bool:
-        async with self._store.transaction() as transaction:
-            return await transaction.tasks.is_known(question_id)
 
     async def _accept(self, task: Task, entry: AuditEntry | None = None) -> bool:
         """Record the task. Returns whether it is new."""

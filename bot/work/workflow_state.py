@@ -58,7 +58,7 @@ class JsonSerializer(Serializer):
             return _error(fields["error"])
         if fields.keys() == {"args", "kwargs"} and isinstance(fields["args"], list):
             return fields | {"args": tuple(cast("list[Any]", fields["args"]))}
-        raise ValueError("This is no value and no error of a workflow.")
+        raise ValueError("This is neither a value nor an error of a workflow.")
 
 
 def _error(written: Any) -> PlumblineError:
@@ -66,7 +66,7 @@ def _error(written: Any) -> PlumblineError:
         case {"type": str(name), "message": str(message), "retry_after": None | int() | float() as retry_after}:
             kind = _ERRORS.get(name)
         case _:
-            raise ValueError("This is no error of a workflow.")
+            raise ValueError("This is not an error of a workflow.")
     if kind is None:
         return RecordedError(f"{name}: {message}")
     return kind(message, retry_after) if issubclass(kind, Unavailable) else kind(message)

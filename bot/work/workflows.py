@@ -221,7 +221,7 @@ class Workflows(DBOSConfiguredInstance):
                     with span(name), timed(STEPS, name):
                         await getattr(self._behaviours, name)(*arguments)
                 except DBAPIError as error:  # a bug, because outages have their own type
-                    raise PlumblineError(f"Step {name} met the database's refusal: {error}.") from error
+                    raise PlumblineError(f"The database refused step {name}: {error}.") from error
 
         if asyncio.get_running_loop() is self._loop:
             await run()

@@ -1,4 +1,4 @@
-"""How far an answer can be relied on: two logistic regressions over a few features of how it was found.
+"""The certainty of an answer: two logistic regressions over a few features of how it was found.
 
 The coefficients are fitted by `python -m tests.benchmarks fit-certainty` and stand in `certainty.json` with where they
 come from. `coe` estimates that the corpus answers the question at all, `rce` that the first excerpt states the answer. The

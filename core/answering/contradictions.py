@@ -64,7 +64,7 @@ _SAME_LETTERS = str.maketrans({"\u017f": "s", "\u0131": "i", "\u0130": "I"})  # 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`values` by what they measure (durations in seconds, sizes in bytes, counts by the thing counted).
+    """The claim of a statement. `values` are by what they measure (durations in seconds, sizes in bytes, counts by thing).
 
     `subject` are the terms around the values, an opposite put as what it denies. `denies` is whether the statement is
     a negative one: an even number of denials is none.
@@ -170,13 +170,13 @@ def _said(text: str, title: str, heading: str) -> _Said:
 def _contradict(first: _Said, second: _Said, asked: frozenset[str]) -> bool:
     if _bans(second, first) or _bans(first, second):
         return True
-    likeness = _overlap(first.claim.subject, second.claim.subject)
-    if likeness < LIKE or len(first.context & second.context) < SHARED_TERMS:
+    similarity = _overlap(first.claim.subject, second.claim.subject)
+    if similarity < LIKE or len(first.context & second.context) < SHARED_TERMS:
         return False
     same_names = first.names <= second.context and second.names <= first.context
     if not same_names or not first.context & asked <= second.context:
         return False
-    return first.claim.differs(second.claim) or (first.claim.denies != second.claim.denies and likeness >= ALIKE)
+    return first.claim.differs(second.claim) or (first.claim.denies != second.claim.denies and similarity >= ALIKE)
 
 
 def _bans(first: _Said, second: _Said) -> bool:

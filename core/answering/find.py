@@ -19,13 +19,13 @@ from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
 from core.knowledge.spelling import Spelling
 from core.knowledge.terms import distinct_terms, terms_of
-from core.model.answer import Answer, Citation, Excerpt, Sentence
+from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
 from core.model.compute_thread import run_in_compute_thread
 from core.model.conversation import Audience, Question
 from core.model.document import DocumentKind
 from core.model.prediction import Evaluation
 
-ENGINE = "evidence"
+ENGINE = EVIDENCE
 RETRIEVED = 16  # passages that the excerpts are chosen from
 FOREIGN = "Without a language model, I understand only the language of the documents."
 NEAREST = 3  # documents that are named instead of an answer
@@ -138,7 +138,7 @@ def _hedged(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
 def _joined(
     answers: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]
 ) -> tuple[Answer, Evaluation]:
-    """One excerpt for each part of a question.
+    """Return one excerpt for each part of a question.
 
     Where two parts have the same one, or a part has none, the whole is shown with a hedge: it may be half an answer. Both measures
     are the smallest of the parts: the answer is worth as much as its weakest part.

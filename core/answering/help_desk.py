@@ -17,7 +17,7 @@ NEAR_BEST = 0.75  # share of the best team's match that a second team needs to b
 
 @dataclass(frozen=True, slots=True)
 class HelpDesk:
-    """`fresh_for` maps a source's name to the time after which its documents are stale; one that is not in it never is.
+    """The workspace's facts about answers. `fresh_for` maps a source to the time after which its documents are stale.
 
     `teams` are those that can be asked, and of `channels`, by name, everybody knows: a private one is not named.
     """

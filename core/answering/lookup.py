@@ -183,7 +183,7 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
     """Return what of the records is asked for; None if the documents are asked."""
     if len(question) > MAX_QUESTION:
         return None
-    clauses = [each for each in _CLAUSE.split(question.strip()) if _WORD.search(each)]
+    clauses = _clauses(question)
     clause = clauses[-1] if clauses else ""
     found = _looked_up(clause, history, names, now) or _of_another(clause, history, names, now)
     if found == Lookup(Fact.ON_CALL) and len(clauses) > 1:
@@ -191,21 +191,46 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
     if found is not None and not found.claimed:
         return found
     respelt = _misspelt(clause, names, asking=found is None)
-    read = _WORD.sub(lambda word: dict(respelt).get(word[0].rstrip(_TRAILING), word[0]), clause)
+    read = _respelt(clause, respelt)
     again = _looked_up(read, history, names, now) if respelt else None
     return replace(again, respelt=respelt) if again is not None and not again.claimed else found
 
 
+def may_be_recorded(question: str, names: Names) -> bool:
+    """Return whether `lookup` may find something, whatever alerts and earlier turns there are."""
+    if len(question) > MAX_QUESTION or not (clauses := _clauses(question)):
+        return False
+    clause = clauses[-1]
+    read = _respelt(clause, _misspelt(clause, names, asking=True))
+    return _ELLIPSIS.match(clause) is not None or _fact(clause) is not None or _fact(read) is not None
+
+
+def _clauses(question: str) -> list[str]:
+    return [each for each in _CLAUSE.split(question.strip()) if _WORD.search(each)]
+
+
+def _respelt(clause: str, respelt: Iterable[tuple[str, str]]) -> str:
+    right = dict(respelt)
+    return _WORD.sub(lambda word: right.get(word[0].rstrip(_TRAILING), word[0]), clause)
+
+
+def _fact(clause: str) -> Fact | None:
+    """Return the fact that a clause asks for; None if it asks how or why, or for none."""
+    if _NO_RECORD.search(clause):
+        return None
+    return next((fact for fact, pattern in _FACTS.items() if pattern.search(clause)), None)
+
+
 def asks_who(question: str) -> bool:
     """Tell whether a question asks who is responsible, which the records alone tell for sure."""
-    clauses = [each for each in _CLAUSE.split(question.strip()) if _WORD.search(each)]
+    clauses = _clauses(question)
     asking = clauses[-1] if clauses else ""
     return _WHO.search(asking) is not None and any(_FACTS[fact].search(asking) for fact in (Fact.OWNER, Fact.ON_CALL))
 
 
 def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
-    fact = next((fact for fact, pattern in _FACTS.items() if pattern.search(clause)), None)
-    if fact is None or _NO_RECORD.search(clause):
+    fact = _fact(clause)
+    if fact is None:
         return None
     if fact in (Fact.CHANGES, Fact.INCIDENTS) and (not _ASKS_FOR_A_RECORD.match(clause) or _ADVICE.search(clause)):
         return None  # “pricing is down”, “can I release pricing on Friday”, “what happens if pricing is down”

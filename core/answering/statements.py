@@ -12,6 +12,7 @@ from itertools import zip_longest
 from core.knowledge.markdown import Block, BlockKind, anchor, blocks, has_header, plain
 from core.knowledge.terms import terms
 from core.model.answer import Citation
+from core.model.conversation import PUBLIC
 from core.model.document import DocumentKind, Passage
 from core.model.layout import SERVICE, split_thread, url_of
 
@@ -96,6 +97,7 @@ def cited(number: int, passage: Passage, heading: str, repeat: int, quote: str) 
         url=_url(passage, quote),
         quote=quote if len(quote) <= MAX_QUOTE else f"{quote[: MAX_QUOTE - 1]}…",
         updated_at=passage.updated_at,
+        restricted=PUBLIC not in passage.readers,
     )
 
 
@@ -191,7 +193,7 @@ def _code(block: str) -> str:
 
 
 def _rows(table: str) -> Iterator[str]:
-    """Each row with its cells named by the header; where it names nothing, by the first cell of the row."""
+    """Yield each row with its cells named by the header; where it names nothing, by the first cell of the row."""
     lines = table.splitlines()
     header, body = ([*map(plain, _cells(lines[0]))], lines[2:]) if has_header(lines) else ([], lines)
     for row in map(_cells, body):

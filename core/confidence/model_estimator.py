@@ -24,7 +24,7 @@ LABEL_TOKENS = 8  # enough for one label in quotation marks
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`id` is the document's or incident's; `text` says what happened and how it ended. Untrusted."""
+    """A document or past incident that a claim is judged by. `text` says what happened and how it ended. Untrusted."""
 
     id: str
     text: str

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from core.incidents.postmortem import Postmortem, Source, as_markdown, draft_postmortem, worth_a_postmortem
-from core.model.audience import incident_audience
 from core.model.conversation import Audience, Channel
 from core.model.filing import FilingKind, FilingTarget
-from core.model.incident import Incident
+from core.model.incident import Incident, incident_audience
 from core.model.messages import ButtonAction
 
 KINDS = {ButtonAction.CREATE_ISSUE: FilingKind.ISSUE, ButtonAction.PUBLISH_POSTMORTEM: FilingKind.POSTMORTEM}

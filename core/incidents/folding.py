@@ -1,4 +1,4 @@
-"""How alert deliveries become an incident, and when it is over or open again."""
+"""Alert deliveries become an incident, which ends and may open again."""
 
 from __future__ import annotations
 
@@ -144,7 +144,10 @@ def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
         return told if told.status is not AlertStatus.UPDATED else None
     if known.as_of is not None and told.as_of is not None and told.as_of < known.as_of:
         return None
-    acknowledged = told.acknowledged or (known.acknowledged if known.status is AlertStatus.FIRING else None)
+    held, acknowledged = known.acknowledged if known.status is AlertStatus.FIRING else None, told.acknowledged
+    # Some senders repeat who acknowledged with every event.
+    if acknowledged is None or (held is not None and replace(acknowledged, at=held.at) == held):
+        acknowledged = held
     if told.status is AlertStatus.RESOLVED and known.status is AlertStatus.FIRING:
         return _ended(replace(told, acknowledged=acknowledged), known)
     if told.status is not AlertStatus.UPDATED:

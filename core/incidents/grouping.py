@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from core.model.audience import incident_audience, may_see_incident
 from core.model.conversation import Channel
-from core.model.incident import Incident, IncidentState, Severity, SuggestedParent
+from core.model.incident import Incident, IncidentState, Severity, SuggestedParent, incident_audience, may_see_incident
 from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of
 
 REPEATED_WITHIN = timedelta(hours=1)  # in which the same alert is looked for in other incidents

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from core.incidents.incident_layout import Link
 from core.incidents.incident_view import shown_severity, standing
 from core.model.badge import Badge
-from core.model.incident import Evidence, Explanation, Hop, Hypothesis, Incident, SimilarIncident, Vote
+from core.model.incident import Evidence, Explanation, GapReason, Hop, Hypothesis, Incident, SimilarIncident, Vote
 
 MAX_HYPOTHESES = 3  # shown in full
 
@@ -29,7 +30,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`noun` is what its entries are called where some do not fit. `badge` is that of the claim in its title."""
+    """A section of the details. `noun` names its entries where some do not fit. `badge` is that of the claim in its title."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -166,3 +167,29 @@ def _vote(vote: Vote, names: dict[str, str], told: set[str], *, names_round: boo
     hop = f"Hop {vote.hop}, " if vote.hop else ""
     when = f"{hop}round {vote.round}: ".capitalize() if names_round else ""
     return f"{when}{voter} votes for {choice}" + (f" ({'; '.join(reasons)})" if reasons else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolGaps:
+    """The number of incidents in which a tool could not be read, and the reasons, most frequent first."""
+
+    tool: str
+    incidents: int
+    reasons: tuple[tuple[GapReason, int], ...]
+
+    @property
+    def text(self) -> str:
+        """Return “timed out 2, access refused 1”."""
+        return ", ".join(f"{reason} {count}" for reason, count in self.reasons)
+
+
+def gaps_by_tool(incidents: Iterable[Incident]) -> list[ToolGaps]:
+    """Return what could not be read in these incidents, the most frequent tool first."""
+    reasons: defaultdict[str, Counter[GapReason]] = defaultdict(Counter)
+    affected: Counter[str] = Counter()
+    for incident in incidents:
+        gaps = incident.explanation.gaps if incident.explanation is not None else ()
+        affected.update({gap.tool for gap in gaps})
+        for tool, reason in {(gap.tool, gap.reason) for gap in gaps}:
+            reasons[tool][reason] += 1
+    return [ToolGaps(tool, count, tuple(reasons[tool].most_common())) for tool, count in affected.most_common()]

@@ -227,7 +227,7 @@ def _wrapped(text: str) -> int:
 
 
 def cut(text: str, limit: int) -> str:
-    """One line of at most `limit` characters; of a huge text no more is looked at than could be shown."""
+    """Return one line of at most `limit` characters; of a huge text no more is looked at than could be shown."""
     head = text[: 4 * limit]
     line = " ".join(head.split())
     if len(line) <= limit and len(head) == len(text):

@@ -57,7 +57,14 @@ MAX_ON_CALL = 3  # people of a team who are named
 MAX_REASONS = 3  # of the judgement whether a person is needed
 SURE = 0.9  # probability from which such a judgement is called probable
 MAX_PARTS = 3  # incidents that are named in the message of the one that leads them
-SYSTEMS = {"jira_service_management": "Jira", "azure_monitor": "Azure Monitor"}  # sources with another name
+SYSTEMS = {
+    "azure_monitor": "Azure Monitor",
+    "incident_io": "incident.io",
+    "jira_service_management": "Jira",
+    "servicenow": "ServiceNow",
+}
+"""Names of the sources that are not called what they are configured as."""
+
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels with which an alert says its own
 
 WEB = ("http://", "https://")
@@ -319,7 +326,7 @@ def parts_counted(parts: Sequence[RelatedIncident]) -> str:
 
 
 def _buttons(incident: Incident) -> Iterator[Control]:
-    """In sight. A pasted text is not stored: there is nothing to take, to reassign or to open."""
+    """Yield the visible buttons. A pasted text is not stored, so it cannot be taken, reassigned or opened."""
     if incident.source == QUESTION:
         return
     if incident.state is IncidentState.OPEN:

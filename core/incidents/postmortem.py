@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 from core.knowledge.terms import terms
 from core.model.incident import Evidence, Explanation, Incident, IncidentState, TimelineEntry
@@ -59,6 +60,11 @@ def worth_a_postmortem(incident: Incident) -> bool:
     found = incident.explanation is not None and incident.explanation.cause is not None
     owned = incident.owner is not None and incident.owner.owner is not None
     return incident.state is IncidentState.RESOLVED and (found or owned or incident.resolution is not None)
+
+
+def postmortem_address(incident: Incident, public_url: str) -> str:
+    """Return the address of the draft on the local page; only its path if the page's address is unknown."""
+    return f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}/postmortem"
 
 
 def draft_postmortem(incident: Incident) -> Postmortem:

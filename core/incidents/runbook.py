@@ -147,7 +147,7 @@ def best_section(sections: Sequence[Section], cause: frozenset[str]) -> Section 
     counts = Counter(term for each in sections for term in _terms_of(each))
 
     def score(section: Section) -> float:
-        """How many rare words of the cause it has, where a word is the rarer the fewer sections of the page have it."""
+        """Return how many rare words of the cause it has, where a word is the rarer the fewer sections of the page have it."""
         shared = sum(log((1 + len(sections)) / counts[term]) for term in _terms_of(section) & cause)
         return shared * (REMEDY_WEIGHT if _REMEDY.search(section.heading) else 1.0)
 

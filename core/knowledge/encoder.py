@@ -26,7 +26,7 @@ PRIOR_PASSAGES = 3  # passages that this counts for
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
-    """How often each term of a passage and its title occurs: `numbers` are distinct and ascend, `counts` are above 0."""
+    """The counts of the terms of a passage and its title: `numbers` are distinct and ascend, `counts` are above 0."""
 
     numbers: NDArray[np.uint32]
     counts: NDArray[np.int_]

@@ -155,7 +155,7 @@ def _run_end(lines: list[str], start: int, belongs: Callable[[str], bool]) -> in
 
 
 def _fence_end(lines: list[str], start: int) -> int:
-    """After the closing fence of a fence that a line or list item begins with; one never closed runs to the end."""
+    """Return the line after the closing fence of the fence that a line begins with; without one, the end of the text."""
     fence = _FENCE.match(_MARKER.sub("", lines[start]))
     closing = _closing(fence[1] if fence else "```")
     return next((index + 1 for index in range(start + 1, len(lines)) if closing.match(lines[index])), len(lines))

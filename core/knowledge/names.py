@@ -97,7 +97,7 @@ _NO_NAME_AFTER = frozenset("a an the this that these each every on in at of by s
 
 
 class Span(Protocol):
-    """From `start` (inclusive) to `end` (exclusive)."""
+    """A part of a text, from `start` (inclusive) to `end` (exclusive)."""
 
     @property
     def start(self) -> int: ...
@@ -152,7 +152,7 @@ def roster(people: People) -> Roster:
 
 @dataclass(slots=True)
 class Roster:
-    """`sequences` are names of several words by their first word; all keys are in lower case and without marks."""
+    """The names of people. `sequences` are those of several words by their first word; keys are lower case without marks."""
 
     sequences: dict[str, list[tuple[Words, int]]] = field(default_factory=dict[str, list[tuple[Words, int]]])
     given: dict[str, int] = field(default_factory=dict[str, int])

@@ -133,7 +133,7 @@ def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedP
     """
     oldest = datetime.min.replace(tzinfo=UTC)
     nearest = max(
-        ranked, key=lambda each: (_likeness(query, each.passage), each.passage.updated_at or oldest), default=None
+        ranked, key=lambda each: (_similarity(query, each.passage), each.passage.updated_at or oldest), default=None
     )
     if nearest is None or not is_answered_by(query, nearest.passage):
         return list(ranked)
@@ -145,10 +145,10 @@ def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedP
 
 def is_answered_by(query: str, passage: Passage) -> bool:
     """Tell whether people confirmed a passage as the answer to this very question."""
-    return _likeness(query, passage) > 0
+    return _similarity(query, passage) > 0
 
 
-def _likeness(query: str, passage: Passage) -> float:
+def _similarity(query: str, passage: Passage) -> float:
     """The share of the terms of two questions that both hold; 0 if they are not the same question.
 
     Each with a word of its own, such as production and staging, they are not.

@@ -41,7 +41,7 @@ _PARTS = re.compile(r"([-_])")
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """`query` is what to search for. `corrected` maps each misspelt word to what it was taken for, empty for a word that says
+    """A corrected query. `query` is what to search for. `corrected` maps each misspelt word to what it was taken for, empty for a word that says
     nothing. `foreign`: the question is in another language than English.
     """
 
@@ -118,7 +118,7 @@ def _corrected(word: str, statistics: TermStatistics) -> str | None:
 
 
 def _slips(word: str) -> set[str]:
-    """Every word that one letter left out, added, changed or swapped with the next makes of this one, after the first."""
+    """Return every word that one letter left out, added, changed or swapped with the next makes of this one, after the first."""
     parts = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
     left_out = {before + after[1:] for before, after in parts if after}
     swapped = {before + after[1] + after[0] + after[2:] for before, after in parts if len(after) > 1}

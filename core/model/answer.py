@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from core.model.badge import Badge
 
+EVIDENCE = "evidence"  # the engine of an answer that quotes the documents
 RECORDS = "records"  # the engine of an answer that the workspace's own records give
 
 MONTH = timedelta(days=30.44)
@@ -19,6 +20,7 @@ class Citation:
     """A numbered source. `anchor` is the heading's link target within the document, `quote` is verbatim.
 
     `stale_for` is the time since its last change, if that is longer than the limit of its source (see `HelpDesk`).
+    `restricted`: not every member of the workspace may read the document.
     """
 
     number: int
@@ -31,6 +33,7 @@ class Citation:
     quote: str
     updated_at: datetime | None = None
     stale_for: timedelta | None = None
+    restricted: bool = False
 
     @property
     def name(self) -> str:
@@ -138,6 +141,11 @@ class Answer:
     @property
     def abstained(self) -> bool:
         return not (self.sentences or self.excerpts)
+
+    @property
+    def is_composed(self) -> bool:
+        """Tell whether a language model wrote the sentences. An excerpt that a model chose was written by people."""
+        return bool(self.sentences) and self.engine not in (EVIDENCE, RECORDS)
 
     @property
     def text(self) -> str:

@@ -123,3 +123,6 @@ class Holding:
     below: float | None = None
     length: timedelta = timedelta(minutes=10)
     channels: frozenset[str] = frozenset()
+
+
+NO_HOLDING = Holding()

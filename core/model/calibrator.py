@@ -37,7 +37,7 @@ class Transformation:
     def score(self, coe: FloatArray, rce: FloatArray) -> FloatArray: ...
 
     def score(self, coe: float | FloatArray, rce: float | FloatArray) -> float | FloatArray:
-        """In [0, 1] for measures in [0, 1], and never lower for a higher RCE. Arrays are taken element by element."""
+        """Return a score in [0, 1], never lower for a higher RCE. Arrays are taken element by element."""
         return self.anchor + coe**self.weight * (rce - self.anchor)
 
 

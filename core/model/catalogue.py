@@ -1,11 +1,13 @@
-"""Teams and dependencies from catalogues, and their merge with plumbline.yaml."""
+"""Catalogues: the teams, dependencies and code owners that they hold, and their merge with plumbline.yaml."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 
-from core.model.code_owners import CodeOwners
 from core.model.team import Team, team_named
 
 Dependencies = Mapping[str, tuple[str, ...]]
@@ -69,3 +71,179 @@ def _completed(team: Team, other: Team) -> Team:
         mentions={**other.mentions, **team.mentions},
         members=team.members | other.members,
     )
+
+
+MAX_RULES = 10_000  # per file
+MAX_PATTERN = 300  # characters
+MAX_PARTS = 40  # path components considered
+
+_SECTION = re.compile(r"^\^?\[(?P<name>[^\]]{1,200})\](?:\[\d{1,3}\])?(?P<owners>(?:\s.*)?)$")
+_ESCAPED = re.compile(r"\\([ #])")
+_GAP = re.compile(r"(?<!\\)\s+")  # between a pattern and its owners; a space inside a pattern is escaped
+
+
+@dataclass(frozen=True, slots=True)
+class OwnershipRule:
+    """A rule.
+
+    In each `section`, the last matching rule applies; a rule without owners means that nobody owns the path.
+    """
+
+    pattern: str
+    owners: tuple[str, ...]
+    section: str = ""
+
+    @property
+    def covers_everything(self) -> bool:
+        return not self.pattern.strip("/*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Rules indexed by a component that a matching path must start with or contain; `others` can match any path.
+
+    Large repositories have thousands of rules, few of which match a path.
+    """
+
+    rules: tuple[OwnershipRule, ...]
+    by_beginning: Mapping[str, Sequence[int]]
+    by_name: Mapping[str, Sequence[int]]
+    others: Sequence[int]
+
+    @classmethod
+    def of(cls, rules: tuple[OwnershipRule, ...]) -> _Index:
+        by_beginning: defaultdict[str, list[int]] = defaultdict(list)
+        by_name: defaultdict[str, list[int]] = defaultdict(list)
+        others: list[int] = []
+        for number, rule in enumerate(rules):
+            first = next((step for step in rule.pattern.split("/") if step), "*")
+            if "*" in first or "?" in first:
+                others.append(number)
+            else:
+                (by_beginning if _is_anchored(rule.pattern) else by_name)[first].append(number)
+        return cls(rules, by_beginning, by_name, others)
+
+    def candidates(self, parts: Sequence[str]) -> Iterator[OwnershipRule]:
+        """Return the rules that may match a path, in file order."""
+        found = {*self.others, *self.by_beginning.get("".join(parts[:1]), ())}
+        found.update(number for part in parts for number in self.by_name.get(part, ()))
+        return (self.rules[number] for number in sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOwners:
+    """The rules of one repository, which contains the code of `services` (empty: of any service)."""
+
+    rules: tuple[OwnershipRule, ...]
+    services: frozenset[str] = frozenset()
+    _index: _Index = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_index", _Index.of(self.rules))
+
+    @classmethod
+    def parsed(cls, text: str, services: frozenset[str] = frozenset()) -> CodeOwners:
+        """Parse the rules, skipping lines that cannot be parsed, as GitHub and GitLab do."""
+        return cls(tuple(_rules(text))[:MAX_RULES], services)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Return all distinct owners."""
+        return tuple(dict.fromkeys(owner for rule in self.rules for owner in rule.owners))
+
+    def named(self, name: Callable[[str], str]) -> CodeOwners:
+        """Return the rules with each owner replaced by `name(owner)`; owners with an empty name are dropped."""
+        names = {owner: name(owner) for owner in self.owners}
+        return replace(
+            self,
+            rules=tuple(
+                replace(rule, owners=tuple(dict.fromkeys(names[owner] for owner in rule.owners if names[owner])))
+                for rule in self.rules
+            ),
+        )
+
+    def rules_for(self, path: str) -> tuple[OwnershipRule, ...]:
+        """Return the rules that apply to a repository path: at most one per section."""
+        parts = [part for part in path.split("/") if part not in {"", "."}][:MAX_PARTS]
+        last = {rule.section: rule for rule in self._index.candidates(parts) if _covers(rule.pattern, parts)}
+        return tuple(rule for rule in last.values() if rule.owners)
+
+    def rules_for_traced(self, path: str) -> tuple[OwnershipRule, ...]:
+        """Return the rules for a path with an unknown prefix, such as in a stack trace: the longest matching suffix
+        counts.
+
+        Rules that match everything are ignored, because the path may belong to another repository.
+        """
+        parts = [part for part in path.split("/") if part not in {"", "."}][-MAX_PARTS:]
+        for start in range(len(parts)):
+            found = [rule for rule in self.rules_for("/".join(parts[start:])) if not rule.covers_everything]
+            if found:
+                return tuple(found)
+        return ()
+
+
+def _rules(text: str) -> Iterator[OwnershipRule]:
+    section, default = "", ()
+    for line in text.splitlines():
+        said = line.strip()
+        if not said or said.startswith("#"):
+            continue
+        if heading := _SECTION.match(said):
+            section, default = heading["name"].casefold(), _owners(heading["owners"].split())
+            continue
+        pattern, *owners = _GAP.split(said)
+        if len(pattern) <= MAX_PATTERN and not pattern.startswith("!"):
+            clean = _ESCAPED.sub(r"\1", pattern)
+            yield OwnershipRule(clean, _owners(owners) if owners else default, section)
+
+
+def _owners(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the owners before a comment. Users, groups and addresses all contain @."""
+    named: list[str] = []
+    for word in words:
+        if word.startswith("#"):
+            break
+        if "@" in word:
+            named.append(word)
+    return tuple(named)
+
+
+def _is_anchored(pattern: str) -> bool:
+    """Return whether a pattern matches from the repository root only."""
+    return "/" in pattern.rstrip("/")
+
+
+def _covers(pattern: str, parts: Sequence[str]) -> bool:
+    """Return whether a pattern matches the path or one of its parent folders. Takes time proportional to both."""
+    steps = [step for step in pattern.split("/") if step]
+    if not steps:
+        return bool(parts)
+    if not _is_anchored(pattern):
+        steps = ["**", *steps]
+    is_folder = pattern.endswith("/")
+    covers_below = is_folder or "*" not in steps[-1]
+    reached = _skipping({0}, steps)
+    for number, part in enumerate(parts, start=1):
+        reached = _skipping({after for step in reached for after in _after(step, steps, part)}, steps)
+        inside = number < len(parts)
+        if len(steps) in reached and (covers_below if inside else not is_folder):
+            return True
+    return False
+
+
+def _after(step: int, steps: Sequence[str], part: str) -> Iterator[int]:
+    if step < len(steps) and steps[step] == "**":
+        yield step
+    elif step < len(steps) and fnmatchcase(part, steps[step].replace("[", "[[]")):
+        yield step + 1
+
+
+def _skipping(reached: set[int], steps: Sequence[str]) -> set[int]:
+    """Return the positions including those behind a `**`, which also matches no folder."""
+    found = set(reached)
+    for step in sorted(reached):
+        after = step
+        while after < len(steps) and steps[after] == "**":
+            after += 1
+            found.add(after)
+    return found

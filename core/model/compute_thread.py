@@ -1,21 +1,26 @@
-"""A single compute thread, so that CPU-bound work does not block the event loop."""
+"""Threads for computations, one for short and one for long ones, so that none blocks the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar, TypeVarTuple
+from functools import partial
+from typing import ParamSpec, TypeVar
 
-Arguments = TypeVarTuple("Arguments")
-Result = TypeVar("Result")
+P = ParamSpec("P")
+T = TypeVar("T")
 
-# One thread for all work: further threads would compete with the event loop for the interpreter.
-_THREAD = ThreadPoolExecutor(1, "compute")
+# One worker each: every further computing thread would take interpreter time from the event loop.
+_COMPUTE = ThreadPoolExecutor(1, "compute")
+_ANALYSIS = ThreadPoolExecutor(1, "analysis")
 
 
-async def run_in_compute_thread(work: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
-    """Run `work`, which takes milliseconds, in the compute thread in call order, and return its result or raise its
-    error.
-    """
-    return await asyncio.get_running_loop().run_in_executor(_THREAD, work, *arguments)
+async def run_in_compute_thread(work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """Run `work`, which takes milliseconds, after the work queued before it. Returns its result or raises its error."""
+    return await asyncio.get_running_loop().run_in_executor(_COMPUTE, partial(work, *arguments, **options))
+
+
+async def run_in_analysis_thread(work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """Run `work`, which may take seconds, after the work queued before it. Returns its result or raises its error."""
+    return await asyncio.get_running_loop().run_in_executor(_ANALYSIS, partial(work, *arguments, **options))

@@ -42,7 +42,7 @@ class Reaction:
     """A positive or negative reaction to one of our messages, or its removal.
 
     `id` is the idempotency key of the chat event. `message` has the platform, the channel and the message's id; its
-    thread may be missing.
+    thread may be missing. `comment` is what the person typed with it, untrusted.
     """
 
     id: str
@@ -51,3 +51,4 @@ class Reaction:
     person: Person
     at: datetime
     taken_back: bool = False
+    comment: str = ""

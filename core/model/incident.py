@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from core.model.answer import Citation
 from core.model.badge import Badge
-from core.model.conversation import PUBLIC, MessageReference, Place
+from core.model.conversation import PUBLIC, Audience, Channel, MessageReference, Place, channel_audience
 from core.model.correlation import current_correlation
 from core.model.filing import Filing
 from core.model.trajectory import Responsibility, Trajectory
@@ -649,3 +650,18 @@ class Neighbour:
 
     incident: PastIncident
     similarity: float
+
+
+def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[Channel]) -> bool:
+    """Return whether this audience may see an incident, which is limited to the readers of its channels."""
+    return audience.may_read(incident_audience(incident, channels).disclosed_to)
+
+
+def incident_audience(incident: Incident, channels: Sequence[Channel]) -> Audience:
+    """Return the audience of an incident's message: readers common to all its places, disclosed to each of them."""
+    main = channel_audience(incident.place, channels)
+    others = [channel_audience(place, channels) for place in incident.also_in]
+    return Audience(
+        main.readers.intersection(*(each.readers for each in others)),
+        main.disclosed_to.union(*(each.disclosed_to for each in others)),
+    )

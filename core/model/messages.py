@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from core.model.answer import Answer
@@ -185,11 +186,15 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A short plain message: help, thanks for feedback, or an error with a reference to the log."""
+    """A short plain message: help, thanks for feedback, progress, or an error with a reference to the log.
+
+    `steps` are those that were done before `text`, the step in progress.
+    """
 
     text: str
     kind: NoticeKind = NoticeKind.INFORMATION
     reference: str = ""
+    steps: tuple[str, ...] = ()
 
 
 Message = (
@@ -242,6 +247,9 @@ PICK_TARGET = "Where"
 FILING_TITLE = "Title"
 FILING_TEXT = "Text (Markdown)"
 ADDED_BELOW = "This line is added below: {footer}"
+RIGHT_ANSWER = "The right answer"
+RIGHT_CAUSE = "The cause"
+SEND = "Send"
 WHAT_WAS_IT = "What was the cause? I keep it with your judgement and learn from both."
 PROPOSED = "Proposed as the answer to:"
 WHY = "Why this number?"
@@ -254,7 +262,6 @@ OR = " or "  # between the teams that are asked
 NOT_CLEAR = "not clear"  # whose it is
 NEAREST = "Nearest"  # teams, where none is asked
 LESS_LIKELY = "Less likely"  # than those that are asked
-A_PERSON_DECIDES = f"{NOT_CLEAR}, a person should decide"
 I_AM_UNSURE = "I’m not sure who owns it. Press “Take” or “Reassign…” above to settle it."
 COULD_IT_BE = "Could it be this? {cause}"
 
@@ -318,12 +325,51 @@ BUTTON_LABELS = {
     ButtonAction.CREATE_ISSUE: "Create issue…",
     ButtonAction.PUBLISH_POSTMORTEM: "Publish postmortem…",
     ButtonAction.FILE: "File it",
-    ButtonAction.CORRECTION: "Send",
+    ButtonAction.CORRECTION: SEND,
     ButtonAction.CONFIRM: "Confirm",
     ButtonAction.WHY_ANSWER: "Why this number?",
     ButtonAction.WHY_OWNER: "Owner: why this number?",
     ButtonAction.WHY_CAUSE: "Cause: why this number?",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class RequestView:
+    """What a request asks of a person, decided once for every chat.
+
+    `picker` is the label of a list of `options` (values and names), `field` that of a text field; each is empty for none.
+    `buttons` send the input, with their labels; all are about `subject`. A `draft` fills the text field, and has a title.
+    """
+
+    asked: str
+    subject: str
+    buttons: tuple[tuple[ButtonAction, str], ...]
+    picker: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    field: str = ""
+    draft: FilingRequest | None = None
+
+
+Request = CorrectionRequest | CauseRequest | HandoverRequest | JoinRequest | FilingRequest
+
+
+def request_view(request: Request) -> RequestView:
+    """Decide what a request asks."""
+    match request:
+        case CorrectionRequest(subject):
+            return RequestView(ASK_WHAT_IS_RIGHT, subject, ((ButtonAction.CORRECTION, SEND),), field=RIGHT_ANSWER)
+        case CauseRequest(subject):
+            return RequestView(WHAT_WAS_IT, subject, ((ButtonAction.CAUSE_WRONG, SEND),), field=RIGHT_CAUSE)
+        case HandoverRequest():
+            buttons = tuple((each, BUTTON_LABELS[each]) for each in (ButtonAction.REASSIGN, ButtonAction.NOT_OURS))
+            return RequestView(WHOSE_IS_IT, request.subject, buttons, PICK_TEAM, request.teams, WHY_NOT_OURS)
+        case JoinRequest(subject, incidents):
+            buttons = ((ButtonAction.JOIN, BUTTON_LABELS[ButtonAction.JOIN]),)
+            return RequestView(WHICH_INCIDENT, subject, buttons, PICK_INCIDENT, incidents)
+        case FilingRequest(subject):
+            buttons = ((ButtonAction.FILE, BUTTON_LABELS[ButtonAction.FILE]),)
+            targets = tuple((name, name) for name in request.targets)
+            return RequestView(FILE_IT[request.kind], subject, buttons, PICK_TARGET, targets, FILING_TEXT, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,3 +413,32 @@ CORRECT = {
     ButtonAction.DUPLICATE_RIGHT: True,
     ButtonAction.DUPLICATE_WRONG: False,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSource:
+    """The freshness of a knowledge source. `is_read` is False if the last attempt to read it failed.
+
+    `read_at` is None while it is read for the first time.
+    """
+
+    name: str
+    documents: int
+    read_at: datetime | None
+    is_read: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The content of a home page.
+
+    `mine` are the open incidents that the person took, or that their team is on call for, newest first; `others` are
+    further open ones that they may see. `settings` are names and values, `can` the available commands.
+    """
+
+    mine: tuple[Incident, ...]
+    others: tuple[Incident, ...]
+    passages: int
+    sources: tuple[KnownSource, ...]
+    settings: tuple[tuple[str, str], ...]
+    can: tuple[str, ...]

@@ -86,7 +86,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """`error` is the expected calibration error of the recent badges, `limit` the largest that chance would explain.
+    """The drift of badges: `error` is their expected calibration error, `limit` the largest that chance would explain.
 
     `promised` is the mean probability shown, `kept` the share that turned out right.
     """

@@ -25,7 +25,7 @@ class Rota:
     length: timedelta
 
     def on_duty(self, at: datetime) -> tuple[str, ...]:
-        """Whose turn it is; nobody's before the rota begins."""
+        """Return the person whose turn it is; nobody before the rota begins."""
         if at < self.start:
             return ()
         local = at.astimezone(self.start.tzinfo)  # a difference within one zone is that of its clocks

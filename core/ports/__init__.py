@@ -1,8 +1,17 @@
 """All ports: the interfaces of core to the outside. Each has a fake, real adapters and one contract suite."""
 
-from core.ports.agents import AgentCaller, AgentTools
-from core.ports.chat import CardRefresher, Forms, Inbox, Messenger, RateLimiter, SignallingMessenger, ThreadReader
-from core.ports.clock import Clock
+from core.ports.chat import (
+    AgentCaller,
+    AgentTools,
+    CardRefresher,
+    Forms,
+    Inbox,
+    Messenger,
+    OnCall,
+    RateLimiter,
+    SignallingMessenger,
+    ThreadReader,
+)
 from core.ports.filing import Publisher
 from core.ports.knowledge import (
     Changes,
@@ -38,7 +47,6 @@ from core.ports.monitoring import (
     Toolbox,
     ToolParameter,
 )
-from core.ports.people import OnCall
 from core.ports.state import (
     AuditStore,
     BuildFailureStore,
@@ -55,7 +63,7 @@ from core.ports.state import (
     SilenceStore,
 )
 from core.ports.store import Store, Transaction
-from core.ports.work import Backlog, DeadLetter, DeadLetterStore, Post, PostStore, ReplicaStore, Task, TaskStore
+from core.ports.work import Backlog, Clock, DeadLetter, DeadLetterStore, Post, PostStore, ReplicaStore, Task, TaskStore
 
 __all__ = [
     "AgentCaller",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from core.model.conversation import Audience, MessageReference, Person, Place, Question, Turn
 from core.model.feedback import Feedback, Reaction
-from core.model.messages import ButtonAction, Form, Message
-from core.model.pace import PostingRate
+from core.model.incident import Incident, SimilarIncident
+from core.model.messages import AnswerMessage, ButtonAction, Form, IncidentMessage, Message
+from core.model.rate_limit import PostingRate
 
 
 class Messenger(Protocol):
@@ -144,4 +146,62 @@ class Forms(Protocol):
 
         It contains nothing that the message's audience may not read. Raises StoreUnavailable.
         """
+        ...
+
+
+class OnCall(Protocol):
+    """On-call schedules of teams."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the system that holds the schedules."""
+        ...
+
+    @property
+    def teams(self) -> frozenset[str]:
+        """Return the ids of the teams that have a schedule."""
+        ...
+
+    async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
+        """Return the people on call for a team at a time (with a zone), in calling order. Untrusted.
+
+        Empty for a team that is not in `teams`, or if nobody is on call. Raises ToolUnavailable if the schedule cannot
+        be read.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCaller:
+    """An agent that calls: its name in the audit log, and the audience that limits what it is shown."""
+
+    name: str
+    audience: Audience
+
+
+class AgentTools(Protocol):
+    """Answers for agents. Every call is recorded in the audit log; nothing is posted in a chat.
+
+    `subject` is the id of an incident, or the text of an alert, which is investigated now. Each method raises
+    PlumblineError with a sentence for the caller, for example if the audience may not see an incident.
+    """
+
+    async def ask(self, question: str, caller: AgentCaller) -> AnswerMessage: ...
+
+    async def triage(self, subject: str, caller: AgentCaller) -> IncidentMessage:
+        """Find the team that should own an incident."""
+        ...
+
+    async def explain(self, subject: str, caller: AgentCaller) -> IncidentMessage:
+        """Find the probable cause of an incident, and its owner."""
+        ...
+
+    async def get(self, incident_id: str, caller: AgentCaller) -> IncidentMessage: ...
+
+    async def find(self, words: str, caller: AgentCaller, *, only_open: bool) -> tuple[Incident, ...]:
+        """Return the latest incidents whose title, service or id contains every word, newest first."""
+        ...
+
+    async def similar(self, text: str, caller: AgentCaller) -> tuple[SimilarIncident, ...]:
+        """Return past incidents that resemble an alert's text, most similar first."""
         ...

@@ -184,12 +184,13 @@ class ConversationStore(Protocol):
 class Ingestion:
     """The freshness of a source: when it was last read completely, and how many of its documents are indexed.
 
-    `failure` says why later attempts failed; if it was never read, `finished_at` is the time of the attempt. `left_out`
-    names documents that could not be indexed, with the reasons.
+    `failure` says why later attempts failed; if it was never read, `finished_at` is the time of the attempt, and None
+    while the first reading goes on, also in a process that was killed. `left_out` names documents that could not be
+    indexed, with the reasons.
     """
 
     source: str
-    finished_at: datetime
+    finished_at: datetime | None
     documents: int
     failure: str = ""
     left_out: tuple[str, ...] = ()
@@ -201,11 +202,11 @@ class IngestionStore(Protocol):
     async def record(self, ingestion: Ingestion) -> None: ...
 
     async def all(self) -> list[Ingestion]:
-        """Return the last ingestion of every source, by name."""
+        """Return the last ingestion of every source, by name; of a changing source also the first, as far as it got."""
         ...
 
     async def forget(self, source: str) -> None:
-        """Delete the record of a source, if it exists."""
+        """Delete the record and the cursor of a source, if they exist."""
         ...
 
 
@@ -270,10 +271,6 @@ class AuditStore(Protocol):
 
     async def since(self, at: datetime, after: int, limit: int) -> list[NumberedEntry]:
         """Return the first `limit` entries from `at` on with a number above `after`, in ascending order."""
-        ...
-
-    async def forget_before(self, at: datetime) -> int:
-        """Delete entries from before `at`, and return their number. For the retention policy only."""
         ...
 
 

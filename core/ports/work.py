@@ -168,3 +168,11 @@ class DeadLetterStore(Protocol):
     async def count(self) -> int: ...
 
     async def remove(self, intent: str) -> None: ...
+
+
+class Clock(Protocol):
+    """The only source of the current time for core and handlers."""
+
+    def now(self) -> datetime:
+        """Return the current time in UTC, with a time zone."""
+        ...

@@ -94,7 +94,7 @@ class Choices:
 
     @property
     def open_calls(self) -> list[tuple[Tool, dict[str, tuple[str, ...]]]]:
-        """Every tool with arguments that it was not called with yet; the empty tuple allows any text."""
+        """Return every tool with arguments that it was not called with yet; the empty tuple allows any text."""
         if self.must_finalise:
             return []
         return [(tool, left) for tool in self.tools for left in self._left(tool)]
@@ -114,7 +114,7 @@ class Choices:
         return [{name: (value,) for name, value in each.items()} for each in islice(left, MAX_COMBINATIONS)]
 
     def values(self, parameter: ToolParameter) -> tuple[str, ...]:
-        """All allowed values of a parameter now; empty if any text is."""
+        """Return all allowed values of a parameter now; empty if any text is."""
         if not parameter.snapshot:
             return parameter.choices
         return tuple(key for key, text in self.snapshots.read.items() if len(text) >= TRIVIAL)

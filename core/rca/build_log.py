@@ -246,7 +246,7 @@ def _lines_with(pattern: re.Pattern[bytes], content: bytes, breaks: NDArray[np.i
 
 
 def _failing_steps(codes: NDArray[np.int64], exits: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Which lines stand between a command and the line that says that it failed."""
+    """Return which lines stand between a command and the line that says that it failed."""
     commands = np.flatnonzero(codes & _BIT["command"])
     inside = np.zeros(len(codes) + 1, np.int64)
     if commands.size:

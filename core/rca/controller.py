@@ -146,7 +146,7 @@ class Investigation:
         except ToolUnavailable as error:
             observation, was_read = f"{action.tool} could not be read: {error}", False
         except TimeoutError:
-            observation, was_read = f"{action.tool} gave no answer within {deadline:.0f} s.", False
+            observation, was_read = f"{action.tool} did not answer within {deadline:.0f} s.", False
         key = self.snapshots.keep(observation or "Nothing was found.", written=not was_read)
         return Step(reply[:MAX_REPLY], action, self.snapshots.head(key), snapshot=key)
 

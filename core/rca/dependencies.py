@@ -1,4 +1,4 @@
-"""Which service calls which: a fault in a callee explains a symptom in its callers."""
+"""The calls between services: a fault in a callee explains a symptom in its callers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def service_of(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) 
 
 
 def united(graphs: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """Every call that one of the graphs has, those of the first graph first."""
+    """Return every call that one of the graphs has, those of the first graph first."""
     callers = dict.fromkeys(caller for graph in graphs for caller in graph)
     return {
         caller: tuple(dict.fromkeys(callee for graph in graphs for callee in graph.get(caller, ())))
@@ -28,7 +28,7 @@ def united(graphs: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[s
 
 
 def callees(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    """Every service that `service` calls, directly or through others → the number of calls between, at least 1."""
+    """Return every service that `service` calls, directly or through others → the number of calls between, at least 1."""
     distances: dict[str, int] = {service: 0}
     frontier = [service]
     for distance in range(1, MAX_DISTANCE + 1):

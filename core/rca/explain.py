@@ -1,4 +1,4 @@
-"""From observations to ranked hypotheses, or to an honest “no culprit found, and here is what was ruled out”."""
+"""Observations become ranked hypotheses, or an honest “no culprit found, and here is what was ruled out”."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How software says that something is wrong: one table of phrases, of what kind, who can mend it, and how sure it is.
+"""The phrases with which software says that something is wrong: one table of phrases, of what kind, who can mend it, and how sure it is.
 
 Everything that reads text for trouble reads it by this table: logs, the output of tools, build logs, and the texts of
 changes, which are compared with the kinds of failure that followed them.

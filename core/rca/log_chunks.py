@@ -95,14 +95,14 @@ def _embedded(names: Sequence[str], vectors: NDArray[np.float32] | None) -> csr_
 
 
 def _clusters(numbers: NDArray[np.int64], vectors: csr_array) -> list[int]:
-    """The cluster of each line: Louvain communities of the lines, weighted by likeness and nearness (lines 3 to 8)."""
+    """The cluster of each line: Louvain communities of the lines, weighted by similarity and nearness (lines 3 to 8)."""
     edges: list[NDArray[np.int64]] = []
     weights: list[NDArray[np.float64]] = []
     for step in _STEPS:
         left = np.arange(len(numbers) - step)
         if not left.size:
             break
-        weight = _likeness(numbers[:-step], numbers[step:], vectors) * exp(-step)
+        weight = _similarity(numbers[:-step], numbers[step:], vectors) * exp(-step)
         linked = weight >= NEGLIGIBLE
         edges.append(np.column_stack([left[linked], left[linked] + step]))
         weights.append(weight[linked])
@@ -114,7 +114,7 @@ def _clusters(numbers: NDArray[np.int64], vectors: csr_array) -> list[int]:
     return cast("list[int]", graph.community_multilevel(weights=np.concatenate(weights)).membership)
 
 
-def _likeness(one: NDArray[np.int64], other: NDArray[np.int64], vectors: csr_array) -> NDArray[np.float64]:
+def _similarity(one: NDArray[np.int64], other: NDArray[np.int64], vectors: csr_array) -> NDArray[np.float64]:
     """The cosine of each pair of templates, in [0, 1]; every pair is computed once, however often it occurs."""
     pairs, which = np.unique(np.column_stack([one, other]), axis=0, return_inverse=True)
     cosines = np.asarray((vectors[pairs[:, 0]] * vectors[pairs[:, 1]]).sum(axis=1), dtype=np.float64)

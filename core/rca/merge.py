@@ -34,7 +34,7 @@ NEXT_CHECKS = {
     Responsibility.DEPENDENCY: "Check from {service} that what it could not reach answers.",
     Responsibility.OWN_CODE: "Compare the version and configuration of {service} with the last ones that worked.",
     Responsibility.USER: "Look at the requests that {service} refused, and at who sends them.",
-    None: "Read on in {source} from the quoted line.",
+    None: "Read {source} from the quoted line on.",
 }
 
 
@@ -100,7 +100,7 @@ def _hypothesis(finding: Finding, evidence: tuple[Evidence, ...], votes: float, 
         service=finding.service,
         score=UNCHECKED * votes * in_time * scene.place_weight(finding.service),
         evidence=tuple(each for each in evidence if each not in late) or evidence,
-        disproof=f"{finding.service} is put right and {scene.incident.service or 'the incident'} does not recover.",
+        disproof=f"{finding.service} is fixed and {scene.incident.service or 'the incident'} does not recover.",
         next_check=finding.solution,
         responsibility=finding.responsibility,
         contradicting=tuple(dict.fromkeys((*(late if len(late) < len(evidence) else ()), *against))),
@@ -143,7 +143,7 @@ def _cause(service: str, found: Conclusion, known: Mapping[str, Conclusion], sce
         service=service,
         score=OUTPUT_WEIGHT * found.score * in_time * scene.place_weight(service) * (1 - EXPLAINED_AWAY * explained),
         evidence=found.evidence,
-        disproof=f"{service} is put right and {scene.incident.service} does not recover."
+        disproof=f"{service} is fixed and {scene.incident.service} does not recover."
         if elsewhere
         else f"{found.evidence[0].source} says the same on a day without an incident.",
         next_check=NEXT_CHECKS[who].format(service=service or "it", source=found.evidence[0].source),
@@ -153,7 +153,7 @@ def _cause(service: str, found: Conclusion, known: Mapping[str, Conclusion], sce
 
 
 def _explained(service: str, found: Conclusion, known: Mapping[str, Conclusion], scene: Scene) -> float:
-    """How well a callee that the lines name explains them, in [0, 1]: its own cause, against this one."""
+    """Return how well a callee that the lines name explains them, in [0, 1]: its own cause, against this one."""
     said = frozenset(terms("\n".join([found.cause, *(evidence.quote for evidence in found.evidence)])))
     blamed = [
         min(1.0, known[callee].score / found.score)

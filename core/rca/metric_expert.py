@@ -1,4 +1,4 @@
-"""Which metrics left their usual range or began to creep, since when, and how far."""
+"""The metrics that left their usual range or began to creep, since when, and how far."""
 
 from __future__ import annotations
 

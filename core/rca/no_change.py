@@ -154,12 +154,12 @@ def _itself(view: View) -> list[Suspect]:
 
 
 def _beyond_the_symptom(scene: Scene, signal: Signal) -> bool:
-    """In the incident's own service a metric that moved is the symptom; only what its log says is more."""
+    """Tell whether a signal is more than the symptom: in the incident's own service, a metric that moved is not."""
     return signal.service != scene.incident.service or signal.evidence.kind is not EvidenceKind.METRIC
 
 
 def _strongest(signals: Iterable[Signal]) -> list[Signal]:
-    """Those that are clear before the others, of them what a log says before what was measured, the strongest first."""
+    """Return the signals sorted: clear ones first, then what a log says before what was measured, then the strongest."""
     return sorted(
         signals,
         key=lambda signal: (

@@ -1,4 +1,4 @@
-"""All that was read of the systems around an incident, before anything is concluded from it; what was pasted is read too."""
+"""Everything that was read from the systems around an incident, and from pasted text, before any conclusion."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from core.model.code_owners import CodeOwners
+from core.model.catalogue import CodeOwners
 from core.model.team import Team
 from core.ports import Change
 

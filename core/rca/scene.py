@@ -26,7 +26,7 @@ UNMAPPED_WEIGHT = 0.5  # of a cause in another service while the graph does not 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`signals` maps each service that shows any to its signs; `distances` every callee to the calls in between.
+    """The signs around an incident. `signals` maps a service to its signs, `distances` a callee to the calls in between.
 
     `first_sign` is when the trouble in the incident's service began, its start if no tool shows when. `origins` says of
     services how far the metrics show, in [0, 1], that the trouble arises there and is not handed on by a callee.
@@ -40,11 +40,11 @@ class Scene:
     origins: Mapping[str, float]
 
     def trouble(self, service: str) -> float:
-        """How sure it is, in [0, 1], that something is wrong in a service."""
+        """Return how sure it is, in [0, 1], that something is wrong in a service."""
         return combined(signal for signal in self.signals.get(service, ()) if signal.trouble)
 
     def began(self, service: str) -> datetime | None:
-        """When the first clear trouble in a service began."""
+        """Return when the first clear trouble in a service began."""
         clear = [
             signal.since for signal in self.signals.get(service, ()) if signal.trouble and signal.strength >= CLEAR
         ]
@@ -62,7 +62,7 @@ class Scene:
         return callee, weight * (1 - self.origins.get(service, 0.0))
 
     def place_weight(self, service: str) -> float:
-        """How plausible a cause in this service is for a symptom in the incident's, in [0, 1]."""
+        """Return how plausible a cause in this service is for a symptom in the incident's, in [0, 1]."""
         if service == self.incident.service:
             return 1.0
         if service in self.distances:
@@ -73,7 +73,7 @@ class Scene:
 
 
 def precedes(cause: datetime, effect: datetime) -> float:
-    """How well the times of a cause and its effect agree: 1 in the right order, 0 from SLACK in the wrong one."""
+    """Return how well the times of a cause and its effect agree: 1 in the right order, 0 from SLACK in the wrong one."""
     return max(0.0, 1 - max(timedelta(), cause - effect) / SLACK)
 
 
@@ -117,7 +117,7 @@ def _metrics_suspect_from(observations: Observations) -> datetime:
 
 
 def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
-    """When it was SURE that something is wrong: a single weak sign must not move it, nor a rise that began long before."""
+    """Return when it was SURE that something is wrong: a single weak sign must not move it, nor a rise that began long before."""
     clear = sorted(
         (signal for signal in signals if signal.trouble and signal.strength >= CLEAR and not signal.creeps),
         key=lambda signal: signal.since,

@@ -19,7 +19,7 @@ CLEAR = 0.5  # strength from which a sign alone shows that the service is in tro
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """`strength` in [0, 1] says how sure it is that this is no ordinary variation.
+    """A sign of trouble. `strength` in [0, 1] says how sure it is that this is no ordinary variation.
 
     `what` says what the service or metric did, in the past tense and without the time; `terms` are the index terms of its text. `trouble` is False for a message that does
     not complain, such as “configuration reloaded”: it dates what happened, but is no symptom. `frames` are those of the

@@ -121,7 +121,7 @@ def _changed(view: View, revision: Revision) -> Suspect:
 def _effect(
     view: View, live: Mapping[str, datetime], blaming: frozenset[str] = frozenset()
 ) -> tuple[float, tuple[Signal, ...]]:
-    """How clearly the services moved after a time, in [0, 1], and the signs of it, the most telling first.
+    """Return how clearly the services moved after a time, in [0, 1], and the signs of it, the most telling first.
 
     What is said to come from another service counts little, or with `blaming`, only what is said to come from one of those.
     """
@@ -138,7 +138,7 @@ def _effect(
 
 
 def _most_telling(signals: Iterable[Signal], shared: frozenset[str]) -> tuple[Signal, ...]:
-    """Those that speak of what was changed first, and of the others those that a log tells in words."""
+    """Return the signals sorted: first those that speak of what was changed, then those that a log tells in words."""
     return tuple(
         sorted(
             signals,
@@ -152,7 +152,7 @@ def _most_telling(signals: Iterable[Signal], shared: frozenset[str]) -> tuple[Si
 
 
 def _loaded(view: View, revision: Revision, below: Iterable[str]) -> tuple[float, tuple[Signal, ...]]:
-    """How clearly callees suffer after a change because their caller asks more of them, in [0, 1]."""
+    """Return how clearly callees suffer after a change because their caller asks more of them, in [0, 1]."""
     best: tuple[float, tuple[Signal, ...]] = (0.0, ())
     for callee in below:
         effect, signals = _effect(view, {callee: revision.at})
@@ -166,7 +166,7 @@ def _loaded(view: View, revision: Revision, below: Iterable[str]) -> tuple[float
 
 
 def _older(view: View, service: str, at: datetime) -> float:
-    """How sure it is that a service was in trouble of its own before a change, in [0, 1]."""
+    """Return how sure it is that a service was in trouble of its own before a change, in [0, 1]."""
     earlier = (
         signal.strength
         for signal in view.trouble(service)
@@ -176,7 +176,7 @@ def _older(view: View, service: str, at: datetime) -> float:
 
 
 def _creeps_since(view: View, revision: Revision) -> float:
-    """How clearly a metric of its services began to rise slowly when a change came into force, in [0, 1]."""
+    """Return how clearly a metric of its services began to rise slowly when a change came into force, in [0, 1]."""
     return max(
         (
             signal.strength * exp(-abs(signal.since - at) / CREEP_SLACK)
@@ -199,7 +199,7 @@ def _shared(view: View, place: int) -> dict[str, float]:
 
 
 def _kinds(view: View, place: int) -> float:
-    """How far the change can have brought about failures of the kinds that are seen, in [0, 1], rare ones counting more."""
+    """Return how far the change can have brought about failures of the kinds that are seen, in [0, 1], rare ones counting more."""
     weights: dict[Kind, float] = {}
     for signal, _, kinds in view.signs:
         for kind in kinds:

@@ -39,7 +39,7 @@ class Telemetry:
 def origins(
     dependencies: Mapping[str, tuple[str, ...]], symptom: str, usual: Telemetry, now: Telemetry
 ) -> dict[str, float]:
-    """Every service that the symptom's calls reach → how far the trouble arises there, at least 0; best first.
+    """Return every service that the symptom's calls reach → how far the trouble arises there, at least 0; best first.
 
     `usual` is a longer stretch of ordinary operation at the same steps as `now`; both know the symptom's values.
     """
@@ -74,7 +74,7 @@ def _shares(symptom: str, usual: Telemetry, now: Telemetry) -> dict[str, float]:
 
 
 def _chance(service: str, symptom: str, usual: Telemetry, weights: NDArray[np.float64], share: float) -> float:
-    """How often an ordinary stretch as long shows a share at least as large; 1 where none is known to compare with."""
+    """Return how often an ordinary stretch as long shows a share at least as large; 1 where none is known to compare with."""
     if np.isnan(usual.values.get(service, _NOTHING)).all():
         return 1.0
     ordinary = _excess(service, symptom, usual, usual)
@@ -95,7 +95,7 @@ def _excess(service: str, symptom: str, usual: Telemetry, now: Telemetry) -> NDA
 
 
 def _reach(dependencies: Mapping[str, tuple[str, ...]], symptom: str, shares: Mapping[str, float]) -> dict[str, float]:
-    """Each service that the symptom's calls reach → the least share on the way, on the way where that is largest."""
+    """Return each service that the symptom's calls reach → the least share on the way, on the way where that is largest."""
     reach = {symptom: 1.0}
     waiting = [symptom]
     while waiting:

@@ -76,12 +76,12 @@ class View:
 
     @cached_property
     def eligible(self) -> list[Revision]:
-        """Those in force before the first sign, with SLACK."""
+        """Return the revisions in force before the first sign, with SLACK."""
         return [each for each in self.revisions if not each.waits and each.at <= self.scene.first_sign + SLACK]
 
     @cached_property
     def origin(self) -> Mapping[str, float]:
-        """How far trouble arises in each service, against the one where it does most, in [0, 1]."""
+        """Return how far trouble arises in each service, against the one where it does most, in [0, 1]."""
         found = {
             service: self._arising(service) * self._in_time(service)
             for service in dict.fromkeys((*self.scene.signals, *self._accusations))
@@ -90,7 +90,7 @@ class View:
         return {service: weight / most for service, weight in found.items()} if most > 0 else {}
 
     def _arising(self, service: str) -> float:
-        """How sure it is that trouble arises in a service, in [0, 1].
+        """Return how sure it is that trouble arises in a service, in [0, 1].
 
         By what it says of itself, by what its callers say of it, and by metrics, as far as no callee explains them and it
         does not say that its trouble comes from elsewhere.
@@ -115,7 +115,7 @@ class View:
         return found
 
     def arises(self, signal: Signal) -> float:
-        """How far trouble arises where a sign is, or where it says that it comes from, in [0, 1]."""
+        """Return how far trouble arises where a sign is, or where it says that it comes from, in [0, 1]."""
         return max(self.origin.get(name, 0.0) for name in (signal.service, *self.blamed[id(signal)]))
 
     def is_passed_on(self, signal: Signal) -> bool:
@@ -145,7 +145,7 @@ class View:
         }
 
     def busier(self, service: str) -> float:
-        """How sure it is that a service gets more requests than usual, in [0, 1]."""
+        """Return how sure it is that a service gets more requests than usual, in [0, 1]."""
         return max(
             (each.strength for each in self.scene.signals.get(service, ()) if is_more_requests(each)), default=0.0
         )
@@ -187,7 +187,7 @@ class View:
 
     @cached_property
     def signs(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
-        """Every sign of trouble with its terms and kinds."""
+        """Return every sign of trouble with its terms and kinds."""
         return [
             (signal, sign_terms(signal), kinds_of(signal.evidence.quote))
             for signals in self.scene.signals.values()

@@ -24,7 +24,6 @@ from core.rca.suspects import Suspect
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
 MAX_TITLE = 110  # characters of a change's title
 MAX_DETAIL = 160  # characters of a sentence of its detail, or of a line of its diff
-MAXMAX_FOLLOWED = 6  # signs of one hypothesis
 MAX_FOLLOWED = 6  # signs of one hypothesis
 LIKE_CAUSE = 0.3  # share of a past root cause's words in a hypothesis, from which it supports it
 SOMEBODY = "Somebody"  # who made a change that names no author

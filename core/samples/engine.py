@@ -125,7 +125,7 @@ def triaged(**fields: object) -> OwnerProposal:
 
 
 def investigated(**fields: object) -> Incident:
-    """That outage once its owner and its cause were found, with what its runbook says."""
+    """Return the outage once its owner and its cause were found, with what its runbook says."""
     runbook = Runbook(
         url=f"{HANDBOOK}/payment-gateway-latency",
         citation=replace(citation(), title="PaymentGatewayLatencyHigh", url=f"{HANDBOOK}/payment-gateway-latency"),

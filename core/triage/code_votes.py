@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.model.code_owners import CodeOwners
+from core.model.catalogue import CodeOwners
 from core.rca.stack_traces import frames
 
 MAX_PATHS = 30  # of one incident that vote

@@ -36,7 +36,7 @@ class DocumentProfile:
 
 @dataclass(frozen=True, slots=True)
 class DocumentMatch:
-    """How well a team's document fits an incident: `score` in [0, 1], and the rarest words that stand in both.
+    """The fit of a team's document to an incident: `score` in [0, 1], and the rarest words that both contain.
 
     A word may fit in another form (“rises”, “rising”): then it counts for the score and is not among the `words`.
     """

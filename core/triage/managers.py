@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from core.model.code_owners import CodeOwners
+from core.model.catalogue import CodeOwners
 from core.model.incident import Incident, Neighbour, PastIncident
 from core.model.team import NOBODY, Team, current_ids
 from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, history_votes
@@ -37,7 +37,7 @@ class Ground(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """`score` in [0, 1] is the team's share of what this ground has to give; over all teams they sum to at most 1."""
+    """An argument for a team. `score` in [0, 1] is its share of what this ground gives; over all teams they sum to at most 1."""
 
     ground: Ground
     score: float

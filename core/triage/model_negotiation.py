@@ -23,7 +23,7 @@ VERSION = "owner-votes-1"
 
 @dataclass(frozen=True, slots=True)
 class Negotiation:
-    """`ranked` are the teams of the last round by their votes, the most first; `agreed` says if more than half of its
+    """The outcome of a negotiation. `ranked` are the teams of the last round by their votes, the most first; `agreed` says if more than half of its
     managers voted for the first. `votes` are those of all rounds, in order.
     """
 

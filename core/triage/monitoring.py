@@ -53,7 +53,7 @@ def from_explanation(explanation: Explanation | None) -> Enrichment:
 
 @dataclass(frozen=True, slots=True)
 class TeamFinding:
-    """`services` maps each service of the team to how sure it is, in (0, 1], that trouble arises there.
+    """A team's monitoring. `services` maps each of its services to how sure it is, in (0, 1], that trouble arises there.
 
     Trouble that a callee's earlier trouble explains arises elsewhere, and trouble that has nothing to do with the
     incident is none of it. `text` is what the logs and changes say; untrusted.

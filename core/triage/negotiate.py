@@ -46,7 +46,7 @@ NOBODY_SILENT: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`candidates` are best first, their scores sum to at most 1; `owner` is the first of them or None.
+    """The verdict on the owner. `candidates` are best first, their scores sum to at most 1; `owner` is the first or None.
 
     `votes` holds one vote of every manager in the discussion for every round.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
 
 from core.confidence.badge_explanation import explained
 from core.confidence.calibrator import badge_for
@@ -14,30 +13,21 @@ from core.model.feedback import Feedback
 from core.model.incident import Hypothesis, Incident
 from core.model.messages import BadgeMessage
 from core.model.prediction import Prediction, PredictionKind
-from core.ports import PassageIndex, Store
+from core.ports import PassageIndex
 from core.triage.history import IncidentHistory
-from handlers.knowledge.redaction import Redact, redacted, without_redaction
-from handlers.questions.post_message import Poster
+from handlers.ports import QuestionPorts, Redact, redacted
 
 MAX_REFERENCES = 10  # looked up and shown
 MAX_EVIDENCE = 3  # reasons shown for an owner
 
 
-async def explain_badge(
-    feedback: Feedback,
-    *,
-    store: Store,
-    index: PassageIndex,
-    history_for: Callable[[Audience], IncidentHistory],
-    poster: Poster,
-    redact: Redact = without_redaction,
-) -> None:
+async def explain_badge(feedback: Feedback, ports: QuestionPorts) -> None:
     """Post the explanation, or edit the existing one. Does nothing if the prediction no longer exists.
 
     The badge is recomputed from the stored prediction, so the explanation matches what was shown. References that the
     audience may not read are counted but not named; `redact` removes names, addresses and secrets from the named ones.
     """
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
         if prediction is None:
             return
@@ -47,14 +37,14 @@ async def explain_badge(
         incident = await transaction.incidents.get(prediction.subject)
     badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group)
     if prediction.kind is PredictionKind.ANSWER:
-        references = await _documents(prediction, feedback.audience, index)
+        references = await _documents(prediction, feedback.audience, ports.index)
     else:
-        references = _incidents(prediction, history_for(feedback.audience), redact)
+        references = _incidents(prediction, ports.history_for(feedback.audience), ports.redact)
     evidence, changes = _evidence(prediction, incident), _changes(prediction, incident)
     explanation = explained(prediction, badge, labelled, references, evidence, changes)
     digest = hashlib.blake2b(repr(explanation).encode(), digest_size=16).hexdigest()
     intent = f"why:{prediction.id}:{feedback.place.channel}:{feedback.place.thread}"
-    await poster.post_or_edit(intent, feedback.place, BadgeMessage(explanation), digest)
+    await ports.poster.post_or_edit(intent, feedback.place, BadgeMessage(explanation), digest)
 
 
 def _evidence(prediction: Prediction, incident: Incident | None) -> tuple[str, ...]:

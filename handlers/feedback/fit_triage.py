@@ -1,4 +1,4 @@
-"""Fit the owner model from past incidents (nightly), and calibrate the owner's badge."""
+"""Fit the owner model from past incidents (nightly), and the first calibrators of the owner's and the severity's badge."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
+from core.confidence.calibrator import fit
 from core.confidence.calibrator import fit as fit_calibrator
 from core.model.errors import ModelUnavailable
 from core.model.incident import PastIncident
@@ -14,8 +15,10 @@ from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Embedder, LearnedStore, Store
 from core.triage.embeddings import Embeddings
+from core.triage.history import IncidentHistory
 from core.triage.owner_evidence import labels_from, version_with
 from core.triage.owner_model import OwnerModel, learned_from, training_incidents
+from core.triage.severity import VERSION, severity_labels
 from handlers.incidents.triage_incident import ENGINE
 from handlers.knowledge.embed_incidents import embed_past_incidents
 
@@ -74,4 +77,20 @@ async def _calibrate(model: OwnerModel, store: Store, clock: Clock) -> None:
             return
         first = fit_calibrator(labels_from(model), f"{estimator.kind}:{ENGINE}:{measured_by}:{now:%Y%m%dT%H%M%S}", now)
         if first is not None:
+            await transaction.predictions.adopt(estimator, first)
+
+
+async def fit_severity(history: IncidentHistory, *, store: Store, clock: Clock) -> None:
+    """Adopt a first calibrator if there is none yet and the history is long enough.
+
+    Each past incident is judged by the incidents before it. Runs in a thread, because a long history takes seconds.
+    """
+    estimator, now = Estimator(PredictionKind.SEVERITY, ENGINE, VERSION), clock.now()
+    async with store.transaction() as transaction:
+        if await transaction.predictions.calibrator(estimator) is not None:
+            return
+    labels = await asyncio.to_thread(severity_labels, history)
+    first = await asyncio.to_thread(fit, labels, f"{estimator.kind}:{ENGINE}:{VERSION}:{now:%Y%m%dT%H%M%S}", now)
+    if first is not None:
+        async with store.transaction() as transaction:
             await transaction.predictions.adopt(estimator, first)

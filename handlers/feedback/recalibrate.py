@@ -1,4 +1,7 @@
-"""Fit calibrators from labelled outcomes (nightly), and adopt one only if it is better on labels that it has not seen."""
+"""Fit calibrators from labelled outcomes, and check recent badges for drift (nightly).
+
+A new calibrator is adopted only if it is better on labels that it has not seen.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,17 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
+import structlog
+
 from core.confidence.calibrator import Label, fit
+from core.confidence.measures import RECENT, measure_drift
 from core.model.calibrator import Calibrator
+from core.model.conversation import Place
+from core.model.messages import DriftAlarm
 from core.model.prediction import Estimator, Outcome, Prediction
 from core.ports import Clock, Store
+from handlers.incidents.quiet_hours import wait_for_morning
+from handlers.ports import Ports
 
 FOLDS = 5
 NEW_LABELS = 10  # since the current calibrator was fitted; fewer cannot show which of two is better
@@ -73,3 +83,39 @@ def _label(prediction: Prediction, outcome: Outcome) -> Label:
 
 def _squared_error(calibrator: Calibrator, labels: Sequence[Label]) -> float:
     return sum((calibrator.probability(label.evaluation, label.group) - label.correct) ** 2 for label in labels)
+
+
+log = structlog.get_logger()
+
+
+async def watch_calibration(ports: Ports, *, operators: Place | None) -> None:
+    """Check every estimator, and post at most one alarm per estimator and day.
+
+    Without `operators`, the alarm appears only in the log and on the local page. Raises QuietNow during the quiet hours
+    of the operators' channel.
+    """
+    async with ports.store.transaction() as transaction:
+        estimators = await transaction.predictions.estimators()
+    for estimator in estimators:
+        alarm = await _alarm(estimator, ports.store)
+        if alarm is None:
+            continue
+        log.warning("calibration drifted", estimator=str(estimator), error=alarm.drift.error, limit=alarm.drift.limit)
+        if operators is not None:
+            await wait_for_morning(operators, ports)
+            intent = f"drift:{estimator.kind}:{estimator.engine}:{estimator.version}:{ports.clock.now():%Y-%m-%d}"
+            await ports.poster.post_once(intent, operators, alarm)
+
+
+async def _alarm(estimator: Estimator, store: Store) -> DriftAlarm | None:
+    async with store.transaction() as transaction:
+        labelled = await transaction.predictions.labelled(estimator)
+    # Probabilities as they were shown, whichever calibrator produced them. Claims without a percentage are left out.
+    shown = [(made.probability, outcome.correct) for made, outcome in labelled if made.probability is not None][
+        -RECENT:
+    ]
+    probabilities, correct = tuple(each[0] for each in shown), tuple(each[1] for each in shown)
+    drift = await asyncio.to_thread(measure_drift, probabilities, correct)
+    if drift is None or not drift.alarming:
+        return None
+    return DriftAlarm(estimator, drift, probabilities, correct)

@@ -1,20 +1,71 @@
-"""Store the outcome of a pressed feedback button, or call a person into the thread."""
+"""Take a pressed button: call its handler, which by default stores the label of a claim."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
 from core.model.feedback import Feedback
-from core.model.messages import CORRECT, ButtonAction, Notice, NoticeKind
+from core.model.incident import Incident, may_see_incident
+from core.model.messages import CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome
-from core.ports import Store
-from handlers.questions.correct_answer import ask_for_correction
-from handlers.questions.post_message import Poster
+from core.ports import Store, Transaction
+from handlers.feedback.explain_badge import explain_badge
+from handlers.incidents.file_incident import ask_to_file, file_report
+from handlers.incidents.group_incidents import ask_for_parent, join_incident, separate_incident
+from handlers.incidents.open_incident import present_task
+from handlers.incidents.present_incident import show_details
+from handlers.incidents.reassign_incident import ask_for_owner, owner_claim_of, reassign_incident, take_incident
+from handlers.incidents.stored_incident import change_incident, save_next
+from handlers.knowledge.learn_failing_lines import judge_failing_lines
+from handlers.ports import Ports, QuestionPorts
+from handlers.questions.correct_answer import ask_for_correction, confirm_correction, propose_correction
 
 MAX_COMMENT = 300  # characters that are kept
 
 ASK_A_PERSON = "{person} would like a person to answer this. Whoever knows: please reply here in the thread."
 
+# Buttons whose subject is an incident, or a claim about its owner.
+ABOUT_INCIDENTS = frozenset(
+    {
+        ButtonAction.TAKE_IT,
+        ButtonAction.TAKE_OVER,
+        ButtonAction.HAND_OVER,
+        ButtonAction.REASSIGN,
+        ButtonAction.NOT_OURS,
+        ButtonAction.SEPARATE,
+        ButtonAction.BELONGS,
+        ButtonAction.JOIN,
+        ButtonAction.JOIN_SUGGESTED,
+        ButtonAction.DETAILS,
+        *FILING_ACTIONS,
+        ButtonAction.FILE,
+    }
+)
 
-async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+
+async def take_feedback(feedback: Feedback, ports: QuestionPorts) -> None:
+    """Call the handler of a button, unless it was pressed where its incident is not visible."""
+    if await is_visible_here(feedback, ports):
+        await BUTTONS.get(feedback.verdict, record_feedback)(feedback, ports)
+
+
+async def is_visible_here(feedback: Feedback, ports: Ports) -> bool:
+    """Return whether the button is about no incident, or about a stored one that everybody present may see.
+
+    Pasted text is not stored, so it cannot be taken, reassigned or merged.
+    """
+    if feedback.verdict not in ABOUT_INCIDENTS:
+        return True
+    async with ports.store.transaction() as transaction:
+        claim = await owner_claim_of(feedback.subject, transaction)
+        incident = await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
+    if incident is None:
+        return False
+    return _is_posted_there(incident, feedback) or may_see_incident(feedback.audience, incident, ports.channels)
+
+
+async def record_feedback(feedback: Feedback, ports: Ports) -> None:
     """Store the label; for `ASK_A_PERSON`, post a request in the thread instead.
 
     Ask a person who marked an answer wrong for the right answer, unless the platform opens a form.
@@ -23,12 +74,12 @@ async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -
     """
     if feedback.verdict is ButtonAction.ASK_A_PERSON:
         text = ASK_A_PERSON.format(person=feedback.person.name or "Somebody")
-        intent = f"ask-a-person:{await _asked(feedback.subject, store)}"
-        await poster.post_once(intent, feedback.place, Notice(text, NoticeKind.INFORMATION))
+        intent = f"ask-a-person:{await _asked(feedback.subject, ports.store)}"
+        await ports.poster.post_once(intent, feedback.place, Notice(text, NoticeKind.INFORMATION))
     else:
-        await _label(feedback, store)
+        await _label(feedback, ports.store)
         if feedback.verdict is ButtonAction.WRONG and not feedback.in_form:
-            await ask_for_correction(feedback, store=store, poster=poster)
+            await ask_for_correction(feedback, ports)
 
 
 async def _asked(subject: str, store: Store) -> str:
@@ -46,3 +97,77 @@ async def _label(feedback: Feedback, store: Store) -> None:
             await transaction.predictions.label(
                 Outcome(feedback.subject, CORRECT[feedback.verdict], person, feedback.at, comment)
             )
+
+
+async def judge_cause(feedback: Feedback, ports: Ports) -> None:
+    """Store the label of a cause, and learn the failing lines of a build from it."""
+    await record_feedback(feedback, ports)
+    await judge_failing_lines(feedback, ports)
+
+
+async def accept_suggestion(feedback: Feedback, ports: Ports) -> None:
+    """Store the label, and update the incident if it still carries the suggestion."""
+    await record_feedback(feedback, ports)
+    async with ports.store.transaction() as transaction:
+        prediction = await transaction.predictions.get(feedback.subject)
+        incident = await transaction.incidents.get(prediction.subject) if prediction is not None else None
+    if incident is None:
+        return  # the incident was deleted, or the claim was about pasted text
+    person = feedback.person.name or feedback.person.id
+
+    async def judged(latest: Incident, transaction: Transaction) -> Incident:
+        said = _said_of(latest, feedback, person)
+        if said == latest:
+            return latest
+        saved = await save_next(said, latest, transaction)
+        await transaction.tasks.add(present_task(saved))
+        return saved
+
+    await change_incident(incident.id, judged, ports.store)
+
+
+def _said_of(incident: Incident, feedback: Feedback, person: str) -> Incident:
+    severity, duplicate = incident.suggested_severity, incident.suggested_duplicate
+    match feedback.verdict:
+        case ButtonAction.SEVERITY_RIGHT if severity is not None and severity.prediction_id == feedback.subject:
+            return replace(incident, severity=severity.severity, severity_by=person)
+        case ButtonAction.SEVERITY_WRONG if severity is not None and severity.prediction_id == feedback.subject:
+            return replace(incident, suggested_severity=None)
+        case ButtonAction.DUPLICATE_RIGHT if duplicate is not None and duplicate.prediction_id == feedback.subject:
+            return replace(incident, duplicate_of=duplicate.incident_id)
+        case ButtonAction.DUPLICATE_WRONG if duplicate is not None and duplicate.prediction_id == feedback.subject:
+            return replace(incident, duplicate_of="", suggested_duplicate=None)
+        case _:
+            return incident
+
+
+def _is_posted_there(incident: Incident, feedback: Feedback) -> bool:
+    """Return whether the incident is posted in the channel, which may be a direct message."""
+    posted = [incident.message.place] if incident.message is not None else []
+    places = {(place.platform, place.channel) for place in (incident.place, *incident.also_in, *posted)}
+    return (feedback.place.platform, feedback.place.channel) in places
+
+
+BUTTONS: dict[ButtonAction, Callable[[Feedback, QuestionPorts], Awaitable[None]]] = {
+    ButtonAction.CORRECTION: propose_correction,
+    ButtonAction.CONFIRM: confirm_correction,
+    **dict.fromkeys(WHY_ACTIONS, explain_badge),
+    ButtonAction.CAUSE_RIGHT: judge_cause,
+    ButtonAction.CAUSE_WRONG: judge_cause,
+    ButtonAction.SEVERITY_RIGHT: accept_suggestion,
+    ButtonAction.SEVERITY_WRONG: accept_suggestion,
+    ButtonAction.DUPLICATE_RIGHT: accept_suggestion,
+    ButtonAction.DUPLICATE_WRONG: accept_suggestion,
+    ButtonAction.REASSIGN: reassign_incident,
+    ButtonAction.NOT_OURS: reassign_incident,
+    ButtonAction.HAND_OVER: ask_for_owner,
+    **dict.fromkeys(TAKING, take_incident),
+    ButtonAction.SEPARATE: separate_incident,
+    ButtonAction.BELONGS: ask_for_parent,
+    ButtonAction.JOIN: join_incident,
+    ButtonAction.JOIN_SUGGESTED: join_incident,
+    ButtonAction.DETAILS: show_details,
+    **dict.fromkeys(FILING_ACTIONS, ask_to_file),
+    ButtonAction.FILE: file_report,
+}
+"""The handlers of buttons. Every other button stores a label."""

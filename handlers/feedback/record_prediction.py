@@ -1,14 +1,22 @@
-"""Store every claim, with everything that its badge is computed from, before it is shown."""
+"""Claims: estimate the confidence in one, and store it with everything that its badge is computed from."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from collections.abc import Sequence
+
+import structlog
 
 from core.confidence.calibrator import PROBABLE, RAW, badge_for
+from core.confidence.model_estimator import VERSION, Claim, Effort, Reference, admissible, estimate
 from core.model.badge import Badge
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, Prediction, PredictionKind
-from core.ports import Clock, Store
+from core.ports import LanguageModel, Store
 from core.rca.cause_evidence import VERSION as CAUSE_VERSION
+from handlers.ports import Ports
 
 
 async def record_prediction(
@@ -16,14 +24,13 @@ async def record_prediction(
     subject: str,
     value: str,
     evaluation: Evaluation,
+    ports: Ports,
     *,
     engine: str,
     estimator_version: str,
     group: str = "",
     references: tuple[str, ...] = (),
     hop: int = 0,
-    store: Store,
-    clock: Clock,
 ) -> tuple[str, Badge]:
     """Store a claim about a question or an incident. Returns its id and its badge.
 
@@ -34,7 +41,7 @@ async def record_prediction(
     """
     estimator = Estimator(kind, engine, estimator_version)
     prediction_id = f"{kind}:{engine}:{subject}:{hop}" if hop else f"{kind}:{engine}:{subject}"
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         known = await transaction.predictions.get(prediction_id)
         if known is not None and (known.value, known.estimator_version) != (value, estimator_version):
             prediction_id = f"{prediction_id}:{_digest(estimator_version, value)}"
@@ -54,7 +61,7 @@ async def record_prediction(
                 evaluation=evaluation,
                 engine=engine,
                 estimator_version=estimator_version,
-                made_at=clock.now(),
+                made_at=ports.clock.now(),
                 calibrator_version=calibrator.version if calibrator else None,
                 probability=badge.probability,
                 group=group,
@@ -71,5 +78,50 @@ async def calibrated_probability(estimator: Estimator, evaluation: Evaluation, s
     return calibrator.probability(evaluation) if calibrator else None
 
 
+async def is_rejected(prediction_id: str, store: Store) -> bool:
+    """Return whether the latest label of a claim says that it is wrong; such a claim is not made again."""
+    async with store.transaction() as transaction:
+        labels = await transaction.predictions.labels_of(prediction_id)
+    return bool(labels) and not labels[-1].correct
+
+
 def _digest(*texts: str) -> str:
     return hashlib.blake2b("\0".join(texts).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+EFFORTS = {
+    Urgency.PERSON: Effort(analyses=1, analysis_tokens=128, reference_tokens=1_500),
+    Urgency.INCIDENT: Effort(),
+    Urgency.BACKGROUND: Effort(analyses=8),
+}
+"""Fewer analyses are averaged when a person is waiting."""
+
+DEADLINES = {Urgency.PERSON: 8.0, Urgency.INCIDENT: 60.0, Urgency.BACKGROUND: 300.0}  # seconds for the whole estimate
+
+log = structlog.get_logger()
+
+
+async def estimate_confidence(
+    claim: Claim,
+    references: Sequence[Reference],
+    measured: tuple[Evaluation, str],
+    *,
+    model: LanguageModel | None,
+    urgency: Urgency,
+    requester: str,
+) -> tuple[Evaluation, str]:
+    """Return the two confidence measures and the version of the estimator that produced them.
+
+    Falls back to `measured`, the evidence engine's measures and version, if there is no model, no admissible reference,
+    or no usable reply before the deadline. The returned version includes the model's name, because a calibrator is
+    fitted per model.
+    """
+    if model is None or not admissible(references, claim):
+        return measured
+    request = ModelRequest((), urgency=urgency, requester=requester, deadline=DEADLINES[urgency])
+    try:
+        async with asyncio.timeout(DEADLINES[urgency]):
+            return await estimate(model, claim, references, request, EFFORTS[urgency]), f"{VERSION}:{model.name}"
+    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
+        log.warning("confidence without the language model", claim=claim.id, reason=str(error) or "too slow")
+        return measured

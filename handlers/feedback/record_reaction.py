@@ -5,48 +5,50 @@ Reactions are ordered by the chat's clock, because events arrive late, twice and
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import JUDGEMENTS
 from core.model.prediction import Prediction
 from core.ports import Post, Store
+from handlers.feedback.record_feedback import take_feedback
 from handlers.knowledge.learn_failing_lines import unconfirm_failing_lines
+from handlers.ports import QuestionPorts
 
 
-async def record_reaction(reaction: Reaction, *, store: Store, judge: Callable[[Feedback], Awaitable[None]]) -> None:
-    """Pass the person's current reaction to `judge`, or remove the label when the reaction is removed.
+async def record_reaction(reaction: Reaction, ports: QuestionPorts) -> None:
+    """Take the person's current reaction like a pressed button, or remove the label when the reaction is removed.
 
     Messages with no claim or with several, such as incident messages, are ignored: a reaction does not say which claim
     it means.
     """
     person = f"{reaction.person.platform}:{reaction.person.id}"
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         post = await transaction.posts.at(reaction.message)
         prediction = await transaction.predictions.get(post.claim) if post is not None and post.claim else None
     if post is None or prediction is None:
         return
     # The person's stored reactions must not change between reading them and judging by them.
-    async with store.lock(f"reactions to {prediction.id} by {person}"):
-        async with store.transaction() as transaction:
+    async with ports.store.lock(f"reactions to {prediction.id} by {person}"):
+        async with ports.store.transaction() as transaction:
             is_news = await transaction.predictions.react(
                 prediction.id, person, approves=reaction.approves, at=reaction.at, taken_back=reaction.taken_back
             )
         if not is_news:
             return
         if reaction.taken_back:
-            await _take_back(reaction, prediction, person, store)
-        counted = await _counted_reaction(prediction, person, store)
+            await _take_back(reaction, prediction, person, ports.store)
+        counted = await _counted_reaction(prediction, person, ports.store)
         if counted is not None:
             approves, at = counted
-            await judge(_feedback(reaction, prediction, post, approves=approves, at=at))
+            await take_feedback(_feedback(reaction, prediction, post, approves=approves, at=at), ports)
 
 
 def _feedback(reaction: Reaction, prediction: Prediction, post: Post, *, approves: bool, at: datetime) -> Feedback:
     approval, disapproval = JUDGEMENTS[prediction.kind]
     verdict = approval if approves else disapproval
-    return Feedback(reaction.id, verdict, prediction.id, reaction.person, post.place, at)
+    comment = reaction.comment if approves is reaction.approves else ""
+    return Feedback(reaction.id, verdict, prediction.id, reaction.person, post.place, at, comment)
 
 
 async def _counted_reaction(prediction: Prediction, person: str, store: Store) -> tuple[bool, datetime] | None:

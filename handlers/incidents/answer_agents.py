@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from core.model.audience import may_see_incident
 from core.model.audit import Act, audit_entry
-from core.model.conversation import Audience, Channel, Person, Place, Platform, Question, cut_message
+from core.model.conversation import Audience, Person, Place, Platform, Question, cut_message
 from core.model.errors import MalformedInput, PlumblineError
-from core.model.incident import Incident, IncidentState, SimilarIncident, Stage
+from core.model.incident import Incident, IncidentState, SimilarIncident, Stage, may_see_incident
 from core.model.messages import AnswerMessage, IncidentMessage
-from core.ports import AgentCaller, Clock, Store
-from core.triage.history import IncidentHistory
+from core.ports import AgentCaller
+from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.investigate_on_demand import incident_from
-
-if TYPE_CHECKING:
-    from core.model.answer import Answer
+from handlers.ports import IncidentPorts, QuestionPorts
+from handlers.questions.answer_question import prepare_answer
 
 MAX_FOUND = 20  # incidents in one reply
 MAX_SIMILAR = 5
@@ -27,34 +24,27 @@ MAX_SEARCHED = 1_000  # latest incidents that a search looks through
 
 _INCIDENT_ID = re.compile(r"[0-9a-f]{10}")
 
-Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
+Investigate = Callable[[Incident, Audience, IncidentPorts], Awaitable[Incident]]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerAgents:
-    """Implements `core.ports.AgentTools`. `services` are the names that a pasted alert may mention."""
+    """Implements `core.ports.AgentTools`. The ports have no language model: an agent brings its own."""
 
-    answer: Callable[[Question], Awaitable[Answer]]
-    find_owner: Investigate
-    find_cause: Investigate
-    history_for: Callable[[Audience], IncidentHistory]
-    services: frozenset[str]
-    channels: Sequence[Channel]
-    store: Store
-    clock: Clock
+    ports: QuestionPorts
 
     async def ask(self, question: str, caller: AgentCaller) -> AnswerMessage:
         asked = self._question(question, caller)
-        answer = await self.answer(asked)
+        answer = await prepare_answer(asked, self.ports)
         documents = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))
         await self._record("ask", asked.id, caller, documents)
         return AnswerMessage(answer)
 
     async def triage(self, subject: str, caller: AgentCaller) -> IncidentMessage:
-        return await self._investigated("triage", subject, caller, self.find_owner)
+        return await self._investigated("triage", subject, caller, triage)
 
     async def explain(self, subject: str, caller: AgentCaller) -> IncidentMessage:
-        return await self._investigated("explain", subject, caller, self.find_cause)
+        return await self._investigated("explain", subject, caller, explain)
 
     async def get(self, incident_id: str, caller: AgentCaller) -> IncidentMessage:
         incident = await self._stored(incident_id.strip(), caller)
@@ -63,13 +53,13 @@ class AnswerAgents:
 
     async def find(self, words: str, caller: AgentCaller, *, only_open: bool) -> tuple[Incident, ...]:
         wanted = cut_message(words).casefold().split()
-        async with self.store.transaction() as transaction:
+        async with self.ports.store.transaction() as transaction:
             latest = transaction.incidents.latest_open if only_open else transaction.incidents.recent
             incidents = await latest(MAX_SEARCHED)
         found = [
             incident
             for incident in incidents
-            if may_see_incident(caller.audience, incident, self.channels)
+            if may_see_incident(caller.audience, incident, self.ports.channels)
             and all(word in f"{incident.id} {incident.title} {incident.service}".casefold() for word in wanted)
             and (not only_open or incident.state is IncidentState.OPEN)
         ]
@@ -77,7 +67,7 @@ class AnswerAgents:
         return tuple(found[:MAX_FOUND])
 
     async def similar(self, text: str, caller: AgentCaller) -> tuple[SimilarIncident, ...]:
-        neighbours = self.history_for(caller.audience).similar(_not_empty(text), MAX_SIMILAR)
+        neighbours = self.ports.history_for(caller.audience).similar(_not_empty(text), MAX_SIMILAR)
         await self._record("similar", "past incidents", caller)
         return tuple(
             SimilarIncident(past.id, past.title, past.owner, past.root_cause, past.fix, each.similarity, past.url)
@@ -93,7 +83,8 @@ class AnswerAgents:
         else:
             asked = self._question(subject, caller)
             incident = replace(
-                await investigate(incident_from(asked, self.services), caller.audience), stage=Stage.DONE
+                await investigate(incident_from(asked, self.ports.services), caller.audience, self.ports.incidents),
+                stage=Stage.DONE,
             )
         await self._record(tool, incident.id, caller)
         return IncidentMessage(incident)
@@ -105,20 +96,20 @@ class AnswerAgents:
             asker=Person(Platform.TERMINAL, caller.name),
             place=Place(Platform.TERMINAL, f"agent:{caller.name}"),
             audience=caller.audience,
-            asked_at=self.clock.now(),
+            asked_at=self.ports.clock.now(),
         )
 
     async def _stored(self, incident_id: str, caller: AgentCaller) -> Incident:
-        async with self.store.transaction() as transaction:
+        async with self.ports.store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)
-        if incident is None or not may_see_incident(caller.audience, incident, self.channels):
+        if incident is None or not may_see_incident(caller.audience, incident, self.ports.channels):
             raise PlumblineError(f"There is no incident {incident_id[:50]} that this caller may see.")
         return incident
 
     async def _record(self, tool: str, subject: str, caller: AgentCaller, documents: tuple[str, ...] = ()) -> None:
         key, actor = f"called:{uuid.uuid4().hex}", f"agent:{caller.name}"
-        entry = audit_entry(key, self.clock.now(), Act.CALLED, actor, subject, documents=documents, detail=tool)
-        async with self.store.transaction() as transaction:
+        entry = audit_entry(key, self.ports.clock.now(), Act.CALLED, actor, subject, documents=documents, detail=tool)
+        async with self.ports.store.transaction() as transaction:
             await transaction.audit.add(entry)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from core.incidents.grouping import (
@@ -17,15 +17,14 @@ from core.incidents.grouping import (
     related_services,
     suggested_parent,
 )
-from core.model.conversation import Channel
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Merge, Severity, Stage
-from core.model.silences import Maintenance, Silence, silenced_now
-from core.model.team import Team
-from core.ports import AlertMonitor, Clock, Store, Task, Transaction
-from handlers.incidents.end_quiet_hours import PRESENT_HELD
+from core.model.silences import Silence, silenced_now
+from core.ports import AlertMonitor, Store, Task, Transaction
 from handlers.incidents.open_incident import ask_to_present, investigate_task
-from handlers.incidents.update_incident import change_incident, save_next
+from handlers.incidents.quiet_hours import PRESENT_HELD
+from handlers.incidents.stored_incident import change_incident, save_next
+from handlers.ports import IncidentPorts
 
 MAX_NEAR = 100  # incidents that one incident is compared with
 PART = 500  # open incidents read per batch
@@ -33,74 +32,63 @@ DEADLINE = 8.0  # seconds that one monitoring system may take
 JOINING = "join incidents"  # the lock for merging incidents, so that the second merge sees the first
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Settings that decide how incidents are shown."""
-
-    channels: Sequence[Channel] = ()
-    teams: Sequence[Team] = ()
-    dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    maintenance: Maintenance = field(default_factory=Maintenance)
-    monitors: Sequence[AlertMonitor] = ()
-
-
-async def arrange_incident(incident_id: str, around: Surroundings, *, store: Store, clock: Clock) -> Incident:
+async def arrange_incident(incident_id: str, ports: IncidentPorts) -> Incident:
     """Return the incident as it should be shown now, and save any change.
 
     Silencing and merging are decided before the first post, again when the investigation finds the cause in another
     service, and again after the triage of a critical incident. Later, only people and `watch_incidents` change them.
     """
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
     if incident is not None and not _needs_arranging(incident):
         return incident
-    now = clock.now()
-    silences = await silences_at(now, around, store)
+    now = ports.clock.now()
+    silences = await silences_at(now, ports)
     is_bound = False
 
     async def looked_at(latest: Incident, transaction: Transaction) -> Incident:
         nonlocal is_bound
-        loud = await _update_silence(latest, silences, around, transaction, now)
-        near = await _near(loud, around, transaction)
-        is_bound = bool(await _find_merges(loud, near, around, transaction))
-        suggestion = suggested_parent(loud, near, around.dependencies, around.channels)
+        loud = await _update_silence(latest, silences, ports, transaction, now)
+        near = await _near(loud, ports, transaction)
+        is_bound = bool(await _find_merges(loud, near, ports, transaction))
+        suggestion = suggested_parent(loud, near, ports.dependencies, ports.channels)
         if is_bound or suggestion == loud.suggested_parent:
             return loud
         return await save_next(replace(loud, suggested_parent=suggestion), loud, transaction)
 
     async def joined(latest: Incident, transaction: Transaction) -> Incident:
-        near = await _near(latest, around, transaction)
-        for part, parent, reason in await _find_merges(latest, near, around, transaction):
+        near = await _near(latest, ports, transaction)
+        for part, parent, reason in await _find_merges(latest, near, ports, transaction):
             absorbed = await _merge(part, parent, reason, transaction, now)
             latest = absorbed if part is latest else latest
         return latest
 
-    arranged = await change_incident(incident_id, looked_at, store)
+    arranged = await change_incident(incident_id, looked_at, ports.store)
     if not is_bound:
         return arranged  # skips the lock, so that a storm of unrelated incidents does not queue for it
-    async with store.lock(JOINING):
-        return await change_incident(incident_id, joined, store)
+    async with ports.store.lock(JOINING):
+        return await change_incident(incident_id, joined, ports.store)
 
 
-async def watch_incidents(around: Surroundings, *, store: Store, clock: Clock) -> None:
+async def watch_incidents(ports: IncidentPorts) -> None:
     """Update every open incident: post those whose silence ended, and separate those whose parent has been resolved.
 
     An incident that was silenced after it was posted says so in its message. One that was held back, since it seemed to
     need nobody, is posted once its time is over.
     """
-    now = clock.now()
-    silences = await silences_at(now, around, store)
+    now = ports.clock.now()
+    silences = await silences_at(now, ports)
 
     async def look_after(latest: Incident, transaction: Transaction) -> Incident:
         if latest.page is not None and latest.page.held_until is not None and not latest.is_held_back(now):
             held = f"{latest.id}:{latest.page.held_until:%Y%m%dT%H%M%S}"
             await transaction.tasks.add(Task(f"held-back:{held}", PRESENT_HELD, latest.id, {}))
-        return await _update_silence(await _freed(latest, transaction, now), silences, around, transaction, now)
+        return await _update_silence(await _freed(latest, transaction, now), silences, ports, transaction, now)
 
     last: Incident | None = None
-    while watched := await _open_after(last, store):
+    while watched := await _open_after(last, ports.store):
         for incident in watched:
-            await change_incident(incident.id, look_after, store)
+            await change_incident(incident.id, look_after, ports.store)
         last = watched[-1]
 
 
@@ -115,15 +103,15 @@ async def is_anything_open(*, store: Store) -> bool:
         return bool(await transaction.incidents.open(1))
 
 
-async def silences_at(now: datetime, around: Surroundings, store: Store) -> list[Silence]:
+async def silences_at(now: datetime, ports: IncidentPorts) -> list[Silence]:
     """Return the silences in force.
 
     A monitoring system that does not answer contributes none, so its incidents stay visible.
     """
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         declared = await transaction.silences.not_over(now)
-    told = await asyncio.gather(*(_silences_of(monitor) for monitor in around.monitors))
-    return [*around.maintenance.at(now), *declared, *(silence for each in told for silence in each)]
+    told = await asyncio.gather(*(_silences_of(monitor) for monitor in ports.monitors))
+    return [*ports.maintenance.at(now), *declared, *(silence for each in told for silence in each)]
 
 
 async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
@@ -144,14 +132,14 @@ def _needs_arranging(incident: Incident) -> bool:
     return incident.absorbed is None and (is_elsewhere or is_triaged or incident.suggested_parent is not None)
 
 
-async def _near(incident: Incident, around: Surroundings, transaction: Transaction) -> list[Incident]:
+async def _near(incident: Incident, ports: IncidentPorts, transaction: Transaction) -> list[Incident]:
     """Return the visible open incidents that may be related.
 
     Empty if the incident is closed, silenced or already merged.
     """
     if incident.silenced is not None or incident.absorbed is not None or incident.state is not IncidentState.OPEN:
         return []
-    services = related_services(incident, around.dependencies)
+    services = related_services(incident, ports.dependencies)
     since = min(incident.started_at, incident.opened_at) - REPEATED_WITHIN
     return [
         other
@@ -161,19 +149,19 @@ async def _near(incident: Incident, around: Surroundings, transaction: Transacti
 
 
 async def _find_merges(
-    incident: Incident, near: Sequence[Incident], around: Surroundings, transaction: Transaction
+    incident: Incident, near: Sequence[Incident], ports: IncidentPorts, transaction: Transaction
 ) -> list[tuple[Incident, Incident, str]]:
     """Return the merges to make, as (part, parent, reason): this incident into another one, or else others into this
     one.
     """
     if may_absorb(incident):
         candidates = [other for other in near if not await _is_part(other, incident, transaction)]
-        if found := parent_of(incident, candidates, around.dependencies, around.channels):
+        if found := parent_of(incident, candidates, ports.dependencies, ports.channels):
             return [(incident, *found)]
     if incident.message is not None:
         return []  # the others are checked again when their own investigations end
     explained = (
-        (other, incident, explanation_by(other, incident, around.dependencies, around.channels))
+        (other, incident, explanation_by(other, incident, ports.dependencies, ports.channels))
         for other in near
         if may_absorb(other)
     )
@@ -204,10 +192,10 @@ async def _merge(
 
 
 async def _update_silence(
-    incident: Incident, silences: Sequence[Silence], around: Surroundings, transaction: Transaction, now: datetime
+    incident: Incident, silences: Sequence[Silence], ports: IncidentPorts, transaction: Transaction, now: datetime
 ) -> Incident:
     """Save the incident's current silence. An incident that is no longer silenced is investigated."""
-    silenced = silenced_now(incident, silences, around.teams, now)
+    silenced = silenced_now(incident, silences, ports.teams, now)
     if silenced == incident.silenced or incident.state is not IncidentState.OPEN:
         return incident
     changed = await save_next(replace(incident, silenced=silenced), incident, transaction)

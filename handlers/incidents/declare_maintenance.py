@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core.incidents.maintenance import MaintenanceWish, read_maintenance
+from core.incidents.command import MaintenanceWish, read_maintenance
 from core.model.conversation import PUBLIC, Audience, Question
 from core.model.messages import Notice
 from core.model.silences import Maintenance, Matcher, Silence
-from core.ports import Clock, Store
-from handlers.questions.post_message import Poster
+from core.ports import Store
+from handlers.ports import Ports
 
 OUTSIDERS = "People from outside the workspace can read this channel. You can set maintenance only in the workspace’s own channels."
 UNKNOWN = "I don’t know a service called {service}. Known services: {known}."
@@ -20,28 +20,20 @@ NO_WINDOWS = "No maintenance window is open."
 MAX_KNOWN = 20  # services listed after an unknown name
 
 
-async def declare_maintenance(
-    question: Question,
-    *,
-    services: frozenset[str],
-    maintenance: Maintenance,
-    store: Store,
-    clock: Clock,
-    poster: Poster,
-) -> None:
+async def declare_maintenance(question: Question, ports: Ports) -> None:
     """Declare, end or list maintenance windows. Only for members of the workspace, and for known services."""
     wish = read_maintenance(question.text) or MaintenanceWish()
     if PUBLIC not in question.audience.readers:
         text = OUTSIDERS
     elif not wish.service:
-        text = await _listed(question.audience, maintenance, store, clock.now())
-    elif wish.service not in services:
-        text = UNKNOWN.format(service=wish.service, known=", ".join(sorted(services)[:MAX_KNOWN]) or "none")
+        text = await _listed(question.audience, ports.maintenance, ports.store, ports.clock.now())
+    elif wish.service not in ports.services:
+        text = UNKNOWN.format(service=wish.service, known=", ".join(sorted(ports.services)[:MAX_KNOWN]) or "none")
     elif wish.length is None:
-        text = await _ended(wish.service, question.audience, store, clock.now())
+        text = await _ended(wish.service, question.audience, ports.store, ports.clock.now())
     else:
-        text = await _declared(wish, wish.length, question, store, clock.now())
-    await poster.post_once(f"maintenance:{question.id}", question.place, Notice(text))
+        text = await _declared(wish, wish.length, question, ports.store, ports.clock.now())
+    await ports.poster.post_once(f"maintenance:{question.id}", question.place, Notice(text))
 
 
 async def _declared(wish: MaintenanceWish, length: timedelta, question: Question, store: Store, now: datetime) -> str:

@@ -10,23 +10,23 @@ from typing import Any, TypeVar
 
 from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
+from core.model.compute_thread import run_in_analysis_thread
 from core.model.incident import Explanation, Hypothesis, Incident
 from core.model.language_model import Urgency
 from core.model.prediction import Evaluation, PredictionKind
 from core.model.team import Team
-from core.ports import Clock, FailedBuild, LanguageModel, Store
+from core.ports import FailedBuild, LanguageModel
 from core.rca.cause_evidence import VERSION, evaluate_cause
 from core.rca.explain import explain, redacted_explanation
+from core.rca.failure_history import FailureHistory
 from core.rca.observations import QUESTION, Observations
 from core.rca.scene import survey
 from core.triage.history import IncidentHistory
-from handlers.feedback.estimate_confidence import estimate_confidence
-from handlers.feedback.record_prediction import record_prediction
-from handlers.incidents.analysis import run_in_analysis_thread
+from handlers.feedback.record_prediction import estimate_confidence, record_prediction
 from handlers.incidents.investigate_with_model import Progress, investigate_with_model
-from handlers.incidents.observe_incident import Readers, observe_incident
+from handlers.incidents.observe_incident import observe_incident
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
-from handlers.knowledge.redaction import Redact, redacted, without_redaction
+from handlers.ports import IncidentPorts, Redact, redacted
 
 EVIDENCE = "evidence"  # the engine that uses no language model
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding
@@ -42,76 +42,90 @@ LOOKS_CLOSER = "asking the language model"  # progress text while the evidence-o
 
 async def explain_incident(
     incident: Incident,
-    readers: Readers,
+    ports: IncidentPorts,
     *,
     history: IncidentHistory,
-    store: Store,
-    clock: Clock,
-    model: LanguageModel | None = None,
     progress: Progress | None = None,
     show: Show | None = None,
-    teams: Sequence[Team] = (),
-    redact: Redact = without_redaction,
 ) -> Incident:
     """Return the incident with its explanation: ranked hypotheses, or none and what was ruled out.
 
-    A tool that fails or times out is named in the explanation as a gap. A `model` investigates after the fixed plan,
-    and its confidence in its finding is estimated. Before that, `show` receives the evidence-only result, which is a
-    prediction of its own. `progress` receives the current activity during slow steps. `redact` removes names, addresses
-    and secrets from everything stored and shown.
+    A tool that fails or times out is named in the explanation as a gap. The language model, if there is one,
+    investigates after the fixed plan, and its confidence in its finding is estimated. Before that, `show` receives the
+    evidence-only result, which is a prediction of its own. `progress` receives the current activity during slow steps.
+    Everything stored and shown is redacted.
     """
     report = progress or _no_progress
-    reading = observe_incident(incident, readers, history=history, clock=clock)
-    observations = await _with_progress(reading, READING, report)
-    observations = replace(
-        observations, builds=await run_in_analysis_thread(_clean_builds, observations.builds, redact)
-    )
-    observations, ruled_out = await run_in_analysis_thread(without_denied, observations)
-    failures = await failure_histories(observations.builds, store)
+    observations, ruled_out = await _observed(incident, ports, history, report)
+    failures = await failure_histories(observations.builds, ports.store)
     comparing = run_in_analysis_thread(explain, observations, failures)
     explanation, evaluation = await _with_progress(comparing, COMPARING.format(count=_count(observations)), report)
     if incident.notes:
         explanation = named_first(explanation, incident.notes, ruled_out)
         evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
-
-    async def claimed(explanation: Explanation, evaluation: Evaluation | None) -> Incident:
-        explanation = await run_in_analysis_thread(redacted_explanation, explanation, partial(redacted, redact=redact))
-        if explanation.cause is None or evaluation is None:
-            return replace(incident, explanation=explanation)
-        evaluation, version = await _judged(incident, explanation, evaluation, history, model)
-        prediction_id, badge = await record_prediction(
-            PredictionKind.CAUSE,
-            incident.id,
-            explanation.cause.cause,
-            evaluation,
-            engine=explanation.engine,
-            estimator_version=version,
-            group=_group(explanation.cause, teams),
-            references=tuple(similar.id for similar in explanation.similar),
-            store=store,
-            clock=clock,
-        )
-        explanation = replace(explanation, badge=badge, prediction_id=prediction_id)
-        place = incident.place if incident.source == QUESTION else None
-        await record_failure(explanation, observations.builds, failures, place=place, at=clock.now(), store=store)
-        return replace(incident, explanation=explanation)
-
-    if model is not None:
-        if show is not None:
-            await show(await claimed(explanation, evaluation))
-        scene = await run_in_analysis_thread(survey, observations)
-        explanation = await investigate_with_model(
-            explanation,
-            observations,
-            scene,
-            model=model,
-            progress=progress,
-            history=history,
-            readers=readers,
-        )
-        if explanation.cause is not None:
-            evaluation = evaluate_cause(explanation.hypotheses, scene, observations)
+    claimed = partial(_claimed, incident, observations, failures, history, ports)
+    if ports.model is None:
+        return await claimed(explanation, evaluation)
+    if show is not None:
+        await show(await claimed(explanation, evaluation))
+    scene = await run_in_analysis_thread(survey, observations)
+    explanation = await investigate_with_model(
+        explanation,
+        observations,
+        scene,
+        model=ports.model,
+        progress=progress,
+        history=history,
+        readers=ports.readers,
+    )
+    if explanation.cause is not None:
+        evaluation = evaluate_cause(explanation.hypotheses, scene, observations)
     return await claimed(explanation, evaluation)
+
+
+async def _observed(
+    incident: Incident, ports: IncidentPorts, history: IncidentHistory, report: Progress
+) -> tuple[Observations, Sequence[str]]:
+    """Return what the tools show, with redacted builds and without what people denied, and the denials."""
+    reading = observe_incident(incident, ports.readers, history=history, clock=ports.clock)
+    observations = await _with_progress(reading, READING, report)
+    builds = await run_in_analysis_thread(_clean_builds, observations.builds, ports.redact)
+    return await run_in_analysis_thread(without_denied, replace(observations, builds=builds))
+
+
+async def _claimed(
+    incident: Incident,
+    observations: Observations,
+    failures: dict[str, FailureHistory],
+    history: IncidentHistory,
+    ports: IncidentPorts,
+    explanation: Explanation,
+    evaluation: Evaluation | None,
+) -> Incident:
+    """Return the incident with the redacted explanation; its first cause is stored as a prediction and has a badge."""
+    explanation = await run_in_analysis_thread(
+        redacted_explanation, explanation, partial(redacted, redact=ports.redact)
+    )
+    if explanation.cause is None or evaluation is None:
+        return replace(incident, explanation=explanation)
+    evaluation, version = await _judged(incident, explanation, evaluation, history, ports.model)
+    prediction_id, badge = await record_prediction(
+        PredictionKind.CAUSE,
+        incident.id,
+        explanation.cause.cause,
+        evaluation,
+        ports,
+        engine=explanation.engine,
+        estimator_version=version,
+        group=_group(explanation.cause, ports.teams),
+        references=tuple(similar.id for similar in explanation.similar),
+    )
+    explanation = replace(explanation, badge=badge, prediction_id=prediction_id)
+    place = incident.place if incident.source == QUESTION else None
+    await record_failure(
+        explanation, observations.builds, failures, place=place, at=ports.clock.now(), store=ports.store
+    )
+    return replace(incident, explanation=explanation)
 
 
 async def _with_progress(work: Coroutine[Any, Any, T], doing: str, report: Progress) -> T:

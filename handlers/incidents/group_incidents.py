@@ -10,12 +10,12 @@ from core.model.conversation import Channel
 from core.model.feedback import Feedback
 from core.model.incident import Incident, Merge
 from core.model.messages import JoinRequest, Notice
-from core.ports import Store, Transaction
+from core.ports import Transaction
 from handlers.incidents.arrange_incident import JOINING, separate
 from handlers.incidents.open_incident import ask_to_present
 from handlers.incidents.present_incident import MAX_PARTS, parts_of
-from handlers.incidents.update_incident import change_incident, save_next
-from handlers.questions.post_message import Poster
+from handlers.incidents.stored_incident import change_incident, save_next
+from handlers.ports import Ports
 
 MAX_OFFERED = 25  # incidents offered in one menu
 
@@ -25,37 +25,37 @@ PICK_ONE = (
 )
 
 
-async def separate_incident(feedback: Feedback, *, store: Store) -> None:
+async def separate_incident(feedback: Feedback, ports: Ports) -> None:
     """Separate a merged incident and resume its investigation. Does nothing if it is not merged."""
 
     async def separated(incident: Incident, transaction: Transaction) -> Incident:
         parent = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
         return await separate(incident, parent, transaction, feedback.at)
 
-    await change_incident(feedback.subject, separated, store)
+    await change_incident(feedback.subject, separated, ports.store)
 
 
-async def ask_for_parent(feedback: Feedback, *, channels: Sequence[Channel], store: Store, poster: Poster) -> None:
+async def ask_for_parent(feedback: Feedback, ports: Ports) -> None:
     """Offer, in the incident's thread, the open incidents that it may be merged into."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         incident = await transaction.incidents.get(feedback.subject)
         if incident is None:
             return
-        offered = await _candidates(incident, channels, transaction)
+        offered = await _candidates(incident, ports.channels, transaction)
     if offered:
         request = JoinRequest(incident.id, tuple((each.id, each.title) for each in offered[:MAX_OFFERED]))
-        await poster.post_once(f"join:{feedback.id}", feedback.place, request)
+        await ports.poster.post_once(f"join:{feedback.id}", feedback.place, request)
     else:
-        await poster.post_once(f"join:{feedback.id}", feedback.place, Notice(NONE_OPEN))
+        await ports.poster.post_once(f"join:{feedback.id}", feedback.place, Notice(NONE_OPEN))
 
 
-async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], store: Store, poster: Poster) -> None:
+async def join_incident(feedback: Feedback, ports: Ports) -> None:
     """Merge the incident into the picked one, or into the suggested one if none was picked."""
     refused = False
 
     async def joined(incident: Incident, transaction: Transaction) -> Incident:
         nonlocal refused
-        candidates = {each.id: each for each in await _candidates(incident, channels, transaction)}
+        candidates = {each.id: each for each in await _candidates(incident, ports.channels, transaction)}
         suggested = incident.suggested_parent.incident_id if incident.suggested_parent is not None else ""
         parent = candidates.get(feedback.choice or suggested)
         refused = parent is None
@@ -73,10 +73,10 @@ async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], stor
                 await ask_to_present(each, transaction, feedback.at)
         return part
 
-    async with store.lock(JOINING):
-        await change_incident(feedback.subject, joined, store)
+    async with ports.store.lock(JOINING):
+        await change_incident(feedback.subject, joined, ports.store)
     if refused:
-        await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
+        await ports.poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
 
 
 async def _candidates(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> list[Incident]:

@@ -1,17 +1,39 @@
-"""Run one investigation step on an incident, and save its findings onto the latest revision."""
+"""The steps of an investigation: find the owner, find the cause, and save the findings onto the latest revision."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
-from core.model.incident import Incident, Stage
-from core.ports import Store, Task
-from handlers.feedback.accept_suggestion import is_rejected
-from handlers.incidents.stored_incident import stored_incident
-from handlers.incidents.update_incident import update_incident
+from core.incidents.thread_notes import with_note
+from core.model.conversation import Audience
+from core.model.errors import ToolUnavailable
+from core.model.incident import Incident, IncidentState, Stage, ThreadNote, incident_audience
+from core.ports import AlertMonitor, Store, Task
+from core.rca.observations import Observations
+from handlers.feedback.record_prediction import is_rejected
+from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
+from handlers.incidents.find_runbook import find_runbook
+from handlers.incidents.investigate_with_model import Progress
+from handlers.incidents.negotiate_owner import Negotiator
+from handlers.incidents.observe_incident import observe_incident
+from handlers.incidents.present_incident import present_meanwhile
+from handlers.incidents.stored_incident import stored_incident, update_incident
+from handlers.incidents.suggestions import suggest_duplicate, suggest_severity
+from handlers.incidents.triage_incident import triage_incident
+from handlers.ports import IncidentPorts
 
 TRIAGE_AGAIN = "triage-again"
+DEADLINE = 8.0  # seconds that one monitoring system may take
+
+RESOLVED = "It was resolved before I finished investigating. This is what was known at that time."
+GONE = (
+    "{monitor} reports that the alert no longer fires, so I stopped investigating. This is what was known at that time."
+)
+
+Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
 
 
 async def investigate_incident(
@@ -78,11 +100,6 @@ async def save_findings(found: Incident, read: Incident, *, progress: str = "", 
     )
 
 
-async def report_progress(incident_id: str, doing: str, *, store: Store) -> None:
-    """Show the current activity on the incident."""
-    await update_incident(incident_id, lambda latest: replace(latest, progress=doing), store)
-
-
 async def conclude_investigation(incident_id: str, *, store: Store) -> None:
     """Mark the investigation as done, unless the incident is silenced or merged."""
 
@@ -93,10 +110,145 @@ async def conclude_investigation(incident_id: str, *, store: Store) -> None:
     await update_incident(incident_id, concluded, store)
 
 
-async def is_under_way(incident_id: str, *, store: Store) -> bool:
-    """Return whether a posted incident is still being investigated."""
-    async with store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident_id)
-    if incident is None or incident.message is None:
-        return False
-    return incident.stage is not Stage.DONE and incident.silenced is None and incident.absorbed is None
+async def triage_at_once(incident_id: str, ports: IncidentPorts) -> None:
+    """Find the owner without the slow parts: the language model and the teams' monitoring."""
+    await _run_step(incident_id, lambda incident, audience: _triaged_at_once(incident, audience, ports), ports)
+
+
+async def explain_step(incident_id: str, ports: IncidentPorts) -> None:
+    """Find the cause, and show the current activity and interim findings in the incident's message."""
+    await _run_step(incident_id, lambda incident, audience: _explain_posted(incident, audience, ports), ports)
+
+
+async def triage_again(incident_id: str, ports: IncidentPorts) -> None:
+    """Find the owner at a person's request, and show the evidence-only result while the model works."""
+
+    async def triaged(incident: Incident, audience: Audience) -> Incident:
+        return await triage(incident, audience, ports, partial(_show, read=incident, ports=ports))
+
+    await _run_step(incident_id, triaged, ports, requested=True)
+
+
+async def recheck_incident(incident_id: str, note: ThreadNote, ports: IncidentPorts) -> None:
+    """Investigate an incident again with a remark from its thread."""
+    await update_incident(incident_id, lambda latest: with_note(latest, note), ports.store)
+    await _run_step(
+        incident_id, lambda incident, audience: _explain_posted(incident, audience, ports), ports, requested=True
+    )
+
+
+async def _run_step(
+    incident_id: str, investigate: Investigate, ports: IncidentPorts, *, requested: bool = False
+) -> None:
+    """Run a step for the incident's audience. Skip silenced and merged incidents unless a person requested the step.
+
+    The skipped work is done when the incident is shown on its own.
+    """
+
+    async def looked_into(incident: Incident) -> Incident:
+        is_alone = incident.silenced is None and incident.absorbed is None
+        if not (is_alone or requested):
+            return incident
+        return await investigate(incident, incident_audience(incident, ports.channels))
+
+    await investigate_incident(incident_id, looked_into, store=ports.store)
+
+
+async def triage(incident: Incident, audience: Audience, ports: IncidentPorts, show: Show | None = None) -> Incident:
+    """Find the owner by negotiation of the teams, played by the language model if there is one.
+
+    `show` receives the evidence-only result before the model is asked.
+    """
+    if show is not None and ports.model is not None:
+        await show(await _triaged_at_once(incident, audience, ports))
+    return await _triaged(incident, audience, ports)
+
+
+async def explain(
+    incident: Incident,
+    audience: Audience,
+    ports: IncidentPorts,
+    progress: Progress | None = None,
+    show: Show | None = None,
+) -> Incident:
+    """Find the cause, and revise the owner accordingly.
+
+    `show` receives the interim results before the model analyses the cause, and before it proposes the owner.
+    """
+
+    async def show_owned(explained: Incident) -> None:
+        if show is not None:
+            await show(await _triaged_at_once(explained, audience, ports))
+
+    history = await asyncio.to_thread(ports.history_for, audience)
+    explained = await explain_incident(incident, ports, history=history, progress=progress, show=show_owned)
+    if ports.model is not None:
+        await show_owned(explained)
+    return await _triaged(replace(explained, cut_short=""), audience, ports)
+
+
+async def observe(incident: Incident, ports: IncidentPorts) -> Observations:
+    """Read the tools around an incident, with the history that its audience may read."""
+    history = await asyncio.to_thread(ports.history_for, incident_audience(incident, ports.channels))
+    return await observe_incident(incident, ports.readers, history=history, clock=ports.clock)
+
+
+async def _explain_posted(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
+    async def progress(doing: str) -> None:
+        await update_incident(incident.id, lambda latest: replace(latest, progress=doing), ports.store)
+        await present_meanwhile(incident.id, ports)
+
+    over = await reason_to_stop(incident, ports.monitors)
+    used = ports.without_model if over else ports
+    found = await explain(incident, audience, used, progress, partial(_show, read=incident, ports=ports))
+    return replace(found, cut_short=over if ports.model is not None else "")
+
+
+async def _show(found: Incident, read: Incident, ports: IncidentPorts) -> None:
+    """Save interim findings and update the message while the language model works."""
+    await save_findings(replace(found, stage=read.stage), read, progress=LOOKS_CLOSER, store=ports.store)
+    await present_meanwhile(read.id, ports)
+
+
+async def _triaged_at_once(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
+    return await _triaged(incident, audience, ports.without_model, looks=False)
+
+
+async def _triaged(incident: Incident, audience: Audience, ports: IncidentPorts, *, looks: bool = True) -> Incident:
+    """Return the incident after triage. `looks` lets the teams consult their own monitoring."""
+    history = await asyncio.to_thread(ports.history_for, audience)
+    observe = partial(observe_incident, readers=ports.readers, history=history, clock=ports.clock)
+    negotiator = None
+    if ports.model is not None and ports.documents is not None:
+        negotiator = Negotiator(ports.model, ports.documents, observe)
+    incident = await suggest_severity(incident, ports, history=history)
+    incident = await suggest_duplicate(incident, ports, audience=audience)
+    incident = await triage_incident(
+        incident,
+        ports,
+        history=history,
+        negotiator=negotiator,
+        observe=observe if looks else None,
+    )
+    return await find_runbook(incident, retriever=ports.retriever, audience=audience)
+
+
+async def reason_to_stop(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:
+    """Return why the incident needs no long analysis; empty if it still needs one.
+
+    If any monitoring system reports that the alert fires, it fires. If none can tell, the state from the last delivery
+    counts.
+    """
+    if incident.state is IncidentState.RESOLVED:
+        return RESOLVED
+    said = await asyncio.gather(*(_ask(monitor, incident) for monitor in monitors))
+    silent = next((monitor.name for monitor, fires in zip(monitors, said, strict=True) if fires is False), "")
+    return GONE.format(monitor=silent) if silent and True not in said else ""
+
+
+async def _ask(monitor: AlertMonitor, incident: Incident) -> bool | None:
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await monitor.firing(incident)
+    except (ToolUnavailable, TimeoutError):
+        return None

@@ -8,19 +8,18 @@ from contextlib import suppress
 from dataclasses import replace
 
 from core.incidents.folding import open_from
-from core.model.audience import incident_audience
 from core.model.conversation import PUBLIC, Audience, Channel, Question
 from core.model.errors import Unavailable
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
+from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage, incident_audience
 from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
 from core.rca.observations import QUESTION, investigation_intent
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
-from handlers.incidents.find_incident import incident_of_thread
 from handlers.incidents.investigate_incident import investigate_incident
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.open_incident import present_task
-from handlers.questions.post_message import Poster
+from handlers.incidents.stored_incident import incident_of_thread
+from handlers.ports import Ports
 
 MAX_TITLE = 150  # characters of a pasted text's first line
 
@@ -36,29 +35,20 @@ NO_INCIDENT = (
 Investigate = Callable[[Incident, Audience, Progress, Show], Awaitable[Incident]]
 
 
-async def investigate_on_demand(
-    question: Question,
-    *,
-    investigate: Investigate,
-    stage: Stage,
-    services: Iterable[str],
-    channels: Sequence[Channel],
-    store: Store,
-    poster: Poster,
-) -> None:
+async def investigate_on_demand(question: Question, ports: Ports, investigate: Investigate, stage: Stage) -> None:
     """Post the findings of `investigate`, with the details in the thread.
 
     A progress message is posted at once with this `stage` and edited at every step; interim results from `show` appear
     in it. Reads nothing that the audience may not read. If outsiders read the channel, only an incident that was posted
-    there is investigated. `services` are the service names that pasted text may mention.
+    there is investigated.
     """
     intent = investigation_intent(question.id)
     if question.text and PUBLIC not in question.audience.readers:
-        await poster.post_once(intent, question.place, Notice(FOR_THE_WORKSPACE))
+        await ports.poster.post_once(intent, question.place, Notice(FOR_THE_WORKSPACE))
         return
-    incident = incident_from(question, services) if question.text else await _in_thread(question, store)
+    incident = incident_from(question, ports.services) if question.text else await _in_thread(question, ports.store)
     if incident is None:
-        await poster.post_once(intent, question.place, Notice(NO_INCIDENT))
+        await ports.poster.post_once(intent, question.place, Notice(NO_INCIDENT))
         return
 
     known, looks = replace(incident, explanation=None), 0
@@ -67,7 +57,7 @@ async def investigate_on_demand(
         version = f"under way: {looks} {doing}"
         message = IncidentMessage(replace(known, stage=stage, progress=doing))
         with suppress(Unavailable):  # a failed progress update is not retried
-            await poster.post_or_edit(intent, question.place, message, version)
+            await ports.poster.post_or_edit(intent, question.place, message, version)
 
     async def show(found: Incident) -> None:
         nonlocal known, looks
@@ -78,15 +68,17 @@ async def investigate_on_demand(
     if question.text:
         found = await investigate(incident, question.audience, report, show)
     else:
-        readers = _readers_of(incident, question.audience, channels)
-        await investigate_incident(incident.id, lambda latest: investigate(latest, readers, report, show), store=store)
-        async with store.transaction() as transaction:
+        readers = _readers_of(incident, question.audience, ports.channels)
+        await investigate_incident(
+            incident.id, lambda latest: investigate(latest, readers, report, show), store=ports.store
+        )
+        async with ports.store.transaction() as transaction:
             found = await transaction.incidents.get(incident.id) or incident
             if found.revision != incident.revision:
                 await transaction.tasks.add(present_task(found))  # its own message shows the new findings too
-    await poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")
+    await ports.poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")
     if found.explanation is not None:
-        await poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
+        await ports.poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
 
 
 async def _in_thread(question: Question, store: Store) -> Incident | None:

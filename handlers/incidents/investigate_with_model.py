@@ -18,8 +18,8 @@ from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 from core.triage.history import IncidentHistory
-from handlers.incidents.observe_incident import Readers
-from handlers.incidents.offer_tools import offer_tools
+from handlers.incidents.observe_incident import offer_tools
+from handlers.ports import Readers
 
 DEADLINE = 180.0  # seconds that one reply may take
 WHOLE_DEADLINE = 900.0  # seconds for all steps and samples; then what was found until then counts

@@ -15,9 +15,10 @@ from core.model.errors import Unavailable
 from core.model.incident import Incident, IncidentState, PageJudgement
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
-from core.triage.paging import DEPLOYING, DEPLOYS, VERSION, Episode, PageHistory, PageModel, episode_of, has_enough
+from core.triage.paging import DEPLOYING, DEPLOYS, VERSION, Episode, PageModel, episode_of, has_enough
 from handlers.feedback.record_prediction import record_prediction
-from handlers.incidents.update_incident import update_incident
+from handlers.incidents.stored_incident import update_incident
+from handlers.ports import IncidentPorts
 
 ENGINE = "evidence"
 NEEDS_A_PERSON = "needs a person"
@@ -27,50 +28,49 @@ DEADLINE = 1.0  # seconds to learn of deployments; the message does not wait lon
 log = structlog.get_logger()
 
 
-async def judge_page(
-    incident: Incident,
-    *,
-    models: LearnedStore[PageModel],
-    history: Callable[[], PageHistory],
-    readers: Sequence[ChangeReader],
-    holding: Holding,
-    channels: Sequence[Channel],
-    store: Store,
-    clock: Clock,
-) -> Incident:
+async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
     """Return the incident with its judgement, once it has one; unchanged while too little was learned to judge.
 
-    It is held back if `holding` allows that in all of its channels, and the judgement is sure.
+    It is held back if `holding` allows that in all of its channels, and the judgement is sure. Raises Unavailable; any
+    other failure leaves it without a judgement, so that it is posted.
     """
     if incident.page is not None or incident.message is not None or incident.state is not IncidentState.OPEN:
         return incident
-    model = await models.load()
-    if model is None:
+    try:
+        model = await ports.page_models.load() if ports.page_models is not None else None
+        return await _judged(incident, model, ports) if model is not None else incident
+    except Unavailable:
+        raise
+    except Exception:  # a bug here must not keep an incident from being posted
+        log.exception("no judgement whether a person is needed", incident=incident.id)
         return incident
-    async with store.transaction() as transaction:
+
+
+async def _judged(incident: Incident, model: PageModel, ports: IncidentPorts) -> Incident:
+    holding = ports.holding
+    async with ports.store.transaction() as transaction:
         others = await transaction.incidents.latest_open(MAX_OPEN)
-    new = replace(episode_of(incident), deploying=await _is_deploying(incident, readers, clock))
+    new = replace(episode_of(incident), deploying=await _is_deploying(incident, ports.readers.changes, ports.clock))
     still_open = [episode_of(each) for each in others]
-    facts = await asyncio.to_thread(lambda: history().facts(new, still_open))
+    facts = await asyncio.to_thread(lambda: ports.pages().facts(new, still_open))
     raw = model.probability(facts)
     prediction_id, badge = await record_prediction(
         PredictionKind.PAGE,
         incident.id,
         NEEDS_A_PERSON,
         Evaluation(1.0, raw),
+        ports,
         engine=ENGINE,
         estimator_version=VERSION,
-        store=store,
-        clock=clock,
     )
     is_held = (
         holding.below is not None
-        and _is_allowed(incident, holding, channels)
+        and _is_allowed(incident, holding, ports.channels)
         and model.may_wait(raw, badge.probability, facts, holding.below)
     )
     held_until = incident.opened_at + holding.length if is_held else None
     page = PageJudgement(badge, prediction_id, facts.evidence, new.deploying, held_until)
-    return await update_incident(incident.id, lambda latest: replace(latest, page=latest.page or page), store)
+    return await update_incident(incident.id, lambda latest: replace(latest, page=latest.page or page), ports.store)
 
 
 def _is_allowed(incident: Incident, holding: Holding, channels: Sequence[Channel]) -> bool:

@@ -1,32 +1,34 @@
-"""Label an incident's claims by its resolution note (LM-PACE, section 5.1.1)."""
+"""Label claims about incidents by their resolution notes (LM-PACE, section 5.1.1) and by how they were closed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from core.confidence.resolution import agreement, fit_threshold
-from core.model.incident import Incident
+from core.confidence.resolution import DEFAULT_THRESHOLD, agreement, fit_threshold
+from core.model.incident import Incident, IncidentState
 from core.model.prediction import Outcome
 from core.model.team import Team, means_nobody, team_named
 from core.ports import Store, Transaction
+from core.triage.paging import needed_person
+from handlers.ports import Ports
 
 NOTE = "note"  # the labeller if no person pressed a button
 MAX_NOTED = 500  # latest incidents with a note, used to fit the threshold
 
 
-async def label_incident(incident: Incident, at: datetime, *, teams: Sequence[Team], store: Store) -> None:
+async def label_incident(incident: Incident, at: datetime, ports: Ports) -> None:
     """Label the cause by its agreement with the note, and the owner by the team that the note names.
 
     Predictions that a person judged are left alone: a person is more reliable than a comparison of words.
     """
-    async with store.transaction() as transaction:
-        await _label_claims(incident, at, await _threshold(transaction), teams, transaction)
+    async with ports.store.transaction() as transaction:
+        await _label_claims(incident, at, await _threshold(transaction), ports.teams, transaction)
 
 
-async def label_noted_incidents(*, teams: Sequence[Team], store: Store) -> None:
+async def label_noted_incidents(ports: Ports) -> None:
     """Label incidents whose notes were not written in a thread, such as those from a webhook (nightly)."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         incidents = [
             incident
             for incident in await transaction.incidents.noted(MAX_NOTED)
@@ -34,8 +36,8 @@ async def label_noted_incidents(*, teams: Sequence[Team], store: Store) -> None:
         ]
         threshold = await _threshold(transaction)
     for incident in incidents:
-        async with store.transaction() as transaction:
-            await _label_claims(incident, incident.updated_at, threshold, teams, transaction)
+        async with ports.store.transaction() as transaction:
+            await _label_claims(incident, incident.updated_at, threshold, ports.teams, transaction)
 
 
 async def _label_claims(
@@ -89,3 +91,55 @@ def _claims(incident: Incident) -> list[str]:
     cause = incident.explanation.prediction_id if incident.explanation else None
     owner = incident.owner.prediction_id if incident.owner else None
     return [claim for claim in (cause, owner) if claim]
+
+
+CLOSING = "closing"  # the labeller if no person judged
+MAX_CLOSED = 500  # latest incidents checked
+
+
+async def label_suggestions(*, store: Store) -> None:
+    """Label the suggestions of resolved incidents.
+
+    That it needed a person is right if somebody did something about it. A severity is right if it equals the final
+    severity. A duplicate is right if the notes on both causes agree, or if
+    the incident's own note names the other incident's id; without both notes it stays unlabelled.
+    """
+    async with store.transaction() as transaction:
+        recent = await transaction.incidents.recent(MAX_CLOSED)
+    for incident in recent:
+        if incident.state is IncidentState.RESOLVED:
+            async with store.transaction() as transaction:
+                await _label_suggestions_of(incident, transaction)
+
+
+async def _label_suggestions_of(incident: Incident, transaction: Transaction) -> None:
+    severity, duplicate = incident.suggested_severity, incident.suggested_duplicate
+    if incident.page is not None:
+        right = needed_person(incident)
+        await _unless_labelled(incident.page.prediction_id, incident, transaction, right=right)
+    if severity is not None:
+        is_right = severity.severity is incident.severity
+        await _unless_labelled(severity.prediction_id, incident, transaction, right=is_right)
+    if duplicate is not None:
+        known = await transaction.incidents.get(duplicate.incident_id)
+        right = _is_duplicate(incident, known) if known is not None else None
+        await _unless_labelled(duplicate.prediction_id, incident, transaction, right=right)
+
+
+def _is_duplicate(incident: Incident, known: Incident) -> bool | None:
+    own = incident.resolution.root_cause if incident.resolution else ""
+    other = known.resolution.root_cause if known.resolution else ""
+    if own and known.id in own:
+        return True
+    if not own or not other:
+        return None
+    return max(agreement(own, other), agreement(other, own)) >= DEFAULT_THRESHOLD
+
+
+async def _unless_labelled(
+    prediction_id: str, incident: Incident, transaction: Transaction, *, right: bool | None
+) -> None:
+    predictions = transaction.predictions
+    if right is None or await predictions.get(prediction_id) is None or await predictions.labels_of(prediction_id):
+        return
+    await predictions.label(Outcome(prediction_id, right, CLOSING, incident.resolved_at or incident.updated_at))

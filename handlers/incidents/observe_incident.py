@@ -9,28 +9,27 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
-from core.model.code_owners import CodeOwners
-from core.model.errors import ToolUnavailable
+from core.model.errors import ToolRefused, ToolUnavailable
 from core.model.incident import Gap, GapReason, Incident, SimilarIncident
-from core.model.team import Team
 from core.ports import (
     BuildReader,
-    ChangeReader,
     Clock,
     CodeReader,
     DependencyReader,
-    Embedder,
     FailedBuild,
     LogLine,
     LogReader,
     MetricReader,
     Series,
     TimeWindow,
+    Tool,
     Toolbox,
 )
+from core.rca.code_expert import CodeExpert
 from core.rca.dependencies import neighbourhood, service_of, united
 from core.rca.observation_tools import PlannedCall, planned_calls
 from core.rca.observations import (
+    LOOK_BACK,
     Observations,
     build_links,
     change_window,
@@ -44,7 +43,7 @@ from core.rca.observations import (
 from core.rca.revisions import placed
 from core.rca.tool_outputs.clues import ToolOutput
 from core.triage.history import IncidentHistory
-from handlers.incidents.offer_tools import gap_of, open_toolboxes
+from handlers.ports import Readers
 
 DEADLINE = 8.0  # seconds per tool call
 MAX_SERVICES = 16  # services whose logs and metrics are read
@@ -55,33 +54,6 @@ MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chanc
 LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # names of gaps for missing systems
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Readers:
-    """Systems that may be read, and the service dependencies, which `graphs` extend.
-
-    `code` only a language model asks. By `owners` and `teams` a change that names no service is one of the services of
-    whoever owns its files.
-
-    Of the `toolboxes`, those that read builds are asked for the failed build that an incident is about, and the others
-    for whatever needs nothing but a service's name; a language model asks them all.
-    """
-
-    logs: Sequence[LogReader]
-    metrics: Sequence[MetricReader]
-    changes: Sequence[ChangeReader]
-    dependencies: Mapping[str, tuple[str, ...]]
-    code: Sequence[CodeReader] = ()
-    toolboxes: Sequence[Toolbox] = ()
-    embedder: Embedder | None = None
-    graphs: Sequence[DependencyReader] = ()
-    owners: Sequence[CodeOwners] = ()
-    teams: Sequence[Team] = ()
-
-    @property
-    def builds(self) -> list[BuildReader]:
-        return [each for each in self.toolboxes if isinstance(each, BuildReader)]
 
 
 async def observe_incident(
@@ -218,3 +190,45 @@ def _similar(incident: Incident, history: IncidentHistory) -> tuple[SimilarIncid
         for found in history.similar(text, SIMILAR, without=frozenset({incident.id}))
         if found.similarity >= MIN_SIMILARITY
     )
+
+
+async def offer_tools(
+    code: Sequence[CodeReader], toolboxes: Sequence[Toolbox], observations: Observations
+) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
+    """Return the tools, unique by name, and a gap for each system that could not list its tools.
+
+    The tools read the incident's time window.
+    """
+    window = TimeWindow(observations.incident.started_at - LOOK_BACK, observations.until)
+    found, gaps = await open_toolboxes(toolboxes, observations.services, window)
+    experts: list[Tool] = [CodeExpert(each) for each in code]
+    return tuple({tool.name: tool for tool in reversed([*experts, *found])}.values())[::-1], gaps
+
+
+async def open_toolboxes(
+    toolboxes: Sequence[Toolbox], services: Sequence[str], window: TimeWindow
+) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
+    """Return the tools of every toolbox in order, and a gap for each one that could not be asked."""
+    gaps: list[Gap] = []
+
+    async def opened(toolbox: Toolbox) -> list[Tool]:
+        try:
+            async with asyncio.timeout(DEADLINE):
+                return await toolbox.tools(services, window)
+        except ToolUnavailable as error:
+            gaps.append(gap_of(toolbox.name, error))
+        except TimeoutError:
+            gaps.append(Gap(toolbox.name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"))
+        return []
+
+    found = await asyncio.gather(*(opened(toolbox) for toolbox in toolboxes))
+    return tuple(tool for tools in found for tool in tools), tuple(sorted(gaps, key=lambda gap: gap.text))
+
+
+def gap_of(tool: str, error: ToolUnavailable) -> Gap:
+    """Return the gap that an error leaves."""
+    if isinstance(error, ToolRefused):
+        reason = GapReason.REFUSED
+    else:
+        reason = GapReason.TIMED_OUT if isinstance(error.__cause__, TimeoutError) else GapReason.FAILED
+    return Gap(tool, reason, str(error).rstrip("."))

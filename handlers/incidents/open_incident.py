@@ -13,12 +13,12 @@ from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
 from core.model.incident import AlertDelivery, Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
-from handlers.knowledge.redaction import Redact, redacted, without_redaction
+from handlers.incidents.stored_incident import MAX_ATTEMPTS, incident_intent
+from handlers.ports import Redact, redacted, without_redaction
 
 INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"
 
-MAX_ATTEMPTS = 10  # at optimistic locking; every failed attempt means that another writer succeeded
 MAX_NAMES = 300  # characters of group names in an error
 UPDATE_TIMEOUT = timedelta(minutes=5)  # after which an update that did not finish is taken to have failed
 
@@ -169,11 +169,6 @@ async def ask_to_present(incident: Incident, transaction: Transaction, at: datet
         # Related incidents may change the message without a new revision, so one revision may be shown several times.
         task = present_task(incident)
         await transaction.tasks.add(replace(task, key=f"{task.key}:{pending_updates}"))
-
-
-def incident_intent(incident_id: str) -> str:
-    """Return the posting intent of an incident's message."""
-    return f"incident:{incident_id}"
 
 
 def investigate_task(incident: Incident) -> Task:

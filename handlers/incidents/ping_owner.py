@@ -1,4 +1,4 @@
-"""Ping the probable owner of an incident in its thread."""
+"""Find the people on call for a team, and ping the probable owner of an incident in its thread."""
 
 from __future__ import annotations
 
@@ -8,29 +8,22 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+import structlog
+
 from core.model.badge import Policy
 from core.model.conversation import Place
+from core.model.errors import ToolUnavailable
 from core.model.incident import AskedTeam, Incident, IncidentState, Stage
 from core.model.messages import OwnerPing, OwnerQuestion
-from core.model.team import Team, current_team
-from core.ports import Clock, OnCall, Store
-from handlers.incidents.find_on_call import find_on_call
+from core.model.team import Team, TeamRotas, current_team
+from core.ports import OnCall
 from handlers.incidents.stored_incident import stored_incident
-from handlers.questions.post_message import Poster
+from handlers.ports import IncidentPorts
 
 Duty = Callable[[AskedTeam], Awaitable[AskedTeam]]
 
 
-async def ping_owner(
-    incident_id: str,
-    *,
-    policy: Policy,
-    teams: Sequence[Team],
-    store: Store,
-    poster: Poster,
-    clock: Clock,
-    schedules: Sequence[OnCall] = (),
-) -> None:
+async def ping_owner(incident_id: str, ports: IncidentPorts) -> None:
     """Ping the owner in the incident's thread if the badge is as high as the policy requires, once for each owner.
 
     If the policy allows pings at all, a team that a person assigned is pinged on every assignment. If no owner is
@@ -39,7 +32,7 @@ async def ping_owner(
     on the platform is named in plain text. The on-call schedule is read at this moment, because quiet hours or a shift
     change may have passed since triage.
     """
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
     message = incident.message
     if message is None or incident.state is not IncidentState.OPEN:
@@ -47,12 +40,14 @@ async def ping_owner(
     if incident.taken_by or incident.silenced or incident.absorbed:
         return
     thread = replace(message.place, thread=message.message_id)
-    call = _owner_call(incident, thread, policy, teams) or _question(incident, thread, policy, teams)
-    if call is None or await poster.is_posted(call[0], thread):
+    call = _owner_call(incident, thread, ports.policy, ports.teams) or _question(
+        incident, thread, ports.policy, ports.teams
+    )
+    if call is None or await ports.poster.is_posted(call[0], thread):
         return
     intent, said = call
-    duty = partial(_on_duty, teams=teams, schedules=schedules, at=clock.now())
-    await poster.post_once(intent, thread, await _with_on_call(said, incident, duty))
+    duty = partial(_on_duty, teams=ports.teams, schedules=ports.schedules, at=ports.clock.now())
+    await ports.poster.post_once(intent, thread, await _with_on_call(said, incident, duty))
 
 
 async def _with_on_call(said: OwnerPing | OwnerQuestion, incident: Incident, duty: Duty) -> OwnerPing | OwnerQuestion:
@@ -104,3 +99,22 @@ def _question(
     )
     pair = "+".join(sorted(each.team_id for each in asked))
     return f"ping-two:{incident.id}:{len(incident.hops)}:{pair}", question
+
+
+DEADLINE = 3.0  # seconds that a schedule may take
+
+log = structlog.get_logger()
+
+
+async def find_on_call(team: Team, schedules: Sequence[OnCall], at: datetime) -> tuple[tuple[str, ...], str]:
+    """Return the people on call, and the name of the schedule that failed to answer (empty if it answered).
+
+    The first of `schedules` that covers the team is asked; otherwise the rota in plumbline.yaml.
+    """
+    schedule = next((each for each in schedules if team.id in each.teams), TeamRotas((team,)))
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await schedule.people(team.id, at), ""
+    except (ToolUnavailable, TimeoutError) as error:
+        log.warning("on-call schedule not read", team=team.id, reason=str(error) or "too slow")
+        return (), schedule.name

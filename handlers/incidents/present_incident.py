@@ -4,112 +4,128 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
-from functools import partial
 
 from core.incidents.filing import offered_actions
 from core.incidents.grouping import share_an_audience
 from core.incidents.incident_view import is_put_off
-from core.model.badge import NO_POLICY, Policy
+from core.incidents.postmortem import draft_postmortem, postmortem_address, worth_a_postmortem
+from core.model.badge import Policy
 from core.model.conversation import Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.model.feedback import Feedback
 from core.model.filing import FilingTarget
-from core.model.incident import Incident, IncidentState
+from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
-from core.ports import Clock, Store, Transaction
-from handlers.incidents.open_incident import ask_to_present, incident_intent
-from handlers.incidents.stored_incident import stored_incident
-from handlers.incidents.update_incident import update_incident
-from handlers.questions.post_message import Poster
+from core.ports import Store, Transaction
+from handlers.incidents.arrange_incident import arrange_incident
+from handlers.incidents.judge_page import judge_page
+from handlers.incidents.open_incident import ask_to_present
+from handlers.incidents.ping_owner import ping_owner
+from handlers.incidents.quiet_hours import hold_incident, is_held
+from handlers.incidents.stored_incident import incident_intent, stored_incident, update_incident
+from handlers.ports import IncidentPorts, Ports
 
 MAX_PARTS = 500  # parts read for one incident
 ROUND = 1.0  # seconds between edits while further changes arrive
 FIRES_AGAIN = "The alert fires again. The incident is reopened."
 
 
-Holds = Callable[[Incident, Place], Awaitable[bool]]
 Link = Callable[[MessageReference], Awaitable[str]]
 
 
-async def never_quiet(_incident: Incident, _place: Place) -> bool:
-    """Return False: the place has no quiet hours."""
-    return False
+async def show_incident(incident_id: str, ports: IncidentPorts) -> None:
+    """Update the chats: the message, a ping if the policy wants one, and a postmortem once it is resolved."""
+    try:
+        await _arrange_and_present(incident_id, ports)
+    except ChatBusy:
+        if await _is_under_way(incident_id, ports.store):
+            return  # the investigation goes on, and its last step shows everything
+        raise
+    if await is_held(incident_id, store=ports.store, clock=ports.clock):
+        return
+    await ping_owner(incident_id, ports)
+    await update_details(incident_id, ports)
+    await write_postmortem(incident_id, ports)
 
 
-async def present_incident(
-    incident_id: str,
-    *,
-    store: Store,
-    poster: Poster,
-    clock: Clock,
-    policy: Policy = NO_POLICY,
-    channels: Sequence[Channel] = (),
-    holds: Holds = never_quiet,
-    targets: Sequence[FilingTarget] = (),
-) -> None:
+async def present_meanwhile(incident_id: str, ports: IncidentPorts) -> None:
+    """Update the message, ignoring chat errors: the next step shows more, and reports errors."""
+    with suppress(Unavailable, Undeliverable, MessageNotFound):
+        await _arrange_and_present(incident_id, ports)
+
+
+async def _arrange_and_present(incident_id: str, ports: IncidentPorts) -> None:
+    await judge_page(await arrange_incident(incident_id, ports), ports)
+    await present_incident(incident_id, ports)
+
+
+async def _is_under_way(incident_id: str, store: Store) -> bool:
+    """Return whether a posted incident is still being investigated."""
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident_id)
+    if incident is None or incident.message is None:
+        return False
+    return incident.stage is not Stage.DONE and incident.silenced is None and incident.absorbed is None
+
+
+async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
     """Post the incident's message, or edit it if it is out of date.
 
-    A silenced incident that was never posted stays unposted. Where `holds` returns True, an existing message is edited
-    but none is posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm causes successive
-    edits and no queue.
+    A silenced incident that was never posted stays unposted. During quiet hours, or while it is held back, an existing
+    message is edited but none is posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm
+    causes successive edits and no queue.
     """
     intent = incident_intent(incident_id)
-    async with poster.one_at_a_time(intent):
-        async with store.transaction() as transaction:
-            pending_updates = await transaction.posts.pending_updates(
-                intent
-            )  # read first, so that the incident read next is not older
+    async with ports.poster.one_at_a_time(intent):
+        async with ports.store.transaction() as transaction:
+            # Read first, so that the incident that is read next is not older.
+            pending_updates = await transaction.posts.pending_updates(intent)
             incident = await stored_incident(incident_id, transaction)
-            parent, parts = await _related(incident, channels, transaction)
+            parent, parts = await _related(incident, ports.channels, transaction)
         if incident.silenced is None or incident.message is not None:
-            message = await _put(incident, parent, parts, policy, poster.link)
-            message = replace(message, filing=offered_actions(incident, targets, channels))
-            await _show(message, holds, store=store, poster=poster, at=clock.now())
-        async with store.transaction() as transaction:
+            message = await _put(incident, parent, parts, ports.policy, ports.poster.link)
+            message = replace(message, filing=offered_actions(incident, ports.targets, ports.channels))
+            await _show(message, ports)
+        async with ports.store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(intent, pending_updates)
         if not is_current:
             raise ChatBusy(f"More arrived while incident {incident_id} was shown.", ROUND)
 
 
-async def _show(message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster, at: datetime) -> None:
+async def _show(message: IncidentMessage, ports: Ports) -> None:
     """Show the message in all places, then raise the most temporary of the errors, if any."""
-    shows = [partial(_show_in_its_place, message, holds, store=store, poster=poster, at=at)]
-    shows += [
-        partial(_copy_to, place, message, holds, store=store, poster=poster) for place in message.incident.also_in
-    ]
     failures: list[PlumblineError] = []
-    for show in shows:
+    for place in (None, *message.incident.also_in):
         try:
-            await show()
+            await (_show_in_its_place(message, ports) if place is None else _copy_to(place, message, ports))
         except (Unavailable, Undeliverable, MessageNotFound, ConfigurationError) as error:
             failures.append(error)
     if failures:
         raise min(failures, key=lambda error: not isinstance(error, Unavailable))
 
 
-async def _show_in_its_place(
-    message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster, at: datetime
-) -> None:
+async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
     incident, version = message.incident, _shown(message)
     intent = incident_intent(incident.id)
-    is_held = await holds(incident, incident.place)
-    if await _may_be_posted(intent, incident, incident.place, store=store, poster=poster, is_held=is_held):
-        reference = await poster.post_or_edit(intent, incident.place, message, version)
+    is_held = await hold_incident(incident, incident.place, ports)
+    if await _may_be_posted(intent, incident, incident.place, ports, is_held=is_held):
+        reference = await ports.poster.post_or_edit(intent, incident.place, message, version)
         if incident.message != reference:
-            await update_incident(incident.id, lambda latest: replace(latest, message=reference), store)
-            await _lead_to(incident, store, at)
+            await update_incident(incident.id, lambda latest: replace(latest, message=reference), ports.store)
+            await _lead_to(incident, ports)
         if _calls_again(incident) and not is_held:
             thread = replace(reference.place, thread=reference.message_id)  # an edit notifies nobody
-            await poster.post_once(f"reopened:{incident.id}:{incident.reopened_count}", thread, Notice(FIRES_AGAIN))
+            again = f"reopened:{incident.id}:{incident.reopened_count}"
+            await ports.poster.post_once(again, thread, Notice(FIRES_AGAIN))
 
 
-async def _copy_to(place: Place, message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster) -> None:
+async def _copy_to(place: Place, message: IncidentMessage, ports: Ports) -> None:
     incident, intent = message.incident, _copy(incident_intent(message.incident.id), place)
-    is_held = await holds(incident, place)
-    if await _may_be_posted(intent, incident, place, store=store, poster=poster, is_held=is_held):
-        await poster.post_or_edit(intent, place, message, _shown(message))
+    is_held = await hold_incident(incident, place, ports)
+    if await _may_be_posted(intent, incident, place, ports, is_held=is_held):
+        await ports.poster.post_or_edit(intent, place, message, _shown(message))
 
 
 def _calls_again(incident: Incident) -> bool:
@@ -117,11 +133,11 @@ def _calls_again(incident: Incident) -> bool:
     return is_loud and incident.reopened_count > 0 and incident.state is IncidentState.OPEN
 
 
-async def _lead_to(incident: Incident, store: Store, at: datetime) -> None:
+async def _lead_to(incident: Incident, ports: Ports) -> None:
     """Queue updates of the parts' messages, so that they link to the message that was just posted."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         for part in await transaction.incidents.merged_into(incident.id, MAX_PARTS):
-            await ask_to_present(part, transaction, at)
+            await ask_to_present(part, transaction, ports.clock.now())
 
 
 async def parts_of(
@@ -138,48 +154,46 @@ async def parts_of(
     return sorted(visible, key=lambda each: (each.opened_at, each.id))[:limit]
 
 
-async def _may_be_posted(
-    intent: str, incident: Incident, place: Place, *, store: Store, poster: Poster, is_held: bool
-) -> bool:
+async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports, *, is_held: bool) -> bool:
     """Return whether the message is already posted in the place, or may be posted there."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         was_held = place in await transaction.held_incidents.places(incident.id)
     may_be_posted = not (is_held or (was_held and incident.state is IncidentState.RESOLVED))
-    return may_be_posted or await poster.is_posted(intent, place)
+    return may_be_posted or await ports.poster.is_posted(intent, place)
 
 
-async def present_details(incident_id: str, *, store: Store, poster: Poster) -> None:
+async def present_details(incident_id: str, ports: Ports) -> None:
     """Post the evidence, similar incidents and timeline in the incident's thread, unless it is held.
 
     Does nothing if the incident has no message (silenced, or refused by the chat), or was merged before it was
     investigated.
     """
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         held = await transaction.held_incidents.places(incident_id)
     if is_put_off(incident) or (incident.message is None and incident.place not in held):
         return
     if incident.message is not None and incident.place not in held:
         thread = replace(incident.message.place, thread=incident.message.message_id)
-        await poster.post_once(f"details:{incident_id}", thread, IncidentDetails(incident))
+        await ports.poster.post_once(f"details:{incident_id}", thread, IncidentDetails(incident))
     for place in (place for place in incident.also_in if place not in held):
-        copy = await poster.post_once(_copy(f"incident:{incident_id}", place), place, IncidentMessage(incident))
+        copy = await ports.poster.post_once(_copy(f"incident:{incident_id}", place), place, IncidentMessage(incident))
         thread = replace(copy.place, thread=copy.message_id)
-        await poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
+        await ports.poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
 
 
-async def show_details(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+async def show_details(feedback: Feedback, ports: Ports) -> None:
     """Post the current details after “Details” was pressed on a platform that cannot open a window."""
     if feedback.in_form:
         return
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         incident = await stored_incident(feedback.subject, transaction)
-    await poster.post_once(f"details-asked:{feedback.id}", feedback.place, IncidentDetails(incident))
+    await ports.poster.post_once(f"details-asked:{feedback.id}", feedback.place, IncidentDetails(incident))
 
 
-async def update_details(incident_id: str, *, store: Store, poster: Poster) -> None:
+async def update_details(incident_id: str, ports: Ports) -> None:
     """Update the details in the thread after people reassigned the incident or commented on its cause."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         if not (incident.hops or incident.notes) or incident.message is None:
             return
@@ -188,7 +202,7 @@ async def update_details(incident_id: str, *, store: Store, poster: Poster) -> N
     if post.reference is not None:
         seen = (incident.owner, incident.hops, incident.explanation)
         version = hashlib.blake2b(repr(seen).encode(), digest_size=16).hexdigest()
-        await poster.post_or_edit(f"details:{incident_id}", thread, IncidentDetails(incident), version)
+        await ports.poster.post_or_edit(f"details:{incident_id}", thread, IncidentDetails(incident), version)
 
 
 def _copy(intent: str, place: Place) -> str:
@@ -252,6 +266,21 @@ def _shown(message: IncidentMessage) -> str:
     """Return a digest that changes exactly when the rendered message changes."""
     incident = message.incident
     seen = replace(incident, revision=0, message=None, updated_at=incident.opened_at, reopenings=())
-    return hashlib.blake2b(
-        repr((seen, message.leader, message.parts, message.filing)).encode(), digest_size=16
-    ).hexdigest()
+    shown = (seen, message.leader, message.parts, message.filing)
+    return hashlib.blake2b(repr(shown).encode(), digest_size=16).hexdigest()
+
+
+async def write_postmortem(incident_id: str, ports: Ports) -> None:
+    """Post a link to the draft, once. Does nothing unless the incident is resolved and was investigated.
+
+    `public_url` is the address of the local page; without it, the message contains only the path.
+    """
+    async with ports.store.transaction() as transaction:
+        incident = await stored_incident(incident_id, transaction)
+    if incident.message is None or incident.stage is not Stage.DONE or not worth_a_postmortem(incident):
+        return
+    draft = draft_postmortem(incident)
+    address = postmortem_address(incident, ports.public_url)
+    thread = replace(incident.message.place, thread=incident.message.message_id)
+    text = f"A draft of the postmortem, with {len(draft.sources)} pieces of evidence, is on the local page: {address}"
+    await ports.poster.post_once(f"postmortem:{incident.id}", thread, Notice(text))

@@ -1,4 +1,4 @@
-"""Reassign an incident: a person gives it to another team, or rejects the owner and the negotiation goes on.
+"""Take an incident, give it to another team, or reject its owner, so that the negotiation goes on.
 
 Each reassignment is stored as a hop on the incident, labels the proposal, and trains the next triage.
 """
@@ -12,17 +12,16 @@ from core.model.audit import Act, audit_entry
 from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, OwnerProposal, TeamScore
 from core.model.messages import ButtonAction, Notice
-from core.model.prediction import Evaluation, Outcome, PredictionKind
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team, current_team
-from core.ports import Clock, OnCall, Store
+from core.ports import Store, Transaction
 from handlers.feedback.record_prediction import record_prediction
-from handlers.incidents.find_on_call import find_on_call
 from handlers.incidents.investigate_incident import triage_again_task
 from handlers.incidents.open_incident import present_task
-from handlers.incidents.update_incident import update_incident
+from handlers.incidents.ping_owner import find_on_call
+from handlers.incidents.stored_incident import change_incident, save_next, update_incident
+from handlers.ports import Ports
 from handlers.questions.ask_in_form import handover_request
-from handlers.questions.post_message import Poster
-from handlers.questions.press_in_sight import owner_claim_of
 
 ENGINE = "person"  # a reassignment is a claim too, and its accuracy is counted
 VERSION = "reassignment-1"
@@ -39,64 +38,55 @@ WHOM_DO_YOU_SPEAK_FOR = (
 TOO_MANY_HOPS = f"Nothing was changed, because it has already been reassigned {MAX_HOPS} times. Please agree on an owner in the thread."
 
 
-async def ask_for_owner(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:
+async def ask_for_owner(feedback: Feedback, ports: Ports) -> None:
     """Post the reassignment menu, once for each hop and claim in a place, unless the platform opens a form.
 
     Does nothing for an incident that is not stored.
     """
-    incident = None if feedback.in_form else await _incident(feedback, store)
+    incident = None if feedback.in_form else await _incident(feedback, ports.store)
     if incident is None:
         return
-    request = handover_request(incident, teams)
+    request = handover_request(incident, ports.teams)
     where = f"{feedback.place.platform}:{feedback.place.channel}:{feedback.place.thread or ''}"
     intent = f"handover:{incident.id}:{len(incident.hops)}:{request.claim}@{where}"
-    await poster.post_once(intent, feedback.place, request)
+    await ports.poster.post_once(intent, feedback.place, request)
 
 
-async def reassign_incident(
-    feedback: Feedback,
-    *,
-    teams: Sequence[Team],
-    store: Store,
-    clock: Clock,
-    poster: Poster,
-    schedules: Sequence[OnCall] = (),
-) -> None:
+async def reassign_incident(feedback: Feedback, ports: Ports) -> None:
     """Give the incident to the picked team, or after `not ours` let the remaining teams negotiate.
 
     “Not ours” refers to the owner shown when the person was asked; if the owner has changed since, nothing is changed,
     and a notice says so. If several teams were asked, it refers to the person's own team; if that is unknown, nothing
     is changed. A repetition of an earlier statement, by anyone, changes nothing and pings nobody.
     """
-    incident = await _incident(feedback, store)
+    incident = await _incident(feedback, ports.store)
     if incident is None:
         return
-    if await _is_outdated(feedback, incident, store):
-        await poster.post_once(f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN))
+    if await _is_outdated(feedback, incident, ports.store):
+        await ports.poster.post_once(f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN))
         return
-    picked = current_team(feedback.choice, teams)  # the team may have been renamed since it was offered
+    picked = current_team(feedback.choice, ports.teams)  # the team may have been renamed since it was offered
     if feedback.verdict is ButtonAction.REASSIGN and picked is None:
-        await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
+        await ports.poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
         return
     given = picked if feedback.verdict is ButtonAction.REASSIGN else None
-    hop = _hop(feedback, incident, given, teams)
+    hop = _hop(feedback, incident, given, ports.teams)
     if not _is_known(feedback, incident):  # a known one means that the step ran before and was interrupted
         if not (hop.turned_away or hop.given_to):
-            await poster.post_once(f"speaks-for:{feedback.id}", feedback.place, Notice(WHOM_DO_YOU_SPEAK_FOR))
+            await ports.poster.post_once(f"speaks-for:{feedback.id}", feedback.place, Notice(WHOM_DO_YOU_SPEAK_FOR))
             return
         if len(incident.hops) >= MAX_HOPS:
-            await poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))
+            await ports.poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))
             return
-        is_said = _is_said(hop, incident, teams)
+        is_said = _is_said(hop, incident, ports.teams)
         if not is_said or incident.hops[-1].person != hop.person:  # people do not confirm their own statement
-            await _label(feedback, incident, given, teams, store)
+            await _label(feedback, incident, given, ports)
         if is_said:
             return
-        on_call = await find_on_call(given, schedules, clock.now()) if given else ((), "")
-        incident = await _hand_over(incident, hop, given, on_call, teams, store, clock)
+        incident = await _hand_over(incident, hop, given, ports)
         if not _is_known(feedback, incident):
             return  # another person said the same at the same time
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         await transaction.tasks.add(present_task(incident) if given else triage_again_task(incident))
         await transaction.audit.add(
             audit_entry(
@@ -109,6 +99,12 @@ async def reassign_incident(
                 detail=f"{hop.turned_away or 'nobody'} → {hop.given_to or 'nobody yet'}",
             )
         )
+
+
+async def owner_claim_of(subject: str, transaction: Transaction) -> Prediction | None:
+    """Return the owner claim that a press refers to; None if it refers to the incident itself."""
+    prediction = await transaction.predictions.get(subject)
+    return prediction if prediction is not None and prediction.kind is PredictionKind.OWNER else None
 
 
 async def _is_outdated(feedback: Feedback, incident: Incident, store: Store) -> bool:
@@ -156,61 +152,48 @@ def _is_said(hop: Hop, incident: Incident, teams: Sequence[Team]) -> bool:
     return given is not None and given.id == hop.given_to
 
 
-async def _label(
-    feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team], store: Store
-) -> None:
+async def _label(feedback: Feedback, incident: Incident, given: Team | None, ports: Ports) -> None:
     """Label the proposal wrong, unless the incident was given to the proposed team."""
     if incident.owner is None or incident.owner.owner is None:
         return
-    right = given is not None and given == current_team(incident.owner.owner.team_id, teams)
+    right = given is not None and given == current_team(incident.owner.owner.team_id, ports.teams)
     person = f"{feedback.person.platform}:{feedback.person.id}"
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         if await transaction.predictions.get(incident.owner.prediction_id) is not None:
             await transaction.predictions.label(
                 Outcome(incident.owner.prediction_id, right, person, feedback.at, feedback.text[:MAX_REASON])
             )
 
 
-async def _hand_over(
-    incident: Incident,
-    hop: Hop,
-    given: Team | None,
-    on_call: tuple[tuple[str, ...], str],
-    teams: Sequence[Team],
-    store: Store,
-    clock: Clock,
-) -> Incident:
-    owner = await _given(incident, hop, given, on_call, store, clock) if given else None
+async def _hand_over(incident: Incident, hop: Hop, given: Team | None, ports: Ports) -> Incident:
+    owner = await _given(incident, hop, given, ports) if given else None
 
     def handed_over(latest: Incident) -> Incident:
-        if _is_said(hop, latest, teams):
+        if _is_said(hop, latest, ports.teams):
             return latest
         return replace(latest, hops=(*latest.hops, hop), owner=owner or latest.owner, taken_by="")
 
-    return await update_incident(incident.id, handed_over, store)
+    return await update_incident(incident.id, handed_over, ports.store)
 
 
-async def _given(
-    incident: Incident, hop: Hop, given: Team, on_call: tuple[tuple[str, ...], str], store: Store, clock: Clock
-) -> OwnerProposal:
+async def _given(incident: Incident, hop: Hop, given: Team, ports: Ports) -> OwnerProposal:
     """Return the proposal for a person's choice."""
+    people, unknown = await find_on_call(given, ports.schedules, ports.clock.now())
     prediction_id, badge = await record_prediction(
         PredictionKind.OWNER,
         incident.id,
         given.id,
         CERTAIN,
+        ports,
         engine=ENGINE,
         estimator_version=VERSION,
         group=given.id,
         hop=len(incident.hops) + 1,
-        store=store,
-        clock=clock,
     )
     owner = TeamScore(given.id, given.name, 1.0, (f"{hop.person} gave it to {given.name}",))
     others = incident.owner.candidates if incident.owner is not None else ()
     rest = tuple(replace(each, score=0.0) for each in others if each.team_id != given.id)
     votes = incident.owner.votes if incident.owner is not None else ()
-    people, unknown = on_call
     return OwnerProposal(owner, (owner, *rest), people, badge, prediction_id, votes, on_call_unknown=unknown)
 
 
@@ -219,3 +202,34 @@ async def _incident(feedback: Feedback, store: Store) -> Incident | None:
     async with store.transaction() as transaction:
         claim = await owner_claim_of(feedback.subject, transaction)
         return await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
+
+
+TAKEN = "Nothing was changed, because {person} already has it. Press “Take over” above to take it."
+TAKEN_OVER = "{person} took it over from {before}."
+
+
+async def take_incident(feedback: Feedback, ports: Ports) -> None:
+    """Set the person as the assignee, unless another person has the incident and this is not `take over`.
+
+    Does nothing for an incident that is not stored, such as pasted text.
+    """
+    async with ports.store.transaction() as transaction:
+        if await transaction.incidents.get(feedback.subject) is None:
+            return
+    person = feedback.person.name or feedback.person.id
+    before = ""
+
+    async def taken(latest: Incident, transaction: Transaction) -> Incident:
+        nonlocal before
+        before = latest.taken_by
+        if before == person or (before and feedback.verdict is ButtonAction.TAKE_IT):
+            return latest
+        saved = await save_next(replace(latest, taken_by=person), latest, transaction)
+        await transaction.tasks.add(present_task(saved))
+        return saved
+
+    await change_incident(feedback.subject, taken, ports.store)
+    if before not in ("", person):
+        text = TAKEN if feedback.verdict is ButtonAction.TAKE_IT else TAKEN_OVER
+        notice = Notice(text.format(person=before if text is TAKEN else person, before=before))
+        await ports.poster.post_once(f"taken:{feedback.id}", feedback.place, notice)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core.confidence.model_estimator import Claim, settled_case
-from core.model.code_owners import CodeOwners
+from core.model.compute_thread import run_in_analysis_thread
 from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
 from core.model.language_model import Urgency
 from core.model.prediction import Evaluation, PredictionKind
 from core.model.team import Team, current_team
-from core.ports import Clock, Embedder, LanguageModel, OnCall, Store
+from core.ports import LanguageModel
 from core.triage.evidence_negotiation import negotiate_in_rounds
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
@@ -21,15 +21,12 @@ from core.triage.model_negotiation import Negotiation, candidates_of, evaluate_v
 from core.triage.monitoring import Enrichment, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate
 from core.triage.owner_evidence import evaluate_owner, version_with
-from core.triage.owner_model import OwnerModel
 from core.triage.precedents import precedents
-from handlers.feedback.estimate_confidence import estimate_confidence
-from handlers.feedback.record_prediction import record_prediction
-from handlers.incidents.analysis import run_in_analysis_thread
-from handlers.incidents.find_on_call import find_on_call
-from handlers.incidents.negotiate_owner import Negotiator, negotiate_owner
-from handlers.incidents.team_monitoring import Observe, TeamMonitoring
+from handlers.feedback.record_prediction import estimate_confidence, record_prediction
+from handlers.incidents.negotiate_owner import Negotiator, Observe, TeamMonitoring, negotiate_owner
+from handlers.incidents.ping_owner import find_on_call
 from handlers.knowledge.embed_incidents import embed_incident
+from handlers.ports import IncidentPorts
 
 ENGINE = "evidence"  # uses the incident's text
 ENRICHED_ENGINE = "evidence+monitoring"  # also uses the cause found by monitoring; calibrated separately
@@ -45,18 +42,11 @@ NOT_AGREED = "The teams’ managers did not agree. These are the votes of the la
 
 async def triage_incident(
     incident: Incident,
+    ports: IncidentPorts,
     *,
-    teams: Sequence[Team],
     history: IncidentHistory,
-    store: Store,
-    clock: Clock,
-    owners: OwnerModel | None = None,
     negotiator: Negotiator | None = None,
-    judge: LanguageModel | None = None,
-    schedules: Sequence[OnCall] = (),
     observe: Observe | None = None,
-    code: Sequence[CodeOwners] = (),
-    embedder: Embedder | None = None,
 ) -> Incident:
     """Return the incident with a proposed owner, at its next stage. An owner that a person chose is kept while it
     exists.
@@ -64,23 +54,20 @@ async def triage_incident(
     When run again after the explanation, the cause revises the proposal (Triangle, section 3.3): a loud symptom in one
     team's service no longer outvotes the measured cause in another's.
 
-    - `owners`: the model learned from the history; None while the history is too short. With an `embedder`, it also
-      uses embeddings.
-    - `code`: the owners of failing files.
-    - `observe`: lets the managers of the teams consult their own monitoring and vote in rounds.
-    - `negotiator`: lets a language model play the managers. Their votes decide; the evidence engine is the fallback.
-    - `judge`: estimates the confidence; without it, the evidence or the votes do.
-    - `schedules`: tell who is on call.
+    - `observe` lets the managers of the teams consult their own monitoring and vote in rounds.
+    - `negotiator` lets a language model play the managers. Their votes decide; the evidence engine is the fallback.
     """
+    teams = await ports.current_teams() if ports.current_teams is not None else ports.teams
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
     stage = Stage.DONE if is_done else Stage.EXPLAINING
     if incident.owner is not None and current_team(incident.given_to, teams) is not None:
         return replace(incident, stage=stage)
     enrichment = from_explanation(incident.explanation)
-    vector = await embed_incident(incident, owners, embedder)
+    owners = await ports.owner_models.load() if ports.owner_models is not None else None
+    vector = await embed_incident(incident, owners, ports.embedder)
 
     async def gathered(known: Enrichment) -> TriageEvidence:
-        return await run_in_analysis_thread(gather, incident, teams, history, known, owners, code, vector)
+        return await run_in_analysis_thread(gather, incident, teams, history, known, owners, ports.code, vector)
 
     removed = _todays(incident.turned_away, teams)
     if observe is not None and negotiator is None:
@@ -90,7 +77,7 @@ async def triage_incident(
     else:
         evidence = await gathered(enrichment)
         verdict = await run_in_analysis_thread(negotiate, evidence, removed)
-    measured_by = version_with(embedder.name if embedder and vector is not None else "")
+    measured_by = version_with(ports.embedder.name if ports.embedder and vector is not None else "")
     found = _from_evidence(verdict, evidence, enrichment, measured_by)
     if negotiator is not None and evidence.teams.keys() - removed:
         text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
@@ -99,8 +86,8 @@ async def triage_incident(
             found = replace(found, note=WITHOUT_MODEL)
         else:
             found = _from_votes(negotiation, evidence, verdict, negotiator.model.name)
-    found = await _judged(found, incident, evidence, judge)
-    return replace(incident, owner=await _recorded(found, incident, evidence, schedules, store, clock), stage=stage)
+    found = await _judged(found, incident, evidence, ports.judge)
+    return replace(incident, owner=await _recorded(found, incident, evidence, ports), stage=stage)
 
 
 def _todays(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset[str]:
@@ -161,27 +148,19 @@ async def _judged(found: _Found, incident: Incident, evidence: TriageEvidence, j
     return replace(found, evaluation=evaluation, version=version)
 
 
-async def _recorded(
-    found: _Found,
-    incident: Incident,
-    evidence: TriageEvidence,
-    schedules: Sequence[OnCall],
-    store: Store,
-    clock: Clock,
-) -> OwnerProposal:
+async def _recorded(found: _Found, incident: Incident, evidence: TriageEvidence, ports: IncidentPorts) -> OwnerProposal:
     owner = found.candidates[0] if found.named else None
     prediction_id, badge = await record_prediction(
         PredictionKind.OWNER,
         incident.id,
         owner.team_id if owner else "",
         found.evaluation,
+        ports,
         engine=found.engine,
         estimator_version=found.version,
         group=owner.team_id if owner else "",
         references=tuple(neighbour.incident.id for neighbour in evidence.neighbours[:JUDGED_BY]),
         hop=len(incident.hops),
-        store=store,
-        clock=clock,
     )
     votes = _with_earlier_hops(found.votes, incident)
     proposal = OwnerProposal(
@@ -195,18 +174,18 @@ async def _recorded(
         precedents=precedents(evidence, owner.team_id if owner else None, incident.explanation),
     )
     nearest = [owner] if owner else [each for each in found.candidates if each.score > 0][:ASKED]
-    reached = await _with_on_call(nearest, evidence, schedules, clock)
+    reached = await _with_on_call(nearest, evidence, ports)
     if owner is None:
         return replace(proposal, asked=reached)
     return replace(proposal, on_call=reached[0].on_call, on_call_unknown=reached[0].on_call_unknown)
 
 
 async def _with_on_call(
-    teams: Sequence[TeamScore], evidence: TriageEvidence, schedules: Sequence[OnCall], clock: Clock
+    teams: Sequence[TeamScore], evidence: TriageEvidence, ports: IncidentPorts
 ) -> tuple[AskedTeam, ...]:
     """Return the teams with their on-call people. A schedule that cannot answer is named instead."""
-    at = clock.now()
-    on_call = await asyncio.gather(*(find_on_call(evidence.teams[team.team_id], schedules, at) for team in teams))
+    at = ports.clock.now()
+    on_call = await asyncio.gather(*(find_on_call(evidence.teams[team.team_id], ports.schedules, at) for team in teams))
     return tuple(
         AskedTeam(team.team_id, team.team_name, people, unknown)
         for team, (people, unknown) in zip(teams, on_call, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -27,7 +28,9 @@ from core.ports import (
 )
 
 BATCH = 200  # passages per write
-CHECKPOINT = 500  # documents of a changing source between writes of the documents and the cursor
+# Of a changing source, the documents and the cursor are written after so many documents, or so much time.
+CHECKPOINT = 500  # documents
+CHECKPOINT_AFTER = 60.0  # seconds
 
 log = structlog.get_logger()
 
@@ -128,6 +131,7 @@ class _Run:
     unchanged: int = 0
     failed: dict[str, str] = field(default_factory=dict[str, str])
     left_out: dict[str, list[LeftOut]] = field(default_factory=dict[str, list[LeftOut]])
+    written_at: float = field(default_factory=time.monotonic)
 
     async def read(self, source: KnowledgeSource | ChangingSource) -> None:
         stored = await self.index.content_hashes(source.name)
@@ -146,8 +150,9 @@ class _Run:
             if isinstance(source, ChangingSource):
                 position = _under(self.setting(source.name), part.cursor)
                 self.cursors[source.name] = SourceCursor(position, len(held))
-                if len(self.fresh) >= CHECKPOINT:
+                if len(self.fresh) >= CHECKPOINT or time.monotonic() - self.written_at >= CHECKPOINT_AFTER:
                     await self.write(final=False)
+                    log.info("source_progress", source=source.name, read=done, documents=len(held))
 
     async def _readable(
         self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
@@ -185,6 +190,7 @@ class _Run:
                 for source, cursor in self.cursors.items():
                     await transaction.cursors.save(source, cursor)
             self.cursors.clear()
+        self.written_at = time.monotonic()
 
     def report(self) -> IngestReport:
         counts = len(self.added), len(self.changed), len(self.removed), self.unchanged

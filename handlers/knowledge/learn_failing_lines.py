@@ -17,8 +17,8 @@ from core.model.prediction import Outcome, RecordedFailure
 from core.ports import FailedBuild, Store, Transaction
 from core.rca.failing_lines import build_cause, failing_range, is_led_by
 from core.rca.failure_history import FailureHistory, corrected, history_of, named_lines
-from handlers.incidents.find_incident import incident_of_thread
-from handlers.questions.post_message import Poster
+from handlers.incidents.stored_incident import incident_of_thread
+from handlers.ports import Ports, QuestionPorts
 
 HISTORY = 10  # confirmed failures used to read the next one
 KEPT = 20  # failures kept per project: this many confirmed, and as many unconfirmed
@@ -72,10 +72,10 @@ def _sources(hypothesis: Hypothesis) -> list[str]:
     return [evidence.source for evidence in hypothesis.evidence]
 
 
-async def judge_failing_lines(feedback: Feedback, *, store: Store) -> None:
+async def judge_failing_lines(feedback: Feedback, ports: Ports) -> None:
     """Confirm the shown lines for “right cause”; for “wrong cause”, remove the same person's confirmation."""
     person = f"{feedback.person.platform}:{feedback.person.id}"
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         failure = await transaction.build_failures.get(feedback.subject)
         if failure is None:
             return
@@ -93,27 +93,23 @@ async def unconfirm_failing_lines(failure_id: str, person: str, transaction: Tra
 
 
 async def correct_failing_lines(
-    question: Question,
-    *,
-    store: Store,
-    poster: Poster,
-    otherwise: Callable[[Question], Awaitable[None]],
+    question: Question, ports: QuestionPorts, *, otherwise: Callable[[Question, QuestionPorts], Awaitable[None]]
 ) -> None:
     """Handle `correct: lines 12 to 14` in the thread of a failed build; pass other corrections to `otherwise`.
 
     The shown cause counts as right if it lies within the named lines, wherever they begin and end.
     """
     lines = named_lines(question.text)
-    failure = await _explained_in(question.place, store) if lines is not None else None
+    failure = await _explained_in(question.place, ports.store) if lines is not None else None
     if lines is None or failure is None:
-        await otherwise(question)
+        await otherwise(question, ports)
         return
     person = f"{question.asker.platform}:{question.asker.id}"
     better = corrected(failure, lines, person)
     if better is None:
         said = Notice(NO_SUCH_LINES.format(count=failure.log.count("\n") + 1))
     else:
-        async with store.transaction() as transaction:
+        async with ports.store.transaction() as transaction:
             await transaction.build_failures.save(better)
             claim = await transaction.predictions.get(failure.id)
             if claim is not None:  # None if retention deleted it
@@ -122,7 +118,7 @@ async def correct_failing_lines(
                 await transaction.predictions.label(outcome)
         text = LEARNED.format(project=failure.project, first=lines.start + 1, last=lines.stop)
         said = Notice(text, NoticeKind.THANKS)
-    await poster.post_once(f"failing-lines:{question.id}", question.place, said)
+    await ports.poster.post_once(f"failing-lines:{question.id}", question.place, said)
 
 
 def _text(failure: RecordedFailure) -> list[str]:

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
 
 from core.answering.find import read_as
-from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup
+from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup, may_be_recorded
 from core.incidents.runbook import RunbookSearch
 from core.knowledge.markdown import BlockKind, blocks
-from core.knowledge.retriever import Retriever
 from core.knowledge.terms import distinct_terms
 from core.model.answer import RECORDS, Answer, Citation, Sentence
-from core.model.audience import may_see_incident
-from core.model.catalogue import Dependencies
-from core.model.conversation import PUBLIC, Channel, Question
+from core.model.conversation import PUBLIC, Question
 from core.model.errors import ToolUnavailable
-from core.model.incident import Incident
+from core.model.incident import Incident, may_see_incident
 from core.model.messages import ON_CALL_UNKNOWN
 from core.model.prediction import Evaluation
 from core.model.team import Team
-from core.ports import Change, ChangeReader, OnCall, Store, TimeWindow
+from core.ports import Change, ChangeReader, TimeWindow
 from core.triage.documents import turns_away
-from handlers.incidents.find_on_call import find_on_call
 from handlers.incidents.find_runbook import runbook_of
+from handlers.incidents.ping_owner import find_on_call
+from handlers.ports import QuestionPorts
 
 ENGINE = RECORDS
 VERSION = "records-1"  # stored with every prediction
@@ -45,33 +43,24 @@ CONFIGURATION = "plumbline.yaml"
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Records:
-    """Records that answer questions without a document.
-
-    `origins` maps a service to the catalogue in which its owner was found.
-    """
-
-    teams: Sequence[Team] = ()
-    dependencies: Dependencies = field(default_factory=dict[str, tuple[str, ...]])
-    schedules: Sequence[OnCall] = ()
-    changes: Sequence[ChangeReader] = ()
-    channels: Sequence[Channel] = ()
-    origins: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-async def requested_record(question: Question, records: Records, store: Store) -> Lookup | None:
+async def requested_record(question: Question, ports: QuestionPorts) -> Lookup | None:
     """Return the record that a question asks for; None if the documents should answer it."""
-    async with store.transaction() as transaction:
+    names = Names(known_services(ports.teams, ports.dependencies), ports.teams)
+    if not may_be_recorded(question.text, names):
+        return None  # before incidents are read, since most questions ask for a document
+    alerts = frozenset(alert.name for each in await _seen(question, ports) for alert in each.alerts)
+    return lookup(question.text, question.history, replace(names, alerts=alerts), question.asked_at)
+
+
+async def _seen(question: Question, ports: QuestionPorts) -> list[Incident]:
+    """Return the latest incidents that the audience of a question may see."""
+    async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
-    seen = [each for each in recent if may_see_incident(question.audience, each, records.channels)]
-    alerts = frozenset(alert.name for each in seen for alert in each.alerts)
-    names = Names(known_services(records.teams, records.dependencies), records.teams, alerts)
-    return lookup(question.text, question.history, names, question.asked_at)
+    return [each for each in recent if may_see_incident(question.audience, each, ports.channels)]
 
 
 async def answer_from_records(
-    question: Question, wanted: Lookup, records: Records, *, store: Store, retriever: Retriever
+    question: Question, wanted: Lookup, ports: QuestionPorts
 ) -> tuple[Answer, Evaluation] | None:
     """Return the answer with its evaluation; None if the records lack it, or this audience may not read it.
 
@@ -79,19 +68,19 @@ async def answer_from_records(
     it, and a runbook that it may read it. Raises IndexUnavailable.
     """
     if wanted.fact is Fact.RUNBOOK:
-        told = await _runbook(wanted.alert, question, records, store, retriever)
+        told = await _runbook(wanted.alert, question, ports)
     elif wanted.fact is Fact.INCIDENTS:
-        told = await _incidents(wanted, question, records, store)
+        told = await _incidents(wanted, question, ports)
     elif PUBLIC not in question.audience.readers:
         return None
     elif wanted.fact is Fact.CHANGES:
-        told = await _changes(wanted, question.asked_at, records)
+        told = await _changes(wanted, question.asked_at, ports)
     elif wanted.claimed:
-        told = _claimed(wanted.claimed, records)
+        told = _claimed(wanted.claimed, ports)
     elif wanted.fact is Fact.OWNER:
-        told = _owner(wanted, records)
+        told = _owner(wanted, ports)
     else:
-        told = await _on_call(wanted, question.asked_at, records)
+        told = await _on_call(wanted, question.asked_at, ports)
     if told is None:
         return None
     doubtful = bool(wanted.respelt or wanted.claimed)
@@ -124,21 +113,21 @@ class _Findings:
         self.sentences.append(Sentence(text, (citation.number,)))
 
 
-def _team(wanted: Lookup, records: Records) -> Team | None:
+def _team(wanted: Lookup, ports: QuestionPorts) -> Team | None:
     if wanted.team:
-        return next(team for team in records.teams if team.id == wanted.team)
-    return next((team for team in records.teams if wanted.service in team.services), None)
+        return next(team for team in ports.teams if team.id == wanted.team)
+    return next((team for team in ports.teams if wanted.service in team.services), None)
 
 
-def _owner(wanted: Lookup, records: Records) -> _Findings | None:
-    team = _team(wanted, records)
+def _owner(wanted: Lookup, ports: QuestionPorts) -> _Findings | None:
+    team = _team(wanted, ports)
     if team is None or (wanted.team and not team.services):
         return None
     owned = _listed([wanted.service] if wanted.service else sorted(team.services))
-    public = {channel.name for channel in records.channels if not channel.private}
+    public = {channel.name for channel in ports.channels if not channel.private}
     reached = f" They are reached in #{team.channel}." if team.channel in public else ""
     told = _Findings()
-    origin = records.origins.get(wanted.service, CONFIGURATION)
+    origin = ports.origins.get(wanted.service, CONFIGURATION)
     told.add(
         f"{team.name} owns {owned}.{reached}",
         origin,
@@ -148,12 +137,12 @@ def _owner(wanted: Lookup, records: Records) -> _Findings | None:
     return told
 
 
-def _claimed(words: str, records: Records) -> _Findings | None:
+def _claimed(words: str, ports: QuestionPorts) -> _Findings | None:
     """Return the line of the only team document that claims what these words name; None if several or none do."""
     thing = distinct_terms(words) - _ASKING
     found = [
         (team, block.text)
-        for team in records.teams
+        for team in ports.teams
         for block in blocks(team.document)
         if block.kind is not BlockKind.HEADING and not turns_away(block.heading)
         if thing and thing <= distinct_terms(block.text)
@@ -162,18 +151,18 @@ def _claimed(words: str, records: Records) -> _Findings | None:
         return None
     team, text = found[0]
     told = _Findings()
-    told.add(f"{team.name} owns what its document describes so: {text}", f"{team.name}: what it owns", text)
+    told.add(f"{team.name} owns, by its own document: {text}", f"{team.name}: what it owns", text)
     return told
 
 
 _ASKING = distinct_terms("owns owned owner ownership responsible maintains maintainer team belongs whose")
 
 
-async def _on_call(wanted: Lookup, now: datetime, records: Records) -> _Findings | None:
-    team = _team(wanted, records)
+async def _on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Findings | None:
+    team = _team(wanted, ports)
     if team is None:
-        return await _all_on_call(wanted, now, records) if not (wanted.service or wanted.team) else None
-    people, unknown, schedule = await _duty(team, wanted, now, records)
+        return await _all_on_call(wanted, now, ports) if not (wanted.service or wanted.team) else None
+    people, unknown, schedule = await _duty(team, wanted, now, ports)
     of = f"{team.name} (owner of {wanted.service})" if wanted.service and wanted.service != team.id else team.name
     at = f" on {wanted.window.start:%A %Y-%m-%d}" if wanted.window else ""
     told = _Findings()
@@ -186,7 +175,7 @@ async def _on_call(wanted: Lookup, now: datetime, records: Records) -> _Findings
     if team.rota and schedule == CONFIGURATION and not at:
         until = team.rota.next_turn(now)
         said += f" until {_moment(until)}, then {_in_order(team.rota.on_duty(until))}"
-    elif wanted.later and (after := await _next(team, people, now, records)):
+    elif wanted.later and (after := await _next(team, people, now, ports)):
         said += f". Next: {after}"
     told.add(f"{said}.", schedule, "", "On call")
     if at and not team.rota and schedule == CONFIGURATION and wanted.window and wanted.window.end < now:
@@ -194,10 +183,10 @@ async def _on_call(wanted: Lookup, now: datetime, records: Records) -> _Findings
     return told
 
 
-async def _all_on_call(wanted: Lookup, now: datetime, records: Records) -> _Findings | None:
+async def _all_on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Findings | None:
     """Return the people on call for each team, where known."""
-    found = await asyncio.gather(*(_duty(team, wanted, now, records) for team in records.teams))
-    known = [(team, *each) for team, each in zip(records.teams, found, strict=True) if each[0]]
+    found = await asyncio.gather(*(_duty(team, wanted, now, ports) for team in ports.teams))
+    known = [(team, *each) for team, each in zip(ports.teams, found, strict=True) if each[0]]
     told = _Findings()
     for team, people, _, schedule in known[:MAX_TEAMS]:
         number = next((each.number for each in told.citations if each.title == schedule), 0)
@@ -210,20 +199,20 @@ async def _all_on_call(wanted: Lookup, now: datetime, records: Records) -> _Find
     return told if known else None
 
 
-async def _duty(team: Team, wanted: Lookup, now: datetime, records: Records) -> tuple[tuple[str, ...], str, str]:
+async def _duty(team: Team, wanted: Lookup, now: datetime, ports: QuestionPorts) -> tuple[tuple[str, ...], str, str]:
     """Return the people on call at the requested time, the schedule that failed (if any), and the schedule's name."""
     at = wanted.window.start if wanted.window else now
-    people, unknown = await find_on_call(team, records.schedules, at)
-    schedule = next((each.name for each in records.schedules if team.id in each.teams), CONFIGURATION)
+    people, unknown = await find_on_call(team, ports.schedules, at)
+    schedule = next((each.name for each in ports.schedules if team.id in each.teams), CONFIGURATION)
     return tuple(people), unknown, schedule
 
 
-async def _next(team: Team, people: Sequence[str], at: datetime, records: Records) -> str:
+async def _next(team: Team, people: Sequence[str], at: datetime, ports: QuestionPorts) -> str:
     """Return the next person on call by an external schedule, checked day by day; empty if unknown or unchanged."""
-    if not any(team.id in each.teams for each in records.schedules if each.name != CONFIGURATION):
+    if not any(team.id in each.teams for each in ports.schedules if each.name != CONFIGURATION):
         return ""
     for days in range(1, DAYS_AHEAD + 1):
-        others, unknown = await find_on_call(team, records.schedules, at + timedelta(days=days))
+        others, unknown = await find_on_call(team, ports.schedules, at + timedelta(days=days))
         if unknown:
             return ""
         if others and tuple(others) != tuple(people):
@@ -231,27 +220,27 @@ async def _next(team: Team, people: Sequence[str], at: datetime, records: Record
     return ""
 
 
-async def _changes(wanted: Lookup, now: datetime, records: Records) -> _Findings | None:
-    if not records.changes:
+async def _changes(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Findings | None:
+    if not ports.changes:
         return None
     window = wanted.window or TimeWindow(now - RECENT, now)
-    team = next((team for team in records.teams if team.id == wanted.team), None)
+    team = next((team for team in ports.teams if team.id == wanted.team), None)
     services = frozenset([wanted.service]) if wanted.service else team.services if team is not None else None
-    read = await asyncio.gather(*(_read(reader, window) for reader in records.changes))
+    read = await asyncio.gather(*(_read(reader, window) for reader in ports.changes))
     found = {
         (change.id, change.service): change
         for changes in read
         for change in changes or ()
         if services is None or change.service in services
     }
-    unread = [reader.name for reader, changes in zip(records.changes, read, strict=True) if changes is None]
+    unread = [reader.name for reader, changes in zip(ports.changes, read, strict=True) if changes is None]
     told = _Findings(note=f"Not read: {_listed(unread)}." if unread else "")
     of = wanted.service or (team.name if team is not None else "")
     subject = f"of {of} " if of else ""
     span = f"between {_moment(window.start)} and {_moment(window.end)}"
     latest = sorted(found.values(), key=lambda change: change.at, reverse=True)
     if not latest:
-        read_names = [reader.name for reader in records.changes if reader.name not in unread]
+        read_names = [reader.name for reader in ports.changes if reader.name not in unread]
         told.add(f"No change {subject}is recorded {span}.", _listed(read_names) or _listed(unread))
         return told
     for change in latest[:MAX_SHOWN]:
@@ -276,18 +265,18 @@ def _change(change: Change) -> str:
     return f"{_moment(change.at)}: {change.kind} of {change.service}{by}: {change.title}. {detail}".strip()
 
 
-async def _incidents(wanted: Lookup, question: Question, records: Records, store: Store) -> _Findings:
-    async with store.transaction() as transaction:
+async def _incidents(wanted: Lookup, question: Question, ports: QuestionPorts) -> _Findings:
+    async with ports.store.transaction() as transaction:
         opened = await transaction.incidents.latest_open(LOOKED_AT)
         recent = await transaction.incidents.recent(LOOKED_AT) if wanted.window else []
-    team = next((team for team in records.teams if team.id == wanted.team), None)
+    team = next((team for team in ports.teams if team.id == wanted.team), None)
     services = team.services if team is not None else frozenset([wanted.service])
     window = wanted.window
     past = [each for each in recent if window and window.start <= each.started_at < window.end]
     found = [
         each
         for each in {each.id: each for each in (*opened, *past)}.values()
-        if may_see_incident(question.audience, each, records.channels)
+        if may_see_incident(question.audience, each, ports.channels)
         and not services.isdisjoint({each.service, *(alert.service for alert in each.alerts)})
     ]
     told, named = _Findings(), team.name if team is not None else wanted.service
@@ -308,15 +297,11 @@ def _link(incident: Incident) -> str:
     return next((alert.url for alert in incident.alerts if alert.url), "")
 
 
-async def _runbook(
-    name: str, question: Question, records: Records, store: Store, retriever: Retriever
-) -> _Findings | None:
+async def _runbook(name: str, question: Question, ports: QuestionPorts) -> _Findings | None:
     """Return the page that an alert names, with its first action; None if no page is known."""
-    async with store.transaction() as transaction:
-        recent = await transaction.incidents.recent(LOOKED_AT)
-    seen = [each for each in recent if may_see_incident(question.audience, each, records.channels)]
+    seen = await _seen(question, ports)
     urls = (alert.runbook_url for each in seen for alert in each.alerts if alert.name == name and alert.runbook_url)
-    runbook = await runbook_of(RunbookSearch((name,), next(urls, "")), retriever, question.audience)
+    runbook = await runbook_of(RunbookSearch((name,), next(urls, "")), ports.retriever, question.audience)
     if runbook is None:
         return None
     told = _Findings()

@@ -1,75 +1,58 @@
-"""In an incident's thread, answer questions about that incident, and pass on remarks about its cause."""
+"""Answer questions in an incident's thread about that incident, and pass on remarks about its cause."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
 from core.incidents.incident_questions import answer_text, needs_reading, subject_of
-from core.incidents.postmortem import worth_a_postmortem
+from core.incidents.postmortem import postmortem_address, worth_a_postmortem
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
-from core.model.conversation import Question, Speaker, Turn, turn_key
+from core.model.conversation import Question, Speaker, Turn
 from core.model.incident import Incident, IncidentState, ThreadNote
 from core.model.messages import Notice
-from core.ports import Clock, Store, Task
-from core.rca.observations import Observations
-from handlers.incidents.find_incident import incident_of_thread
-from handlers.knowledge.redaction import Redact, redacted, redacted_beginning
-from handlers.questions.post_message import Poster
+from core.ports import Task
+from handlers.incidents.investigate_incident import observe
+from handlers.incidents.stored_incident import incident_of_thread
+from handlers.ports import QuestionPorts, Redact, redacted, redacted_beginning
+from handlers.questions.read_thread import remember
 from handlers.questions.show_waiting import ANSWERED, show_answer
 
 RECHECK = "recheck_incident"
 _REMARK = TypeAdapter(Question)
 
-Ask = Callable[[Question], Awaitable[None]]
-Observe = Callable[[Incident], Awaitable[Observations]]
+Ask = Callable[[Question, QuestionPorts], Awaitable[None]]
 
 
-async def answer_in_incident(
-    question: Question,
-    *,
-    otherwise: Ask,
-    observe: Observe,
-    store: Store,
-    poster: Poster,
-    clock: Clock,
-    redact: Redact,
-    public_url: str = "",
-) -> None:
+async def answer_in_incident(question: Question, ports: QuestionPorts, *, otherwise: Ask) -> None:
     """Answer a question about the incident whose thread it is asked in; pass other questions to `otherwise`.
 
     A remark that names or rules out a cause or a change starts a new investigation, which updates the incident's
     message; there is no reply. Other questions go to `otherwise` with the incident as context.
     """
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         incident = await incident_of_thread(question.place, transaction)
     if incident is None:
-        await otherwise(question)
+        await otherwise(question, ports)
         return
     subject = subject_of(question.text, incident)
     if subject is None and bears_on_cause(question.text) and incident.state is IncidentState.OPEN:
-        async with store.transaction() as transaction:
-            await transaction.tasks.add(recheck_task(incident.id, question, redact))
+        async with ports.store.transaction() as transaction:
+            await transaction.tasks.add(recheck_task(incident.id, question, ports.redact))
         return
     if subject is None:
-        await otherwise(replace(question, history=(*_said_of(incident), *question.history)))
+        await otherwise(replace(question, history=(*_said_of(incident), *question.history)), ports)
         return
-    observations = await observe(incident) if needs_reading(subject) else None
-    page = f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}/postmortem"
-    text = answer_text(subject, incident, observations, page if worth_a_postmortem(incident) else "")
-    text = text if observations is None else redacted(text, redact)  # stored facts are redacted already
-    await show_answer(Notice(text), question, ANSWERED, poster)
-    async with store.transaction() as transaction:
-        for speaker, said, at in (
-            (Speaker.PERSON, question.text, question.asked_at),
-            (Speaker.PLUMBLINE, text, clock.now()),
-        ):
-            await transaction.conversations.forget(turn_key(question.id, speaker))
-            await transaction.conversations.add(turn_key(question.id, speaker), question.place, Turn(speaker, said), at)
+    observations = await observe(incident, ports.incidents) if needs_reading(subject) else None
+    page = postmortem_address(incident, ports.public_url) if worth_a_postmortem(incident) else ""
+    text = answer_text(subject, incident, observations, page)
+    text = text if observations is None else redacted(text, ports.redact)  # stored facts are redacted already
+    await show_answer(Notice(text), question, ANSWERED, ports.poster)
+    async with ports.store.transaction() as transaction:
+        await remember(question, text, ports.clock.now(), transaction)
 
 
 def _said_of(incident: Incident) -> Sequence[Turn]:

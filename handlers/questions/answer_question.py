@@ -1,35 +1,44 @@
-"""Answer a question with citations and a badge, or say honestly that the answer is unknown."""
+"""Answer a question with citations and a badge, or say honestly that the answer is unknown.
+
+The evidence engine answers, and where it is not certain, a language model chooses the excerpt.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
+import structlog
+
 from core.answering.certainty import VERSION
-from core.answering.find import ENGINE
-from core.answering.help_desk import HelpDesk
-from core.answering.model_answer import NOT_FOUND
+from core.answering.find import ENGINE, find_answer
+from core.answering.model_answer import NOT_FOUND, Skill, chosen_answer, needs_choice
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.knowledge.retriever import Retriever
-from core.model.answer import Answer
+from core.model.answer import RECORDS, Answer
 from core.model.audit import Act, AuditEntry, audit_entry
-from core.model.conversation import Question, Speaker, Turn, turn_key
-from core.model.errors import Unavailable, Undeliverable
+from core.model.conversation import Question, Speaker, turn_key
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, Unavailable, Undeliverable
+from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage
-from core.model.prediction import PredictionKind
-from core.ports import Clock, Store, Transaction
-from handlers.feedback.record_prediction import record_prediction
-from handlers.questions import answer_from_records as recorded
-from handlers.questions.answer_from_records import Records, answer_from_records, requested_record
-from handlers.questions.answer_of_either import Show, answer_of_either, requester, show_nothing
-from handlers.questions.examine_model import ExaminedModel
+from core.model.prediction import Estimator, Evaluation, PredictionKind
+from core.ports import LanguageModel, Store, Transaction
+from handlers.feedback.record_prediction import calibrated_probability, record_prediction
+from handlers.ports import QuestionPorts
+from handlers.questions.answer_from_records import VERSION as RECORDS_VERSION
+from handlers.questions.answer_from_records import answer_from_records, requested_record
 from handlers.questions.post_message import Poster
-from handlers.questions.read_thread import earlier_turns
+from handlers.questions.read_thread import earlier_turns, remember
 from handlers.questions.show_waiting import ANSWERED, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
+
+QUOTES_AFTER = 0.7  # seconds that a model has before the evidence engine's answer is shown
+DEADLINE = 60.0  # seconds that a model has in all
+WITHOUT_MODEL = "The language model did not answer in time."
+READS_ON = "The language model is still reading what else was found. No confidence yet."
 
 MAX_WAITS = 3  # retries of a rate-limited chat when a model's answer is ready
 LONGEST_WAIT = 5.0  # seconds per retry
@@ -37,96 +46,128 @@ LONGEST_WAIT = 5.0  # seconds per retry
 # Separate from VERSION, because labels of quotes in which a model found no answer do not apply to other quotes.
 DOUBTED_VERSION = f"{VERSION}-doubted"
 
-READS_ON = "The language model is still reading what else was found. No confidence yet."
+Judged = tuple[Answer, Evaluation]
+Show = Callable[[Answer], Awaitable[object]]
 
-NO_HELP_DESK = HelpDesk()
-NO_RECORDS = Records()
-
-
-def no_queue(_requester: str) -> int:
-    """Return 0: there is no queue."""
-    return 0
+log = structlog.get_logger()
 
 
-async def answer_question(
-    question: Question,
-    *,
-    retriever: Retriever,
-    store: Store,
-    poster: Poster,
-    clock: Clock,
-    examined: ExaminedModel | None = None,
-    help_desk: HelpDesk = NO_HELP_DESK,
-    records: Records = NO_RECORDS,
-    position: Callable[[str], int] = no_queue,
-) -> None:
+async def show_nothing(_quotes: Answer) -> None:
+    """Show no interim answer."""
+
+
+async def answer_question(question: Question, ports: QuestionPorts) -> None:
     """Answer in the place of the question, with the earlier conversation as context.
 
-    While a model chooses, what the evidence engine found is shown. `position` is the place of a requester in the queue for
-    the model, from 1; 0 if it does not wait.
+    While a model chooses, the evidence engine's answer is shown.
     """
-    async with shown_waiting(question, lambda: position(requester(question)), poster=poster) as waiting:
+    async with shown_waiting(question, lambda: ports.position(requester(question)), poster=ports.poster) as waiting:
         answer = await prepare_answer(
             question,
-            retriever=retriever,
-            store=store,
-            clock=clock,
-            examined=examined,
-            help_desk=help_desk,
-            records=records,
-            show=lambda found: _show_quotes(
-                help_desk.completed(found, question), question, waiting, store=store, poster=poster, clock=clock
-            ),
+            ports,
+            show=lambda found: _show_quotes(ports.help_desk.completed(found, question), question, waiting, ports),
         )
-    await _show(AnswerMessage(answer), question, MAX_WAITS if examined is not None else 0, poster)
-    async with store.transaction() as transaction:
-        await _remember(question, answer, clock, transaction)
-        await transaction.audit.add(_shown(question, answer, clock))
+    await _show(AnswerMessage(answer), question, MAX_WAITS if ports.examined is not None else 0, ports.poster)
+    async with ports.store.transaction() as transaction:
+        await _remember(question, answer, ports, transaction)
+        await transaction.audit.add(_shown(question, answer, ports))
 
 
-async def prepare_answer(
-    question: Question,
-    *,
-    retriever: Retriever,
-    store: Store,
-    clock: Clock,
-    examined: ExaminedModel | None = None,
-    help_desk: HelpDesk = NO_HELP_DESK,
-    records: Records = NO_RECORDS,
-    show: Show = show_nothing,
-) -> Answer:
+async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show = show_nothing) -> Answer:
     """Return the answer with its badge, and store its prediction. Posts nothing.
 
-    The records answer first, where they know what is asked; otherwise the documents. Which engine gives the answer,
-    `answer_of_either` says; `show` is given what there is while a model still chooses.
+    The records answer first, if they hold what is asked for; otherwise the documents. `show` receives the evidence
+    engine's answer while a model still chooses.
     """
-    asked = await _in_context(question, store)
-    wanted = await requested_record(asked, records, store)
-    known = await answer_from_records(asked, wanted, records, store=store, retriever=retriever) if wanted else None
-    answer, evaluation = known or await answer_of_either(asked, retriever, examined, store, show)
-    answer = help_desk.completed(answer, question)
+    async with ports.store.transaction() as transaction:
+        history = await earlier_turns(question, HISTORY_TURNS, transaction)
+    asked = replace(question, history=question.history or history)
+    wanted = await requested_record(asked, ports)
+    known = await answer_from_records(asked, wanted, ports) if wanted else None
+    answer, evaluation = known or await _answer_of_either(asked, ports, show)
+    answer = ports.help_desk.completed(answer, question)
     if answer.abstained:
         return answer
     cited = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))
     prediction_id, badge = await record_prediction(
         PredictionKind.ANSWER,
         question.id,
-        _said(answer),
+        answer.text,
         evaluation,
+        ports,
         engine=answer.engine,
         estimator_version=_version(answer),
         group=cited[0].partition("/")[0] if cited else "",
         references=cited,
-        store=store,
-        clock=clock,
     )
     return replace(answer, badge=badge, prediction_id=prediction_id)
 
 
+async def _answer_of_either(question: Question, ports: QuestionPorts, show: Show) -> Judged:
+    """Return the evidence engine's answer, or the excerpt that a model chooses if that answer is not certain.
+
+    `show` receives the evidence engine's answer as soon as the model takes longer than QUOTES_AFTER. The model's choice
+    is dropped if it cites documents that were removed meanwhile, or if people's verdicts on both engines make the other
+    answer likelier. Raises IndexUnavailable.
+    """
+    retriever, examined = ports.retriever, ports.examined
+    found = await find_answer(question, retriever)
+    if examined is None or not needs_choice(found[0]) or (skill := examined.skill) is None:
+        return found
+    choosing = asyncio.create_task(_in_time(question, found, retriever, examined.model, skill))
+    try:
+        done, _ = await asyncio.wait([choosing], timeout=QUOTES_AFTER)
+        if not done and not found[0].abstained:
+            await show(found[0])
+        chosen = await choosing
+    finally:
+        choosing.cancel()
+    answer, _ = chosen
+    cited = frozenset(citation.passage_id for citation in answer.citations)
+    if not await retriever.holds(cited, question.audience):
+        return await find_answer(question, retriever)
+    return chosen if answer.engine == ENGINE or await _is_likelier(chosen, found, ports.store) else found
+
+
+async def _in_time(
+    question: Question, found: Judged, retriever: Retriever, model: LanguageModel, skill: Skill
+) -> Judged:
+    """Return the model's choice; without one before the deadline, the evidence engine's answer with a note."""
+    request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=DEADLINE)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await chosen_answer(question, found, retriever, model, request, skill)
+    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
+        reason = str(error) or f"It took longer than {DEADLINE:.0f} seconds."
+        log.warning("answered without the language model", question=question.id, reason=reason)
+        answer, evaluation = found
+        return replace(answer, note=f"{answer.note} {WITHOUT_MODEL}".strip()), evaluation
+
+
+async def _is_likelier(chosen: Judged, found: Judged, store: Store) -> bool:
+    """Return whether the choice is at least as likely right as what was found, by verdicts; True without verdicts."""
+    if found[0].abstained:
+        return True
+    model, evidence = [
+        await calibrated_probability(
+            Estimator(PredictionKind.ANSWER, answer.engine, VERSION if answer.engine == ENGINE else MODEL_VERSION),
+            evaluation,
+            store,
+        )
+        for answer, evaluation in (chosen, found)
+    ]
+    return model is None or evidence is None or model >= evidence
+
+
+def requester(question: Question) -> str:
+    """Return the requester id that the model queue uses for fairness among channels."""
+    return f"{question.place.platform}:{question.place.channel}"
+
+
 def _version(answer: Answer) -> str:
-    """Return the version of what measured an answer, which says which answers can share a calibrator."""
-    if answer.engine == recorded.ENGINE:
-        return recorded.VERSION
+    """Return the version of the estimator of an answer; answers of one version share a calibrator."""
+    if answer.engine == RECORDS:
+        return RECORDS_VERSION
     if answer.engine != ENGINE:
         return MODEL_VERSION
     return DOUBTED_VERSION if NOT_FOUND in answer.note else VERSION
@@ -146,54 +187,34 @@ async def _show(message: AnswerMessage, question: Question, waits: int, poster: 
             return
 
 
-async def _show_quotes(
-    found: Answer, question: Question, waiting: Waiting, *, store: Store, poster: Poster, clock: Clock
-) -> None:
-    """Show what the whole answer may take the place of. Where the chat does not take it, it makes no dead letter."""
+async def _show_quotes(found: Answer, question: Question, waiting: Waiting, ports: QuestionPorts) -> None:
+    """Show an answer that the final one may replace. If the chat refuses it, it becomes no dead letter."""
     with suppress(Unavailable):
-        async with store.transaction() as transaction:
-            await transaction.audit.add(_shown(question, found, clock, "quoted"))
+        async with ports.store.transaction() as transaction:
+            await transaction.audit.add(_shown(question, found, ports, "quoted"))
         await waiting.end()
         try:
-            await show_answer(AnswerMessage(replace(found, note=READS_ON)), question, QUOTED, poster)
+            await show_answer(AnswerMessage(replace(found, note=READS_ON)), question, QUOTED, ports.poster)
         except Undeliverable:
-            async with store.transaction() as transaction:
+            async with ports.store.transaction() as transaction:
                 await transaction.dead_letters.remove(answer_intent(question.id))
             return
-        async with store.transaction() as transaction:
-            await _remember(question, found, clock, transaction)  # for whoever asks on below the quotes
+        async with ports.store.transaction() as transaction:
+            await _remember(question, found, ports, transaction)  # for follow-up questions below the quotes
 
 
-async def _in_context(question: Question, store: Store) -> Question:
-    """Return the question with the earlier conversation as its history, unless it has a history."""
-    async with store.transaction() as transaction:
-        history = await earlier_turns(question, HISTORY_TURNS, transaction)
-    return replace(question, history=question.history or history)
-
-
-async def _remember(question: Question, answer: Answer, clock: Clock, transaction: Transaction) -> None:
+async def _remember(question: Question, answer: Answer, ports: QuestionPorts, transaction: Transaction) -> None:
     """Store the question and its latest answer, unless the question has been edited since."""
     known = await transaction.conversations.get(turn_key(question.id, Speaker.PERSON), question.place)
-    if known is not None and known.text != question.text:
-        return
-    await transaction.conversations.forget(turn_key(question.id, Speaker.PLUMBLINE))
-    for speaker, said, at in (
-        (Speaker.PERSON, question.text, question.asked_at),
-        (Speaker.PLUMBLINE, _said(answer), clock.now()),
-    ):
-        key = turn_key(question.id, speaker)
-        await transaction.conversations.add(key, question.place, Turn(speaker, said), at)
+    if known is None or known.text == question.text:
+        await remember(question, answer.text, ports.clock.now(), transaction)
 
 
-def _said(answer: Answer) -> str:
-    return answer.text
-
-
-def _shown(question: Question, answer: Answer, clock: Clock, how: str = "answered") -> AuditEntry:
-    """Return the audit entry of which documents were shown to whom, including those named without an answer."""
+def _shown(question: Question, answer: Answer, ports: QuestionPorts, how: str = "answered") -> AuditEntry:
+    """Return the audit entry that says which documents were shown, including those named without an answer."""
     return audit_entry(
         f"{how}:{question.key}",
-        clock.now(),
+        ports.clock.now(),
         Act.ANSWERED,
         question.asker,
         question.id,

@@ -8,9 +8,8 @@ from core.model.channel_settings import HOW, ChannelSettings, parse_quiet_hours
 from core.model.conversation import PUBLIC, Question
 from core.model.errors import MalformedInput
 from core.model.messages import Notice
-from core.ports import Store
 from handlers.incidents.declare_maintenance import OUTSIDERS
-from handlers.questions.post_message import Poster
+from handlers.ports import Ports
 
 NOT_QUIET = "Quiet hours: none."
 LEFT_ALONE = (
@@ -19,33 +18,33 @@ LEFT_ALONE = (
 )
 
 
-async def show_settings(question: Question, *, store: Store, poster: Poster) -> None:
+async def show_settings(question: Question, ports: Ports) -> None:
     """Show the channel's settings, and how to change them."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         settings = await transaction.channel_settings.get(question.place)
     text = "\n".join(["Settings of this channel:", *format_settings(settings), HOW])
-    await poster.post_once(f"settings:{question.id}", question.place, Notice(text))
+    await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(text))
 
 
-async def set_quiet_hours(question: Question, *, store: Store, poster: Poster) -> None:
+async def set_quiet_hours(question: Question, ports: Ports) -> None:
     """Set the channel's quiet hours; without an argument, show the settings. Only for members of the workspace."""
     if not question.text.strip():
-        await show_settings(question, store=store, poster=poster)
+        await show_settings(question, ports)
         return
     if PUBLIC not in question.audience.readers:
-        await poster.post_once(f"settings:{question.id}", question.place, Notice(OUTSIDERS))
+        await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(OUTSIDERS))
         return
     try:
         quiet = parse_quiet_hours(question.text)
     except MalformedInput as error:
-        await poster.post_once(f"settings:{question.id}", question.place, Notice(str(error)))
+        await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(str(error)))
         return
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         settings = replace(await transaction.channel_settings.get(question.place), quiet=quiet)
         await transaction.channel_settings.save(question.place, settings)
     who = question.asker.name or "Somebody"
     text = "\n".join([f"{who} changed the settings of this channel:", *format_settings(settings)])
-    await poster.post_once(f"settings:{question.id}", question.place, Notice(text))
+    await ports.poster.post_once(f"settings:{question.id}", question.place, Notice(text))
 
 
 def format_settings(settings: ChannelSettings) -> list[str]:

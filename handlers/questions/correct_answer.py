@@ -6,9 +6,8 @@ may read the place where it was written may read the correction.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from core.answering.rewrite import is_follow_up
 from core.model.audit import Act, AuditEntry, audit_entry
@@ -19,7 +18,7 @@ from core.model.feedback import Feedback
 from core.model.messages import CorrectionRequest, Notice, ProposalMessage
 from core.model.prediction import Outcome, PredictionKind
 from core.ports import Store, Transaction
-from handlers.knowledge.redaction import BEYOND, Redact
+from handlers.ports import BEYOND, Ports, QuestionPorts, Redact
 from handlers.questions.post_message import Poster
 
 LOOKED_BACK = 20  # turns of the thread searched for the corrected question
@@ -28,18 +27,18 @@ NO_ANSWER_HERE = "There is no answer of mine in this thread to correct. In the t
 SOMEBODY_ELSE = "Thank you. Somebody other than the author must confirm it."
 
 
-async def ask_for_correction(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+async def ask_for_correction(feedback: Feedback, ports: Ports) -> None:
     """Ask for the right answer in the thread of a wrong one, once for each answer."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
     if prediction is not None and prediction.kind is PredictionKind.ANSWER:
         request = CorrectionRequest(prediction.id)
-        await poster.post_once(f"correction-request:{prediction.id}", feedback.place, request)
+        await ports.poster.post_once(f"correction-request:{prediction.id}", feedback.place, request)
 
 
-async def propose_correction(feedback: Feedback, *, store: Store, poster: Poster, redact: Redact) -> None:
+async def propose_correction(feedback: Feedback, ports: Ports) -> None:
     """Propose the right answer that a person typed, and store it as the comment of the wrong answer's label."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
         asked = (
             await transaction.conversations.get(turn_key(prediction.subject, Speaker.PERSON), feedback.place)
@@ -50,26 +49,26 @@ async def propose_correction(feedback: Feedback, *, store: Store, poster: Poster
         return
     draft = CuratedAnswer(
         id=answer_id(feedback.id),
-        question=await _question_at(feedback, asked.text, store),
+        question=await _question_at(feedback, asked.text, ports.store),
         text=feedback.text,
         author=feedback.person,
         readers=feedback.audience.disclosed_to,
         proposed_at=feedback.at,
     )
-    proposal = _redacted(draft, redact)
+    proposal = _redacted(draft, ports.redact)
     person = f"{feedback.person.platform}:{feedback.person.id}"
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         await transaction.predictions.label(Outcome(prediction.id, False, person, feedback.at, proposal.text))
-    await _propose(proposal, feedback, store, poster)
+    await _propose(proposal, feedback, ports.store, ports.poster)
 
 
-async def correct_in_words(question: Question, *, store: Store, poster: Poster, redact: Redact) -> None:
+async def correct_in_words(question: Question, ports: Ports) -> None:
     """Handle `correct: …` in the thread of an answer: propose a correction for the thread's last question."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         history = await transaction.conversations.history(question.place, LOOKED_BACK)
     asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
     if not asked or not question.text:
-        await poster.post_once(f"correction:{question.id}", question.place, Notice(NO_ANSWER_HERE))
+        await ports.poster.post_once(f"correction:{question.id}", question.place, Notice(NO_ANSWER_HERE))
         return
     draft = CuratedAnswer(
         id=answer_id(question.id),
@@ -79,31 +78,24 @@ async def correct_in_words(question: Question, *, store: Store, poster: Poster, 
         readers=question.audience.disclosed_to,
         proposed_at=question.asked_at,
     )
-    await _propose(_redacted(draft, redact), question, store, poster)
+    await _propose(_redacted(draft, ports.redact), question, ports.store, ports.poster)
 
 
-async def confirm_correction(
-    feedback: Feedback,
-    *,
-    store: Store,
-    poster: Poster,
-    lifetime: timedelta,
-    publish: Callable[[], Awaitable[None]],
-) -> None:
+async def confirm_correction(feedback: Feedback, ports: QuestionPorts) -> None:
     """Confirm the proposal, and index the confirmed answers with `publish`."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         answer = await _answer(feedback.subject, transaction)
         if answer is None or not feedback.audience.may_read(answer.readers):
             return
         if may_confirm(answer, feedback.person) and not answer.is_confirmed:
-            answer = confirmed(answer, feedback.person, feedback.at, lifetime)
+            answer = confirmed(answer, feedback.person, feedback.at, ports.lifetime)
             await transaction.curated.save(answer)
             await transaction.audit.add(_entry(Act.CONFIRMED, answer.id, feedback.person, feedback.place, feedback.at))
     if not answer.is_confirmed:
-        await poster.post_once(f"somebody-else:{answer.id}", feedback.place, Notice(SOMEBODY_ELSE))
+        await ports.poster.post_once(f"somebody-else:{answer.id}", feedback.place, Notice(SOMEBODY_ELSE))
         return
-    await publish()
-    await poster.post_or_edit(f"proposal:{answer.id}", feedback.place, ProposalMessage(answer), "confirmed")
+    await ports.publish()
+    await ports.poster.post_or_edit(f"proposal:{answer.id}", feedback.place, ProposalMessage(answer), "confirmed")
 
 
 async def _answer(subject: str, transaction: Transaction) -> CuratedAnswer | None:

@@ -65,7 +65,7 @@ class Poster:
                 await transaction.posts.attempted(intent)
         if post.withdrawn:
             await self.withdraw(intent, place)  # in case it was being posted when it was withdrawn
-            raise Withdrawn(f"What {intent} answers was deleted.")
+            raise Withdrawn(f"The question that {intent} answers was deleted.")
         found = await messenger.find(place, intent) if post.attempted else None
         reference = found or await self._post(intent, place, message)
         shown = UNKNOWN_VERSION if found else version  # a message that was found may show older content
@@ -73,7 +73,7 @@ class Poster:
             may_stand = await transaction.posts.posted(intent, reference, shown, claim(message))
         if not may_stand:
             await self.withdraw(intent, place)
-            raise Withdrawn(f"What {intent} answers was deleted.")
+            raise Withdrawn(f"The question that {intent} answers was deleted.")
         return reference, shown
 
     async def post_or_edit(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import structlog
 
@@ -16,7 +17,7 @@ from core.answering.rewrite import only_calls
 from core.model.conversation import Platform, Question, Speaker, Turn, turn_key
 from core.model.errors import ChatUnavailable
 from core.ports import Store, ThreadReader, Transaction
-from handlers.knowledge.redaction import Redact, redacted_beginning
+from handlers.ports import QuestionPorts, Redact, redacted_beginning
 
 MAX_TURNS = 20  # the first message of a thread and the latest ones
 MAX_CHARACTERS = 1_000  # per message
@@ -31,29 +32,37 @@ async def earlier_turns(question: Question, limit: int, transaction: Transaction
     return tuple(turn for turn in history if turn not in own)
 
 
-async def in_context(
-    question: Question,
-    *,
-    threads: Mapping[Platform, ThreadReader],
-    store: Store,
-    redact: Redact,
-) -> Question:
+async def remember(question: Question, said: str, at: datetime, transaction: Transaction) -> None:
+    """Store the question and the bot's reply in the conversation, in place of an earlier version of both."""
+    for speaker, text, when in ((Speaker.PERSON, question.text, question.asked_at), (Speaker.PLUMBLINE, said, at)):
+        await transaction.conversations.forget(turn_key(question.id, speaker))
+        await transaction.conversations.add(turn_key(question.id, speaker), question.place, Turn(speaker, text), when)
+
+
+async def forget_conversation(question_id: str, store: Store) -> None:
+    """Delete a question and its answer from the stored conversation."""
+    async with store.transaction() as transaction:
+        for speaker in Speaker:
+            await transaction.conversations.forget(turn_key(question_id, speaker))
+
+
+async def in_context(question: Question, ports: QuestionPorts) -> Question:
     """Return the question with its thread as history, or with what it quotes if the thread cannot be read.
 
     Once the bot was asked in the thread, its own conversation is used, preceded only by the first message of the thread
     that is more than a greeting. What the question itself quotes comes last. A thread that cannot be read now is left
     out, and the question is still answered.
     """
-    said = [turn for turn in await _said(question, threads) if turn not in question.history]
+    said = [turn for turn in await _said(question, ports.threads) if turn not in question.history]
     if not said and not question.history:
         return question
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         own = await earlier_turns(question, MAX_TURNS, transaction)
     if own:
         began = next((turn for turn in said if not only_calls(turn.text)), own[0])
         said = [began] if began.text != own[0].text else []
     quoted = [turn for turn in question.history if turn not in own]
-    clean = await asyncio.to_thread(_clean, [*said, *quoted], redact)
+    clean = await asyncio.to_thread(_clean, [*said, *quoted], ports.redact)
     return replace(question, history=(*clean[: len(said)], *own, *clean[len(said) :]))
 
 

@@ -8,20 +8,20 @@ from core.model.audit import PLUMBLINE, Act, audit_entry
 from core.model.errors import MessageNotFound, Withdrawn
 from core.model.messages import IncidentDetails, IncidentMessage
 from core.ports import DeadLetter, Store, Task, Transaction
-from handlers.incidents.end_quiet_hours import PRESENT_HELD
-from handlers.questions.post_message import Poster
+from handlers.incidents.quiet_hours import PRESENT_HELD
+from handlers.ports import Ports
 
 REDELIVER = "redeliver"
 OF_INCIDENTS = ("incident:", "details:")  # intent prefixes of messages about stored incidents
 
 
-async def redeliver(intent: str, *, store: Store, poster: Poster) -> None:
+async def redeliver(intent: str, ports: Ports) -> None:
     """Post a dead letter as stored; for an incident that still exists, show its current state instead.
 
     A message that is refused again becomes a dead letter again. If the chat is down or the process stops, the dead
     letter is kept, and the step runs again.
     """
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         letter = await transaction.dead_letters.get(intent)
         if letter is None:
             return
@@ -32,11 +32,11 @@ async def redeliver(intent: str, *, store: Store, poster: Poster) -> None:
     try:
         # the refused request may have been an edit
         version = f"again:{letter.at.isoformat()}"
-        await poster.post_or_edit(intent, letter.place, letter.message, version, again=True)
+        await ports.poster.post_or_edit(intent, letter.place, letter.message, version, again=True)
     except (Withdrawn, MessageNotFound):  # the message or thread that it belongs to was deleted
-        await _remove(intent, store)
+        await _remove(intent, ports.store)
         raise
-    await _remove(intent, store)  # only after posting, so that a killed process leaves one or the other
+    await _remove(intent, ports.store)  # only after posting, so that a killed process leaves one or the other
 
 
 async def _show_current(letter: DeadLetter, incident_id: str, transaction: Transaction) -> None:

@@ -1,23 +1,103 @@
-"""Dispatch a message to the command that it names; a message without a command is a question."""
+"""Take a message from a chat: run the command that it names, or answer it as a question; stop if it is withdrawn."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from core.incidents.command import CommandName, parse_command
-from core.model.conversation import MAX_MESSAGE, Question, was_cut
-from core.model.messages import Notice
-from handlers.questions.post_message import Poster
+from core.model.conversation import MAX_MESSAGE, Place, Question, was_cut
+from core.model.incident import Stage
+from core.model.messages import Notice, NoticeKind
+from handlers.feedback.record_resolution import record_resolution
+from handlers.incidents.declare_maintenance import declare_maintenance
+from handlers.incidents.investigate_incident import explain, triage
+from handlers.incidents.investigate_on_demand import investigate_on_demand
+from handlers.knowledge.learn_failing_lines import correct_failing_lines
+from handlers.ports import Ports, QuestionPorts
+from handlers.questions.answer_in_incident import answer_in_incident
+from handlers.questions.answer_question import answer_question
+from handlers.questions.change_settings import set_quiet_hours, show_settings
+from handlers.questions.correct_answer import correct_in_words
+from handlers.questions.read_thread import forget_conversation, in_context
+from handlers.questions.show_help import say_hello, show_help
+from handlers.questions.show_home import post_home
+from handlers.questions.show_status import show_status
+from handlers.questions.show_waiting import answer_intent
 
 CUT = f"Your message is too long. I read only its first {MAX_MESSAGE:,} characters."
+WELCOME = "You are welcome."
 
 
-async def run_command(
-    question: Question, *, commands: Mapping[CommandName, Callable[[Question], Awaitable[None]]], poster: Poster
-) -> None:
+async def run_command(question: Question, ports: QuestionPorts) -> None:
     """Run the command with the rest of the message as its text. If the message was truncated, post a notice."""
+    ports.queued.started(question.id)
     command = parse_command(question.text)
-    await commands[command.name](replace(question, text=command.argument))
+    await COMMANDS[command.name](replace(question, text=command.argument), ports)
     if was_cut(question.text):
-        await poster.post_once(f"cut:{question.id}", question.place, Notice(CUT))
+        await ports.poster.post_once(f"cut:{question.id}", question.place, Notice(CUT))
+
+
+async def apologise(question: Question, reference: str, ports: Ports) -> None:
+    """Say that the question could not be worked on, in the message of its answer."""
+    notice = Notice("Something went wrong while I worked on this.", NoticeKind.ERROR, reference)
+    await ports.poster.post_or_edit(answer_intent(question.id), question.place, notice, reference)
+
+
+async def retract_question(question_id: str, place: Place, ports: QuestionPorts) -> None:
+    """Stop and remove the answer to a deleted question, and delete the stored conversation.
+
+    Does nothing for a message that was no question.
+    """
+    await ports.under_way.stop(question_id)
+    await ports.poster.withdraw(answer_intent(question_id), place)
+    await forget_conversation(question_id, ports.store)
+
+
+async def ask(question: Question, ports: QuestionPorts) -> None:
+    """Answer the question with its thread as context. Raises Withdrawn if it is deleted or edited meanwhile."""
+    if question.revision:
+        await ports.under_way.stop(question.id)
+        await forget_conversation(question.id, ports.store)
+    in_its_thread = await in_context(question, ports)
+    await ports.under_way.run(question.id, answer_question(in_its_thread, ports))
+
+
+async def _triage(question: Question, ports: QuestionPorts) -> None:
+    await investigate_on_demand(
+        question,
+        ports,
+        lambda incident, audience, _, show: triage(incident, audience, ports.incidents, show),
+        Stage.TRIAGING,
+    )
+
+
+async def _explain(question: Question, ports: QuestionPorts) -> None:
+    await investigate_on_demand(
+        question,
+        ports,
+        lambda incident, audience, progress, show: explain(incident, audience, ports.incidents, progress, show),
+        Stage.EXPLAINING,
+    )
+
+
+async def _accept_thanks(question: Question, ports: QuestionPorts) -> None:
+    await ports.poster.post_once(f"thanks:{question.id}", question.place, Notice(WELCOME, NoticeKind.THANKS))
+
+
+COMMANDS: dict[CommandName, Callable[[Question, QuestionPorts], Awaitable[None]]] = {
+    CommandName.ASK: partial(answer_in_incident, otherwise=ask),
+    CommandName.TRIAGE: _triage,
+    CommandName.RCA: _explain,
+    CommandName.STATUS: show_status,
+    CommandName.MAINTENANCE: declare_maintenance,
+    CommandName.CORRECT: partial(correct_failing_lines, otherwise=correct_in_words),
+    CommandName.RESOLUTION: partial(record_resolution, otherwise=ask),
+    CommandName.SETTINGS: show_settings,
+    CommandName.QUIET: set_quiet_hours,
+    CommandName.THANKS: _accept_thanks,
+    CommandName.HOME: post_home,
+    CommandName.HELLO: say_hello,
+    CommandName.HELP: show_help,
+}

@@ -1,12 +1,15 @@
-"""The `help` command: show what can be asked in this place."""
+"""Greetings, and the `help` command: show what can be asked in this place."""
 
 from __future__ import annotations
 
 from core.model.conversation import Question
 from core.model.messages import Notice
-from core.ports import Store
-from handlers.questions.post_message import Poster
+from handlers.ports import Ports
 
+HELLO = (
+    "Hello, I’m Plumbline. Ask me about CI/CD and operations; I cite every sentence of an answer. "
+    "Say “help” to see what else I can do. I post only when asked, or when an incident belongs to this channel."
+)
 ABOUT = "Ask me about CI/CD and operations. I cite every sentence of an answer, and you can ask follow-up questions in the thread."
 
 EVERYWHERE = (
@@ -27,11 +30,16 @@ ABOUT_AN_ANSWER = ("correct: …: the right answer instead of my last one here; 
 IN_A_THREAD = "In the thread of an incident or an answer, “help” lists what else I can do there."
 
 
-async def show_help(question: Question, *, store: Store, poster: Poster) -> None:
+async def show_help(question: Question, ports: Ports) -> None:
     """Show the available commands, starting with those for this thread."""
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         incident = await transaction.incidents.in_thread(question.place)
         said = await transaction.conversations.history(question.place, 1)
     here = (*(ABOUT_AN_INCIDENT if incident else ()), *(ABOUT_AN_ANSWER if said else ()))
     lines = [ABOUT, *(f"• {line}" for line in (*here, *EVERYWHERE)), *(() if here else (IN_A_THREAD,))]
-    await poster.post_once(f"help:{question.id}", question.place, Notice("\n".join(lines)))
+    await ports.poster.post_once(f"help:{question.id}", question.place, Notice("\n".join(lines)))
+
+
+async def say_hello(question: Question, ports: Ports) -> None:
+    """Introduce the bot, when it is added or greeted."""
+    await ports.poster.post_once(f"hello:{question.id}", question.place, Notice(HELLO))

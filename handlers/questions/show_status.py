@@ -2,52 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from core.model.audience import may_see_incident
-from core.model.conversation import PUBLIC, Channel, Question
-from core.model.incident import Incident, IncidentState
+from core.model.conversation import PUBLIC, Question
+from core.model.incident import Incident, IncidentState, may_see_incident
 from core.model.messages import Notice
-from core.model.silences import Maintenance
-from core.ports import Clock, Ingestion, PassageIndex, Store
+from core.ports import Ingestion
 from handlers.incidents.declare_maintenance import open_windows
-from handlers.questions.post_message import Poster
+from handlers.ports import QuestionPorts
 
 SHOWN_INCIDENTS = 5
 LOOKED_AT = 50  # latest incidents searched for open ones
 
 
-async def show_status(
-    question: Question,
-    *,
-    channels: Sequence[Channel],
-    maintenance: Maintenance,
-    store: Store,
-    index: PassageIndex,
-    poster: Poster,
-    clock: Clock,
-) -> None:
+async def show_status(question: Question, ports: QuestionPorts) -> None:
     """Post the status.
 
     Incidents of other private channels are neither named nor counted, and sources are shown only to workspace members.
     Silenced incidents are listed. The reason why a source cannot be read is not shown, because it may name confidential
     things.
     """
-    async with store.transaction() as transaction:
+    async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
         ingestions = await transaction.ingestions.all()
     opened = [
         incident
         for incident in recent
-        if incident.state is IncidentState.OPEN and may_see_incident(question.audience, incident, channels)
+        if incident.state is IncidentState.OPEN and may_see_incident(question.audience, incident, ports.channels)
     ]
     lines = [f"{len(opened)} open incident{'' if len(opened) == 1 else 's'}."]
     lines += [f"• {incident.title} ({_format_state(incident)})" for incident in opened[:SHOWN_INCIDENTS]]
-    windows = await open_windows(question.audience, maintenance, store, clock.now())
+    windows = await open_windows(question.audience, ports.maintenance, ports.store, ports.clock.now())
     lines += [f"Maintenance: {window}" for window in windows]
     if PUBLIC in question.audience.readers:
-        lines += [f"{await index.count()} passages indexed.", *map(_freshness, ingestions)]
-    await poster.post_once(f"status:{question.id}", question.place, Notice("\n".join(lines)))
+        lines += [f"{await ports.index.count()} passages indexed.", *map(_freshness, ingestions)]
+    await ports.poster.post_once(f"status:{question.id}", question.place, Notice("\n".join(lines)))
 
 
 def _format_state(incident: Incident) -> str:
@@ -58,6 +45,8 @@ def _format_state(incident: Incident) -> str:
 
 
 def _freshness(ingestion: Ingestion) -> str:
+    if ingestion.finished_at is None:
+        return f"• {ingestion.source}: first import, {ingestion.documents} documents so far"
     failed = ", could not be read since" if ingestion.failure else ""
     left_out = f", {len(ingestion.left_out)} left out" if ingestion.left_out else ""
     read = f"read {ingestion.finished_at:%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,4 @@
-"""Show progress while a person waits for a slow answer, in the message that becomes the answer.
+"""Questions from their arrival to their answer: waiting, under way, and shown in one message that becomes the answer.
 
 Platforms with a waiting indicator (a status, a typing sign) show that instead.
 """
@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from typing import Any
+from weakref import WeakSet
 
 import structlog
 
 from core.incidents.command import CommandName, parse_command
 from core.model.conversation import Platform, Question
-from core.model.errors import PlumblineError, Unavailable
+from core.model.errors import PlumblineError, Unavailable, Withdrawn
 from core.model.messages import Message, Notice, NoticeKind
 from handlers.questions.post_message import Poster
 
@@ -30,6 +32,8 @@ MOST_QUEUED = 1_000  # queued questions watched; further ones get no notice
 QUEUED = "Your question is in the queue, because many arrived at once. The answer will replace this message."
 THINKING = "Reading what I found …"
 WAITING = "Waiting for the language model: {position} in the queue …"
+SEARCHED = "Searched the documents"
+WAITED = "Waited for the language model"
 
 SIGN, QUOTED, ANSWERED = "waiting", "quoted", "answer"  # what the message shows, the last word last
 STAGES = (SIGN, QUOTED, ANSWERED)
@@ -96,13 +100,16 @@ async def shown_waiting(question: Question, position: Callable[[], int], *, post
 
 async def _show_position(question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event) -> None:
     pause = SIGN_DELAY
+    steps: tuple[str, ...] = ()
     while not await _happens(done, pause):
         pause = INTERVAL
-        place = position()
-        text = WAITING.format(position=_ordinal(place)) if place else THINKING
+        if place := position():
+            steps, text = (SEARCHED,), WAITING.format(position=_ordinal(place))
+        else:
+            steps, text = (SEARCHED, WAITED) if steps else (), THINKING
         try:
             if not await poster.signal(question.place, text):
-                await show_answer(Notice(text, NoticeKind.PROGRESS), question, SIGN, poster, text)
+                await show_answer(Notice(text, NoticeKind.PROGRESS, steps=steps), question, SIGN, poster, text)
         except Unavailable:
             return  # not worth a retry
 
@@ -159,6 +166,35 @@ class QueuedQuestions:
                 self._notified_at[channel] = now
                 due.append(question)
         return due
+
+
+class AnswersUnderWay:
+    """Answers that this process is working on. An answer in another process is withheld when it is to be posted."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._stopped = WeakSet[asyncio.Task[Any]]()
+
+    async def run(self, question_id: str, work: Coroutine[Any, Any, None]) -> None:
+        """Run the work to its end. Raises Withdrawn if the question is deleted or edited meanwhile."""
+        task = self._tasks[question_id] = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait([task])
+        finally:
+            if self._tasks.get(question_id) is task:  # not that of a second run of the same step
+                del self._tasks[question_id]
+            task.cancel()  # no effect on a finished task
+        if task.cancelled():
+            raise Withdrawn(f"{question_id} was deleted or changed.")
+        task.result()
+
+    async def stop(self, question_id: str) -> None:
+        """Cancel the work for a question, and wait until it has ended. Unknown ids are ignored."""
+        if (task := self._tasks.get(question_id)) is not None:
+            if task not in self._stopped:  # a second cancellation would interrupt its clean-up
+                self._stopped.add(task)
+                task.cancel()
+            await asyncio.wait([task])
 
 
 def _ordinal(number: int) -> str:

@@ -44,7 +44,8 @@ from core.rca.observations import Observations
 from core.rca.scene import survey
 from core.triage.history import IncidentHistory
 from handlers.incidents.investigate_with_model import action_set
-from handlers.incidents.observe_incident import Readers, observe_incident
+from handlers.incidents.observe_incident import observe_incident
+from handlers.ports import Readers
 
 AT_ONCE = 4  # investigations, as many as a server usually has slots
 DEADLINE = 120.0  # seconds that one reply may take

@@ -30,6 +30,7 @@ from core.model.conversation import Audience, Person, Platform, Question
 from handlers.questions.answer_question import prepare_answer
 from tests.benchmarks.load import bot_process
 from tests.benchmarks.slack_memory import remembering_slack
+from tests.fakes.ports import question_ports
 
 QUESTIONS = Path(__file__).parents[1] / "evaluation" / "sample_questions.jsonl"
 ROUNDS = 10  # times that each sample question is asked
@@ -71,7 +72,9 @@ async def answer_milliseconds() -> list[float]:
                 person = Person(Platform.TERMINAL, "benchmark")
                 question = Question(f"benchmark:{number}", text, person, TERMINAL, Audience(), core.clock.now())
                 started = time.perf_counter()
-                await prepare_answer(question, retriever=core.knowledge.retriever, store=core.store, clock=core.clock)
+                await prepare_answer(
+                    question, question_ports(retriever=core.knowledge.retriever, store=core.store, clock=core.clock)
+                )
                 taken.append((time.perf_counter() - started) * 1000)
     return taken
 

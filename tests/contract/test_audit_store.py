@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from adapters.store import retention
 from adapters.store.store import SqlStore
 from core.model.audit import Act, AuditEntry
 from core.ports import Store
@@ -66,11 +67,12 @@ async def test_what_happened_since_is_read_in_order_in_parts(store: Store) -> No
     assert [each.entry for each in rest] == [entry(4)]
 
 
-async def test_what_is_old_is_forgotten_and_counted_and_its_numbers_are_not_given_again(store: Store) -> None:
+async def test_what_is_old_is_deleted_and_counted_and_its_numbers_are_not_given_again(engine: AsyncEngine) -> None:
+    store = SqlStore(engine)
     await added(store, *(entry(number) for number in range(3)))
     async with store.transaction() as transaction:
         numbers = [each.number for each in await transaction.audit.latest(3)]
-        assert await transaction.audit.forget_before(NOW + timedelta(days=1)) == 3
+    assert await retention.delete_before(engine, {"audit": NOW + timedelta(days=1)}) == {"audit": 3}
     await added(store, entry(9))
     async with store.transaction() as transaction:
         (kept,) = await transaction.audit.latest(3)

@@ -1,4 +1,4 @@
-"""The contract of BuildServer and the tools over it: GitHub Actions, GitLab CI, Jenkins."""
+"""The contract of BuildServer and the tools over it: GitHub, GitLab, Azure DevOps, Jenkins."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import aiohttp
 import pytest
@@ -14,13 +15,14 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from adapters.http import Http
+from adapters.tools.azure_devops import AzureDevOps
 from adapters.tools.ci import BuildLink, Builds, BuildServer, whole_lines
-from adapters.tools.github_actions import GitHubActions
-from adapters.tools.gitlab_ci import GitLabCi
+from adapters.tools.github import GitHub
+from adapters.tools.gitlab import GitLab
 from adapters.tools.jenkins import Jenkins
 from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow, Tool
-from tests.fakes.tool_servers import FakeGitHub, FakeGitLab, FakeJenkins, FakeToolServer, reached
+from tests.fakes.tool_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, FakeJenkins, FakeToolServer, reached
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 HOUR = TimeWindow(START, START + timedelta(hours=1))
@@ -37,6 +39,7 @@ class World:
     step: str
     log: str
     page: str  # of run 2, below the server's address
+    base: str = ""  # the path of the server's API
     address: str = ""
 
 
@@ -54,7 +57,7 @@ def github() -> World:
         }
 
     fake = FakeGitHub([run(3, 75, "success"), run(2, 30, "failure"), run(1, 10, "success")])
-    return World(fake, GitHubActions, "acme/api", "build: Run tests", "E   assert 1 == 2", "acme/api/actions/runs/2")
+    return World(fake, GitHub, "acme/api", "build: Run tests", "E   assert 1 == 2", "acme/api/actions/runs/2")
 
 
 def gitlab() -> World:
@@ -63,9 +66,7 @@ def gitlab() -> World:
         return {"id": number, "status": status, "ref": "main", "sha": SHA, "source": "push", "created_at": at}
 
     fake = FakeGitLab([pipeline(3, 75, "success"), pipeline(2, 30, "failed"), pipeline(1, 10, "success")])
-    return World(
-        fake, GitLabCi, "acme/api", "test: unit (script_failure)", "E   assert 1 == 2", "acme/api/-/pipelines/2"
-    )
+    return World(fake, GitLab, "acme/api", "test: unit (script_failure)", "E   assert 1 == 2", "acme/api/-/pipelines/2")
 
 
 def jenkins() -> World:
@@ -84,7 +85,25 @@ def jenkins() -> World:
     return World(fake, Jenkins, "acme/api", "console", "E   assert 1 == 2", "job/acme/job/api/2/console")
 
 
-@pytest.fixture(params=[github, gitlab, jenkins], ids=["github", "gitlab", "jenkins"])
+def azure() -> World:
+    def build(number: int, minute: int, result: str | None, definition: int = 12) -> dict[str, Any]:
+        return {
+            "id": number,
+            "buildNumber": f"20260314.{number}",
+            "status": "completed" if result else "inProgress",
+            "queueTime": f"2026-03-14T{9 + minute // 60:02d}:{minute % 60:02d}:00.0000000Z",
+            "sourceBranch": "refs/heads/main",
+            "sourceVersion": SHA,
+            "definition": {"id": definition, "name": "api", "project": {"name": "Shop"}},
+            "_links": {"web": {"href": f"https://dev.azure.com/acme/Shop/_build/results?buildId={number}"}},
+        } | ({"result": result} if result else {})
+
+    fake = FakeAzureDevOps([build(3, 75, None), build(2, 30, "failed"), build(1, 10, "succeeded")])
+    page = "Shop/_build/results?buildId=2&view=logs&j=j1&t=t2"
+    return World(fake, AzureDevOps, "Shop/12", "build: Run tests", "E   assert 1 == 2", page, base="/acme")
+
+
+@pytest.fixture(params=[github, gitlab, azure, jenkins], ids=["github", "gitlab", "azure", "jenkins"])
 def world(request: pytest.FixtureRequest) -> World:
     return request.param()
 
@@ -112,7 +131,7 @@ async def builds(world: World) -> AsyncIterator[Builds]:
             stack.push_async_callback(storage.close)
             world.fake.log_url = f"http://localhost:{storage.port}/log?signature=x"
             elsewhere = frozenset({f"localhost:{storage.port}"})
-        http = await stack.enter_async_context(reached(world.fake, elsewhere=elsewhere))
+        http = await stack.enter_async_context(reached(world.fake, elsewhere=elsewhere, base=world.base))
         world.address = http.url.rstrip("/") + "/"
         yield Builds("ci", world.server(http), {"api": world.project})
 
@@ -171,7 +190,7 @@ async def test_the_failed_run_that_a_link_leads_to_is_read_without_the_times_of_
     assert found is not None
     assert (found.system, found.project, found.service, found.run, found.step) == (
         "ci",
-        "acme/api",
+        world.project,
         "api",
         "2",
         world.step,
@@ -181,12 +200,12 @@ async def test_the_failed_run_that_a_link_leads_to_is_read_without_the_times_of_
 
 
 async def test_a_run_that_passed_is_no_failure(world: World, builds: Builds) -> None:
-    assert await builds.linked_failure(f"{world.address}{world.page.replace('2', '1')}") is None
+    assert await builds.linked_failure(f"{world.address}{world.page.replace('2', '1', 1)}") is None
 
 
 async def test_a_run_that_does_not_exist_is_named(world: World, builds: Builds) -> None:
     with pytest.raises(ToolUnavailable, match="404"):
-        await builds.linked_failure(f"{world.address}{world.page.replace('2', '77')}")
+        await builds.linked_failure(f"{world.address}{world.page.replace('2', '77', 1)}")
 
 
 @pytest.mark.parametrize(
@@ -194,7 +213,7 @@ async def test_a_run_that_does_not_exist_is_named(world: World, builds: Builds) 
 )
 async def test_a_link_to_another_server_or_project_is_not_followed(link: str, world: World, builds: Builds) -> None:
     world.fake.refuse(500, times=10)
-    other = world.page.replace("api", "secret")
+    other = world.page.replace("api", "secret").replace("Shop", "Secret")
     assert await builds.linked_failure(link.format(page=world.page, address=world.address, other=other)) is None
 
 
@@ -210,7 +229,7 @@ async def test_the_last_run_of_a_service_is_read_only_if_it_failed(world: World,
 async def test_the_job_that_a_link_of_gitlab_names_is_found_through_its_pipeline() -> None:
     world = gitlab()
     async with reached(world.fake) as http:
-        found = await Builds("ci", GitLabCi(http), {"api": "acme/api"}).linked_failure(
+        found = await Builds("ci", GitLab(http), {"api": "acme/api"}).linked_failure(
             f"{http.url.rstrip('/')}/acme/api/-/jobs/81"
         )
     assert found is not None
@@ -219,13 +238,24 @@ async def test_the_job_that_a_link_of_gitlab_names_is_found_through_its_pipeline
 
 async def test_a_link_to_github_itself_belongs_to_its_api() -> None:
     async with aiohttp.ClientSession() as session:
-        server = GitHubActions(Http("GitHub", "https://api.github.com", session))
+        server = GitHub(Http("GitHub", "https://api.github.com", session))
         page = "https://github.com/acme/api/actions/runs/2/attempts/1/job/71"
-        assert server.link(URL(page)) == BuildLink("acme/api", "2", "71")
-        assert server.link(URL("https://github.com/acme/api/actions/runs/2/job/71?pr=4")) == BuildLink(
-            "acme/api", "2", "71"
+        assert server.link(URL(page), "acme/api") == BuildLink("2", "71")
+        assert server.link(URL("https://github.com/acme/api/actions/runs/2/job/71?pr=4"), "acme/api") == BuildLink(
+            "2", "71"
         )
-        assert server.link(URL("https://github.example/acme/api/actions/runs/2")) is None
+        assert server.link(URL("https://github.example/acme/api/actions/runs/2"), "acme/api") is None
+
+
+async def test_a_run_of_another_pipeline_of_the_same_project_is_not_read() -> None:
+    world = azure()
+    async with reached(world.fake, base=world.base) as http:
+        builds = Builds("ci", AzureDevOps(http), {"web": "Shop/13", "api": "Shop/12"})
+        found = await builds.linked_failure(f"{http.url.rstrip('/')}/{world.page}")
+        assert found is not None
+        assert found.service == "api"
+        only_web = Builds("ci", AzureDevOps(http), {"web": "Shop/13"})
+        assert await only_web.linked_failure(f"{http.url.rstrip('/')}/{world.page}") is None
 
 
 def test_lines_of_a_long_log_keep_their_numbers_where_only_its_end_is_read() -> None:

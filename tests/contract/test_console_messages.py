@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.console.messages import ConsoleMessages
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import open_database
 from adapters.store.tables import metadata
 from core.model.errors import MessageNotFound

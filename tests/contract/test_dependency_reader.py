@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from adapters.tools.trace_files import TraceFiles
-from adapters.tools.trace_graph import JaegerGraph, ZipkinGraph
+from adapters.tools.trace_graph import TraceGraph
 from core.model.errors import ToolUnavailable
 from core.ports import DependencyReader, TimeWindow
 from tests.fakes.tool_servers import FakeToolServer, reached
@@ -60,7 +60,7 @@ async def reader(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
             fake = FakeTraces()
             fake.calls = calls
             http = await stack.enter_async_context(reached(fake))
-            return (JaegerGraph if request.param == "jaeger" else ZipkinGraph)("traces", http)
+            return TraceGraph("traces", http, is_jaeger=request.param == "jaeger")
 
         yield opened
 
@@ -95,13 +95,13 @@ async def test_where_nothing_was_traced_nobody_calls_anybody(reader: Reader) -> 
     assert await (await reader(())).dependencies(DAY) == {}
 
 
-@pytest.mark.parametrize("kind", [JaegerGraph, ZipkinGraph])
-async def test_a_server_that_refuses_says_so(kind: Any) -> None:
+@pytest.mark.parametrize("is_jaeger", [True, False])
+async def test_a_server_that_refuses_says_so(*, is_jaeger: bool) -> None:
     fake = FakeTraces()
     fake.refuse(500)
     async with reached(fake) as http:
         with pytest.raises(ToolUnavailable):
-            await kind("traces", http).dependencies(DAY)
+            await TraceGraph("traces", http, is_jaeger=is_jaeger).dependencies(DAY)
 
 
 async def test_what_is_no_trace_or_of_another_time_is_skipped(tmp_path: Path) -> None:

@@ -1,15 +1,19 @@
-"""Commits and deployments of GitHub and GitLab as changes, over servers that answer as documented."""
+"""Commits and deployments of GitHub, GitLab and Azure DevOps as changes, over servers that answer as documented."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from adapters.http import Http
-from adapters.tools.hosted_changes import GitHubRepositories, GitLabRepositories, HostedChanges, RepositoryHost
+from adapters.tools.azure_devops import AzureDevOps
+from adapters.tools.github import GitHub
+from adapters.tools.gitlab import GitLab
+from adapters.tools.hosted_changes import HostedChanges, RepositoryHost
 from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow
 from tests.fakes.tool_servers import FakeToolServer, reached
@@ -64,6 +68,42 @@ class FakeGitLab(FakeToolServer):
         ]
 
 
+class FakeAzureDevOps(FakeToolServer):
+    """Run 8 is the first one in the hour, 7 the one before it."""
+
+    def routes(self) -> list[web.RouteDef]:
+        def build(number: int, minutes: float, result: str) -> dict[str, Any]:
+            queued = {"queueTime": at(minutes), "finishTime": at(minutes + 2)}
+            definition = {"id": 12, "name": "shop"}
+            named = {"id": number, "buildNumber": f"20260314.{number}", "result": result, "definition": definition}
+            return named | queued | {"sourceBranch": "refs/heads/main", "sourceVersion": SHA}
+
+        builds = [build(9, 20, "failed"), build(8, 8, "succeeded"), build(7, -60, "succeeded")]
+        files = [{"item": {"path": "/cart", "isFolder": True}}, {"item": {"path": "/cart/pool.yaml"}}]
+        root = "/acme/Shop/_apis"
+        return [
+            web.get(f"{root}/build/builds", _says({"value": builds})),
+            web.get(f"{root}/build/changes", self._between),
+            web.get(f"{root}/build/builds/8/changes", self._changes),
+            web.get(f"{root}/git/repositories/cart shop/commits/{SHA}/changes", _says({"changes": files})),
+        ]
+
+    async def _between(self, request: web.Request) -> web.Response:
+        assert (request.query["fromBuildId"], request.query["toBuildId"]) == ("7", "9")
+        return await self._changes(request)
+
+    async def _changes(self, request: web.Request) -> web.Response:
+        commit = {
+            "id": SHA,
+            "message": "Smaller pool\n\nFrom 40 to 4.",
+            "type": "TfsGit",
+            "author": {"displayName": "Asha", "id": "8c8c"},
+            "timestamp": at(5),
+            "displayUri": f"{request.url.origin()}/acme/Shop/_git/cart%20shop/commit/{SHA}",
+        }
+        return web.json_response({"count": 1, "value": [commit]})
+
+
 def _says(answer: object) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handler(_: web.Request) -> web.Response:
         return web.json_response(answer)
@@ -71,36 +111,41 @@ def _says(answer: object) -> Callable[[web.Request], Awaitable[web.Response]]:
     return handler
 
 
-@pytest.fixture(params=["github", "gitlab"])
-def hosted(request: pytest.FixtureRequest) -> tuple[FakeToolServer, Callable[[Http], RepositoryHost]]:
-    return (FakeGitHub(), GitHubRepositories) if request.param == "github" else (FakeGitLab(), GitLabRepositories)
+Hosted = tuple[FakeToolServer, Callable[[Http], RepositoryHost], str]  # its server, reader and project
 
 
-async def test_commits_come_with_their_diff_and_deployments_with_their_revision(
-    hosted: tuple[FakeToolServer, Callable[[Http], RepositoryHost]],
-) -> None:
-    fake, host = hosted
-    async with reached(fake) as http:
-        commit, deployment = await HostedChanges("changes", host(http), {"shop": "acme/shop"}).changes(HOUR)
+@pytest.fixture(params=["github", "gitlab", "azure"])
+def hosted(request: pytest.FixtureRequest) -> Hosted:
+    return {
+        "github": (FakeGitHub(), GitHub, "acme/shop"),
+        "gitlab": (FakeGitLab(), GitLab, "acme/shop"),
+        "azure": (FakeAzureDevOps(), AzureDevOps, "Shop/12"),
+    }[request.param]
+
+
+async def test_commits_come_with_their_files_and_deployments_with_their_revision(hosted: Hosted) -> None:
+    fake, host, project = hosted
+    async with reached(fake, base="/acme" if host is AzureDevOps else "") as http:
+        commit, deployment = await HostedChanges("changes", host(http), {"shop": project}).changes(HOUR)
     assert (commit.kind, commit.service, commit.author, commit.title) == ("commit", "shop", "Asha", "Smaller pool")
     assert (commit.detail, commit.files) == ("From 40 to 4.", ("cart/pool.yaml",))
-    assert "+size: 4" in commit.diff
+    assert "+size: 4" in commit.diff or host is AzureDevOps  # whose API has no diffs
     assert (deployment.kind, deployment.service, deployment.revision) == ("deploy", "shop", SHA)
-    assert deployment.title == "v2 to production"
+    if host is AzureDevOps:
+        assert (deployment.title, deployment.commits) == ("shop 20260314.8 of main", (SHA,))
+    else:
+        assert deployment.title == "v2 to production"
 
 
-async def test_a_commit_of_a_shared_repository_names_no_service(
-    hosted: tuple[FakeToolServer, Callable[[Http], RepositoryHost]],
-) -> None:
-    fake, host = hosted
-    async with reached(fake) as http:
-        services = {"cart": "acme/shop", "login": "acme/shop"}
-        commit, _ = await HostedChanges("changes", host(http), services).changes(HOUR)
+async def test_a_commit_of_a_shared_repository_names_no_service(hosted: Hosted) -> None:
+    fake, host, project = hosted
+    async with reached(fake, base="/acme" if host is AzureDevOps else "") as http:
+        commit, _ = await HostedChanges("changes", host(http), {"cart": project, "login": project}).changes(HOUR)
     assert commit.touched == ()
 
 
-async def test_a_refused_token_is_said(hosted: tuple[FakeToolServer, Callable[[Http], RepositoryHost]]) -> None:
-    fake, host = hosted
+async def test_a_refused_token_is_said(hosted: Hosted) -> None:
+    fake, host, project = hosted
     async with reached(fake, token="wrong") as http:
         with pytest.raises(ToolUnavailable, match="refuses the token"):
-            await HostedChanges("changes", host(http), {"shop": "acme/shop"}).changes(HOUR)
+            await HostedChanges("changes", host(http), {"shop": project}).changes(HOUR)

@@ -30,6 +30,17 @@ async def test_a_source_that_is_no_longer_read_is_forgotten(store: Store) -> Non
         assert await transaction.ingestions.all() == [Ingestion("handbook", NOW, 3)]
 
 
+async def test_a_first_import_is_told_with_what_was_read_so_far(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.ingestions.record(Ingestion("handbook", NOW, 3))
+        await transaction.cursors.save("handbook", SourceCursor("abc", 3))
+        await transaction.cursors.save("chat", SourceCursor("page 3", 1500))
+        assert await transaction.ingestions.all() == [Ingestion("chat", None, 1500), Ingestion("handbook", NOW, 3)]
+        await transaction.ingestions.forget("chat")
+        assert await transaction.cursors.load("chat") is None
+        assert await transaction.ingestions.all() == [Ingestion("handbook", NOW, 3)]
+
+
 async def test_how_far_a_source_was_read_is_kept_per_source(store: Store) -> None:
     async with store.transaction() as transaction:
         await transaction.cursors.save("wiki", SourceCursor("page 1", 10))

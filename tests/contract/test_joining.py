@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.model.catalogue import Dependencies
 from core.model.conversation import Channel, Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, Severity
@@ -16,13 +17,15 @@ from core.ports import Store, Transaction
 from core.samples import START, alert, explanation, hypothesis
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents import group_incidents as group_module
-from handlers.incidents.arrange_incident import Surroundings, arrange_incident
+from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.group_incidents import join_incident
 from handlers.incidents.open_incident import open_incident
-from handlers.incidents.update_incident import save_next, update_incident
+from handlers.incidents.stored_incident import save_next, update_incident
+from handlers.ports import IncidentPorts
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.ports import incident_ports, ports
 
 CHANNELS = (Channel("incidents", {Platform.SLACK: "C0INC"}),)
 PLACE = Place(Platform.SLACK, "C0INC")
@@ -78,15 +81,18 @@ def shown(leader_of: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def arranging(store: Store, dependencies: Dependencies) -> IncidentPorts:
+    return incident_ports(channels=CHANNELS, dependencies=dependencies, store=store, clock=FakeClock(START))
+
+
 async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_make_no_circle(store: Store) -> None:
     await opens(store, "db")
     await opens(store, "api", cause="db")
     picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api")
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
-    around = Surroundings(CHANNELS, (), {"api": ("db",)})
     await asyncio.gather(
-        join_incident(picks, channels=CHANNELS, store=store, poster=poster),
-        arrange_incident("api", around, store=store, clock=FakeClock(START)),
+        join_incident(picks, ports(channels=CHANNELS, store=store, poster=poster)),
+        arrange_incident("api", arranging(store, {"api": ("db",)})),
     )
     assert len(set(shown(await leaders(store)).values())) == 1
 
@@ -96,24 +102,21 @@ async def test_what_a_person_joined_is_not_joined_the_other_way_round_by_a_rule(
     await opens(store, "api", cause="db")
     picks = Feedback("f1", ButtonAction.JOIN, "db", ADA, PLACE, START, choice="api")
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
-    await join_incident(picks, channels=CHANNELS, store=store, poster=poster)
-    around = Surroundings(CHANNELS, (), {"api": ("db",)})
-    await arrange_incident("api", around, store=store, clock=FakeClock(START))
+    await join_incident(picks, ports(channels=CHANNELS, store=store, poster=poster))
+    await arrange_incident("api", arranging(store, {"api": ("db",)}))
     assert await leaders(store) == {"api": "", "db": "api"}
 
 
 async def test_incidents_that_arrive_at_once_are_all_told_of_by_the_one_that_explains_them(store: Store) -> None:
     dependencies = {"api": ("db",), "web": ("api",), "app": ("web",)}
-    around = Surroundings(CHANNELS, (), dependencies)
+    ports = arranging(store, dependencies)
     services = [await opens(store, service, cause="db") for service in ("db", "api", "web", "app")]
-    clock = FakeClock(START)
-    await asyncio.gather(*(arrange_incident(each, around, store=store, clock=clock) for each in services))
+    await asyncio.gather(*(arrange_incident(each, ports) for each in services))
     assert shown(await leaders(store)) == dict.fromkeys(services, "db")
 
 
 async def test_twins_that_arrive_at_once_become_one(store: Store) -> None:
     services = [await opens(store, f"twin {number}", fingerprint="same") for number in range(4)]
-    clock = FakeClock(START)
-    around = Surroundings(CHANNELS)
-    await asyncio.gather(*(arrange_incident(each, around, store=store, clock=clock) for each in reversed(services)))
+    ports = arranging(store, {})
+    await asyncio.gather(*(arrange_incident(each, ports) for each in reversed(services)))
     assert len(set(shown(await leaders(store)).values())) == 1

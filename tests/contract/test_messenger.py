@@ -20,6 +20,7 @@ from tests.fakes.chats import Chat
 from tests.fakes.console_chat import console_chat
 from tests.fakes.slack_chat import slack_chat
 from tests.fakes.teams_chat import teams_chat
+from tests.fakes.text_everywhere import everywhere
 
 CHATS: dict[str, Callable[[], AbstractAsyncContextManager[Chat]]] = {
     "console": console_chat,
@@ -29,7 +30,7 @@ CHATS: dict[str, Callable[[], AbstractAsyncContextManager[Chat]]] = {
 }
 
 HELLO = Notice("hello")
-LARGEST = messages.everywhere("<&*`_ x" * 600, count=20)
+LARGEST = everywhere("<&*`_ x" * 600, count=20)
 LONG_WAIT = 600  # seconds; nobody waits so long within one call
 
 

@@ -1,4 +1,4 @@
-"""Whoever holds the schedules: the fake, plumbline.yaml, PagerDuty and Opsgenie say the same."""
+"""The contract of OnCall: the fake, plumbline.yaml, PagerDuty, Jira Service Management and Opsgenie say the same."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import Http
-from adapters.on_call.opsgenie import Opsgenie
+from adapters.on_call.atlassian import JiraServiceManagement, Opsgenie
 from adapters.on_call.pagerduty import PAGE, PagerDuty, PagerDutyIds
 from core.model.errors import ToolUnavailable
 from core.model.team import Rota, Team, TeamRotas
 from core.ports import OnCall
-from tests.fakes.on_call_servers import FakeOnCall, FakeOpsgenie, FakePagerDuty, Shift
-from tests.fakes.tool_servers import reached
+from tests.fakes.on_call_servers import FakeJiraServiceManagement, FakeOnCall, FakeOpsgenie, FakePagerDuty, Shift
+from tests.fakes.tool_servers import FakeToolServer, reached
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 WEEK = timedelta(days=7)
@@ -50,10 +50,16 @@ async def opsgenie() -> AsyncIterator[OnCall]:
         yield Opsgenie("Opsgenie", http, {"payments": ("Payments/night & day",)})
 
 
+@asynccontextmanager
+async def jira() -> AsyncIterator[OnCall]:
+    async with reached(FakeJiraServiceManagement({"f8f2/a4": TURNS})) as http:
+        yield JiraServiceManagement("Jira", http, "c1", {"payments": ("f8f2/a4",)})
+
+
 Opened = Callable[[], AbstractAsyncContextManager[OnCall]]
 
 
-@pytest.mark.parametrize("opened", [fake, rotas, pagerduty, opsgenie])
+@pytest.mark.parametrize("opened", [fake, rotas, pagerduty, opsgenie, jira])
 class TestOnCall:
     async def test_who_has_the_turn_is_on_call_until_the_next_one_begins(self, opened: Opened) -> None:
         async with opened() as schedule:
@@ -77,13 +83,21 @@ class TestOnCall:
             assert await schedule.people("payments", at) == ("Ines",)
 
 
-def served_by(kind: str) -> Callable[[Http], PagerDuty | Opsgenie]:
-    if kind == "pagerduty":
-        return lambda http: PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
-    return lambda http: Opsgenie("Opsgenie", http, {"payments": ("P1",)})
+def served_by(kind: str) -> Callable[[Http], PagerDuty | JiraServiceManagement | Opsgenie]:
+    match kind:
+        case "pagerduty":
+            return lambda http: PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
+        case "jira":
+            return lambda http: JiraServiceManagement("Jira", http, "c1", {"payments": ("P1",)})
+        case _:
+            return lambda http: Opsgenie("Opsgenie", http, {"payments": ("P1",)})
 
 
-SERVERS = {"pagerduty": lambda: FakePagerDuty({"P1": TURNS}), "opsgenie": lambda: FakeOpsgenie({"P1": TURNS})}
+SERVERS = {
+    "pagerduty": lambda: FakePagerDuty({"P1": TURNS}),
+    "opsgenie": lambda: FakeOpsgenie({"P1": TURNS}),
+    "jira": lambda: FakeJiraServiceManagement({"P1": TURNS}),
+}
 
 
 @pytest.mark.parametrize("kind", SERVERS)
@@ -166,11 +180,27 @@ async def test_pagerduty_names_the_first_level_of_an_escalation_policy_first_and
         assert await schedule.people("payments", START) == ("Ines", "Boss")
 
 
-async def test_an_opsgenie_schedule_that_there_is_not_is_unknown_and_not_nobody() -> None:
-    async with reached(FakeOpsgenie({"other": TURNS})) as http:
-        schedule = Opsgenie("Opsgenie", http, {"payments": ("P1",)})
+@pytest.mark.parametrize(
+    ("kind", "server"),
+    [("opsgenie", FakeOpsgenie({"other": TURNS})), ("jira", FakeJiraServiceManagement({"other": TURNS}))],
+)
+async def test_a_schedule_that_there_is_not_is_unknown_and_not_nobody(kind: str, server: FakeToolServer) -> None:
+    async with reached(server) as http:
         with pytest.raises(ToolUnavailable, match="404"):
-            await schedule.people("payments", START)
+            await served_by(kind)(http).people("payments", START)
+
+
+async def test_several_people_of_jira_are_named_in_calling_order() -> None:
+    shifts = [Shift("Ines"), Shift("Tomas"), Shift("Ines")]
+    async with reached(FakeJiraServiceManagement({"P1": shifts})) as http:
+        assert await served_by("jira")(http).people("payments", START) == ("Ines", "Tomas")
+
+
+async def test_an_account_without_a_name_in_jira_is_unknown_and_not_nobody() -> None:
+    server = FakeJiraServiceManagement({"P1": TURNS}, nameless=frozenset({"Ines"}))
+    async with reached(server) as http:
+        with pytest.raises(ToolUnavailable, match="for which Jira has no name"):
+            await served_by("jira")(http).people("payments", START)
 
 
 async def test_a_team_without_a_rota_has_the_same_people_on_call_all_the_time() -> None:

@@ -12,16 +12,14 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.console.payload import PersonMessage, encode
+from adapters.console.messages import PersonMessage, encode
 from adapters.store import forgetting, retention
-from adapters.store.channels import SqlTeamsConversations
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.store.store import SqlStore
 from adapters.store.tables import metadata, outcomes, posts, tasks
 from adapters.teams.references import ConversationReference, remember
-from core.model.audience import person_audience
 from core.model.audit import Act, audit_entry
-from core.model.conversation import Person, Place, Platform, Speaker, Turn, turn_key
+from core.model.conversation import Person, Place, Platform, Speaker, Turn, person_audience, turn_key
 from core.model.curated import CuratedAnswer, answer_id
 from core.model.errors import StoreUnavailable
 from core.model.incident import IncidentState, ThreadNote

@@ -15,9 +15,12 @@ from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
 from core.model.errors import SourceUnavailable
 from core.ports import Changes
+from handlers.knowledge import ingest_knowledge as ingestion
 from tests.contract.source_worlds.remote import SlackWorld, slack_world
 from tests.contract.source_worlds.world import CHANNEL
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.slack_history_server import BOT_ID, BOT_USER, TOKEN
+from tests.fakes.store import InMemoryStore
 
 ROOT = "1769910000.000100"
 DAY = 24 * 60 * 60
@@ -39,6 +42,37 @@ async def documents(slack: SlackWorld) -> list[Document]:
 
 def reply(slack: SlackWorld, second: int, text: str, **fields: str) -> None:
     slack.server.post(CHANNEL, f"17699{second:05}.000200", text, "U2", thread=ROOT, **fields)
+
+
+# --- the first import ------------------------------------------------------------------------------------------------
+
+
+async def test_a_killed_import_goes_on_where_it_was_and_asks_for_no_thread_twice(
+    slack: SlackWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def dying(progress: ingestion.IngestProgress) -> None:
+        if progress.source and progress.done == 14:
+            raise Killed
+
+    for number in range(20):
+        root = f"17699{number:05}.000100"
+        slack.server.post(CHANNEL, root, f"Why is build {number} red?")
+        slack.server.post(CHANNEL, f"17699{number:05}.000200", "A flaky runner.", "U2", thread=root)
+    monkeypatch.setattr(ingestion, "CHECKPOINT", 2)
+    store, index, encoders = InMemoryStore(), FakePassageIndex(), FakeEncoderStore()
+    with pytest.raises(Killed):
+        await ingestion.ingest_knowledge([slack.source], index, encoders, on_progress=dying, store=store)
+    (told,) = await store.ingestions.all()
+    assert (told.finished_at, told.documents) == (None, 12)  # four whole pages of three
+    asked = len(slack.server.asked)
+    report = await ingestion.ingest_knowledge([slack.source], index, encoders, store=store)
+    assert report.added == 8
+    again = [query["ts"] for method, query in slack.server.asked[asked:] if method == "conversations.replies"]
+    assert sorted(set(again)) == [f"17699{number:05}.000100" for number in range(8)]
+    assert len({point.passage.document_id for point in index.points.values()}) == 20
 
 
 # --- a thread --------------------------------------------------------------------------------------------------------

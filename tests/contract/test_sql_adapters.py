@@ -10,8 +10,7 @@ from itertools import pairwise
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store.channels import SqlTeamsConversations
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.store.database import open_database
 from adapters.teams.references import ConversationReference, remember, teams_of
 

@@ -13,14 +13,14 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store import database as store_database
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.store import SqlStore
 from core.model.errors import ChatUnavailable, StoreUnavailable
 from core.model.incident import Incident
 from core.ports import Task, Transaction
 from core.samples import incident
-from handlers.incidents.update_incident import change_incident, save_next
+from handlers.incidents.stored_incident import change_incident, save_next
 from tests.databases import database, new_postgres_database, sqlite_url
 
 NOBODY = "postgresql://plumbline@127.0.0.1:9/plumbline"  # nobody listens on the discard port

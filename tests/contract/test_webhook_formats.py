@@ -19,6 +19,7 @@ from core.model.errors import MalformedInput
 from core.model.incident import AlertDelivery, Incident, IncidentState, Severity
 from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.home_made import GENERIC
+from tests.fakes.monitoring_systems.incident_io import IncidentIo
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry
 from tests.fakes.monitoring_systems.system import PERSON, RUNBOOK, TITLE, MonitoringSystem, Payload, encoded
@@ -128,7 +129,7 @@ def test_no_time_lies_in_the_future(system: MonitoringSystem) -> None:
 
 # --- signatures ------------------------------------------------------------------------------------------------------
 
-SIGNING = [PagerDuty, Grafana, Sentry]
+SIGNING = [PagerDuty, Grafana, Sentry, IncidentIo]
 
 
 @pytest.mark.parametrize("kind", SIGNING)
@@ -144,6 +145,33 @@ def test_only_what_is_signed_with_the_secret_is_taken_as_signed(kind: type[Monit
     assert not is_signed({}, body, "secret")
     assert not is_signed({name: f"{value}0" for name, value in headers.items()}, body, "secret")
     assert not is_signed(dict.fromkeys(headers, "v1=é,\udcff"), body, "secret")
+
+
+def test_the_signature_that_svix_publishes_is_accepted_only_while_it_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """https://docs.svix.com/receiving/verifying-payloads/how-manual"""
+    is_signed = webhook_sources(WEBHOOKS)["incident_io"].is_signed
+    assert is_signed is not None
+    headers = {
+        "webhook-id": "msg_loFOjxBNrRLzqYUf",
+        "webhook-timestamp": "1731705121",
+        "webhook-signature": "v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0=",
+    }
+    body = b'{"event_type":"ping","data":{"success":true}}'
+    for age, accepted in ((-301, False), (-299, True), (0, True), (299, True), (301, False)):
+        monkeypatch.setattr("time.time", lambda age=age: 1731705121.0 + age)
+        assert is_signed(headers, body, "whsec_plJ3nmyCDGBKInavdOK15jsl") is accepted
+
+
+def test_who_acknowledged_first_is_told_with_the_time_of_it_although_it_is_repeated() -> None:
+    system = IncidentIo("INC1", BEGAN)
+    incident = story(system, system.fire(), system.acknowledge(), system.acknowledge())
+    assert incident.acknowledged is not None
+    assert incident.acknowledged.at == BEGAN + timedelta(seconds=2)
+
+
+@pytest.mark.parametrize("kind", ["private_incident.incident_created_v2", "public_incident.follow_up_created_v2"])
+def test_of_what_is_private_or_no_incident_incident_io_opens_nothing(kind: str) -> None:
+    assert read(IncidentIo(), {"event_type": kind, kind: {"id": "01FDAG4SAP"}}) is None
 
 
 # --- what makes no sense ---------------------------------------------------------------------------------------------
@@ -220,7 +248,7 @@ def test_no_change_of_a_body_raises_anything_but_malformed_input(kind: type[Moni
 @pytest.mark.parametrize("source", sorted(PARSERS))
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, rb'"\ud800"'])
 def test_a_wrong_body_is_refused(source: str, body: bytes) -> None:
-    with pytest.raises(MalformedInput, match=r"^The [\w ]+ webhook ") as raised:
+    with pytest.raises(MalformedInput, match=r"^The [\w. ]+ webhook ") as raised:
         PARSERS[source](body, NOW)
     assert len(str(raised.value)) < MAX_SENTENCE
 

@@ -24,10 +24,12 @@ import pytest
 from bot.commands.demo import SAMPLE_COMPANY, stage
 from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
-from bot.wiring.application import Core, ingest, open_core, records_of
+from bot.wiring.application import Core, ingest, open_core
+from bot.wiring.behaviours import question_ports
 from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from handlers.questions.answer_question import prepare_answer
+from handlers.questions.post_message import Poster
 
 QUESTIONS = [
     json.loads(line)
@@ -100,11 +102,7 @@ async def _answer(core: Core, row: Mapping[str, Any], answers: Mapping[str, Answ
     )
     return await prepare_answer(
         question,
-        retriever=core.knowledge.retriever,
-        store=core.store,
-        clock=core.clock,
-        help_desk=core.workspace.help_desk,
-        records=records_of(core),
+        question_ports(core, Poster(core.store, {})),
     )
 
 

@@ -15,6 +15,7 @@ from bot.wiring.application import ingest, open_core
 from core.model.answer import Answer
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from handlers.questions.answer_question import prepare_answer
+from tests.fakes.ports import question_ports
 
 QUESTIONS = [
     json.loads(line)
@@ -38,9 +39,7 @@ async def _answers(data_dir: Path) -> dict[str, Answer]:
         return {
             asked: await prepare_answer(
                 Question(f"test:{number}", asked, asker, place, Audience(), core.clock.now()),
-                retriever=core.knowledge.retriever,
-                store=core.store,
-                clock=core.clock,
+                question_ports(retriever=core.knowledge.retriever, store=core.store, clock=core.clock),
             )
             for number, asked in enumerate([*(row["question"] for row in QUESTIONS), TWO_FAMILIES])
         }

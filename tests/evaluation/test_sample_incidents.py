@@ -25,12 +25,14 @@ from core.model.conversation import Place, Platform
 from core.model.incident import EvidenceKind, Incident, PastIncident, Severity
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment, from_explanation
-from handlers.incidents.arrange_incident import Surroundings, arrange_incident
+from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.explain_incident import explain_incident
-from handlers.incidents.observe_incident import Readers, observe_incident
+from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.triage_incident import triage_incident
+from handlers.ports import Readers
 from tests.fakes.clock import FakeClock
+from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.store import InMemoryStore
 from tests.fakes.triage import propose_owner
@@ -77,12 +79,16 @@ async def investigated(name: str, seconds_after: float) -> Incident:
 async def worked_on(incident: Incident, live: Path, now: datetime) -> Incident:
     """The owner from the text, then the cause, then the owner in the light of it."""
     clock, store, history = FakeClock(now), FakePredictionStore(), IncidentHistory(past_incidents())
-    triage = partial(triage_incident, teams=company().teams, history=history, store=store, clock=clock)
+    triage = partial(
+        triage_incident, ports=incident_ports(teams=company().teams, store=store, clock=clock), history=history
+    )
     incident = await triage(incident)
     readers = Readers(
         [LogFiles("logs", live)], [MetricFiles("metrics", live)], [ChangeFiles("changes", live)], company().dependencies
     )
-    incident = await explain_incident(incident, readers, history=history, store=store, clock=clock)
+    incident = await explain_incident(
+        incident, incident_ports(readers=readers, store=store, clock=clock), history=history
+    )
     return await triage(incident)
 
 
@@ -92,15 +98,21 @@ async def test_started_one_after_the_other_each_incident_has_its_own_owner_and_c
 ) -> None:
     """As in the demonstration: what one has left in the logs and changes is seen by the next."""
     store, now = InMemoryStore(), datetime.now(UTC)
-    around = Surroundings(company().channels, company().teams, company().dependencies)
+    ports = incident_ports(
+        channels=company().channels,
+        teams=company().teams,
+        dependencies=company().dependencies,
+        store=store,
+        clock=FakeClock(now),
+    )
     place = Place(Platform.CONSOLE, "incidents")
     for name in order:
         delivery = parse(stage(COMPANY / "live" / name, tmp_path / name, now), now)
         await open_incident(delivery, store=store, places_for=lambda _: (place,), new_id=partial(str, name))
-        await arrange_incident(name, around, store=store, clock=FakeClock(now))
+        await arrange_incident(name, ports)
         found = await worked_on(store.incidents.by_id[name], tmp_path, now)
         await store.incidents.save(replace(found, revision=found.revision + 1))
-        await arrange_incident(name, around, store=store, clock=FakeClock(now))
+        await arrange_incident(name, ports)
     for name in order:
         incident = store.incidents.by_id[name]
         assert (incident.absorbed, incident.suggested_parent) == (None, None)
@@ -160,10 +172,8 @@ async def test_what_the_teams_see_of_themselves_changes_the_owner_where_the_text
     )
     found = await triage_incident(
         incident,
-        teams=company().teams,
+        incident_ports(teams=company().teams, store=FakePredictionStore(), clock=clock),
         history=history,
-        store=FakePredictionStore(),
-        clock=clock,
         observe=partial(observe_incident, readers=readers, history=history, clock=clock),
     )
     assert found.owner is not None

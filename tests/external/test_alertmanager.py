@@ -11,10 +11,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.alerts.alertmanager import SOURCE, parse
+from adapters.alerts.alertmanager import FORMAT, parse
 from adapters.http import Http
 from adapters.tools.alertmanager import Alertmanager
-from adapters.tools.prometheus_rules import PrometheusRules
+from adapters.tools.prometheus import Prometheus
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
 from core.model.incident import AlertDelivery
@@ -41,8 +41,10 @@ async def test_a_real_silence_is_read_and_a_real_alert_is_told_from_one_that_is_
         monitoring(tmp_path, str(server.make_url("/webhook"))) as running,
         asyncio.timeout(2 * TIMEOUT),
     ):
-        alertmanager = Alertmanager("Alertmanager", Http("Alertmanager", running.alertmanager_url, session), SOURCE)
-        prometheus = PrometheusRules("Prometheus", Http("Prometheus", running.prometheus_url, session))
+        alertmanager = Alertmanager(
+            "Alertmanager", Http("Alertmanager", running.alertmanager_url, session), FORMAT.source
+        )
+        prometheus = Prometheus("Prometheus", Http("Prometheus", running.prometheus_url, session))
         await alertmanager.check()
         running.till.latency = 4.0
         incident = open_from(await delivered.get(), "i1", Place(Platform.CONSOLE, "incidents"))

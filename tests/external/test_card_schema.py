@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from adapters.teams.render import render
-from core.samples import SAMPLES, everywhere
+from core.samples import SAMPLES
+from tests.fakes.text_everywhere import everywhere
 
 pytestmark = pytest.mark.external
 

@@ -16,6 +16,7 @@ from core.model.incident import Stage
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Notice
 from tests.external.browser import open_browser
 from tests.fakes.console_site import Site, console_site
+from tests.fakes.text_everywhere import everywhere
 from tests.scenario.console import HELP, INCIDENTS, site
 
 __all__ = ["site"]  # the fixture
@@ -169,9 +170,9 @@ async def test_a_verdict_is_thanked_for_and_can_be_changed(site: Site, page: Pag
     await site.post(HELP, AnswerMessage(messages.answer()))
     await open_channel(page)
     await page.get_by_role("button", name="Helpful").click()
-    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted as helpful.")
+    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted: helpful.")
     await page.get_by_role("button", name="change to “wrong”").click()
-    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted as wrong.")
+    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted: wrong.")
     assert [feedback.verdict for feedback in site.inbox.feedback] == ["helpful", "wrong"]
 
 
@@ -247,7 +248,7 @@ async def test_operator_pages_follow_along(site: Site, page: Page) -> None:
     await expect(page.get_by_role("heading", name="1. A configuration change")).to_be_visible()
     await page.get_by_text("Right or wrong?").click()
     await page.get_by_role("button", name="Right owner").click()
-    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted as the right owner.")
+    await expect(page.locator(".thanks")).to_contain_text("Thanks, noted: right owner.")
     assert [feedback.verdict for feedback in site.inbox.feedback] == ["owner-right"]
 
 
@@ -291,9 +292,9 @@ async def test_the_token_is_asked_for_once(browser: Browser) -> None:
 async def test_no_page_is_wider_than_the_window_and_every_control_has_a_name(
     site: Site, browser: Browser, width: int
 ) -> None:
-    for message in messages.everywhere(LONG_WORD, count=3).values():
+    for message in everywhere(LONG_WORD, count=3).values():
         await site.post(INCIDENTS, message)
-    struck = messages.everywhere(LONG_WORD, count=3)["incident"]
+    struck = everywhere(LONG_WORD, count=3)["incident"]
     assert isinstance(struck, IncidentMessage)
     site.happen(struck.incident)
     table = f"| {LONG_WORD} | b |\n|---|---|\n| c | {LONG_WORD} |"

@@ -24,6 +24,7 @@ from handlers.incidents.triage_incident import NOT_AGREED, triage_incident
 from tests.external.llama_servers import llama_server
 from tests.fakes.clock import FakeClock
 from tests.fakes.incidents import bare_incident
+from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.random_model import Shape, write_random_model
 
@@ -94,7 +95,10 @@ async def test_every_triage_ends_in_a_team_or_asks_a_person_and_no_reply_is_inva
     async def triaged(number: int) -> str:
         async with free:
             found = await triage_incident(
-                incident(number), teams=TEAMS, history=HISTORY, store=store, clock=FakeClock(), negotiator=negotiator
+                incident(number),
+                incident_ports(teams=TEAMS, store=store, clock=FakeClock()),
+                history=HISTORY,
+                negotiator=negotiator,
             )
         assert found.owner is not None
         teams = {team.id for team in TEAMS}

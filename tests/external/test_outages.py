@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.clock import SystemClock
-from bot.wiring.investigations import LOOKS_CLOSER
+from handlers.incidents.explain_incident import LOOKS_CLOSER
 from tests.databases import own_postgres_server
 from tests.external.slack_emulator import eventually
 from tests.fakes import llama_server
@@ -30,11 +30,10 @@ __all__ = ["furnished"]  # the fixture
 TIMEOUT = 60.0  # seconds until what is awaited must have happened
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 PATIENT = {  # seconds instead of minutes, for which a model that hangs is waited for
-    "handlers.questions.answer_of_either.MODEL_DEADLINE": 1.0,
+    "handlers.questions.answer_question.DEADLINE": 1.0,
     "handlers.incidents.negotiate_owner.DEADLINE": 1.0,
     "handlers.incidents.investigate_with_model.DEADLINE": 1.0,
-    "handlers.incidents.suggest_severity.DEADLINE": 1.0,
-    "handlers.incidents.suggest_duplicate.DEADLINE": 1.0,
+    "handlers.incidents.suggestions.DEADLINE": 1.0,
 }
 
 

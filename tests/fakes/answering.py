@@ -20,6 +20,7 @@ from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.ports import question_ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -78,7 +79,9 @@ async def answered(
     examined = ExaminedModel(model, lambda: right) if model is not None else None
     if examined is not None:
         await examined.recall()
-    await answer_question(asked, retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
+    await answer_question(
+        asked, question_ports(retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
+    )
 
 
 def last(chat: RecordingMessenger) -> AnswerMessage:

@@ -13,7 +13,8 @@ MAX_FALLBACK = 40_000  # characters
 MAX_VIEW_BLOCKS = 100
 MAX_VIEW_TITLE = 24  # characters
 MAX_VIEW = 250_000  # bytes
-MAX_ELEMENTS = {"context": 10, "actions": 25}
+MAX_ELEMENTS = {"context": 10, "actions": 25, "context_actions": 5}
+THUMBS = ("positive_button", "negative_button")
 
 
 def problems(text: str | None, blocks: list[dict[str, Any]] | None) -> list[str]:
@@ -58,7 +59,7 @@ def texts(value: Any) -> Iterator[str]:
             yield from texts(each)
     elif isinstance(value, dict):
         for name, each in value.items():
-            if name == "text" and isinstance(each, str):
+            if name in ("text", "title") and isinstance(each, str):
                 yield each
             else:
                 yield from texts(each)
@@ -66,24 +67,40 @@ def texts(value: Any) -> Iterator[str]:
 
 def buttons(blocks: list[dict[str, Any]] | None) -> dict[str, dict[str, Any]]:
     """Label → what Slack sends of a button, or of an option of a menu, when it is pressed."""
-    elements = [element for block in blocks or [] if block["type"] == "actions" for element in block["elements"]]
-    return {label: pressed for element in elements for label, pressed in _pressed(element)}
+    return {label: pressed for element in _elements(blocks) for label, pressed in _pressed(element)}
 
 
 def subject(pressed: dict[str, Any]) -> str:
-    """What a press is about, of a button or of an option."""
-    return pressed.get("value") or pressed["selected_option"]["value"].partition("|")[2]
+    """What a press is about, of a button, of an option or of a thumb."""
+    said = pressed.get("value") or pressed["selected_option"]["value"]
+    return said.partition("|")[2] or said
 
 
 def in_sight(blocks: list[dict[str, Any]] | None) -> list[str]:
     """The labels of the controls that can be seen, the menu behind three dots left out."""
-    elements = [element for block in blocks or [] if block["type"] == "actions" for element in block["elements"]]
-    return [(each.get("text") or each["placeholder"])["text"] for each in elements if each["type"] != "overflow"]
+    return [
+        label["text"]
+        for each in _elements(blocks)
+        if each["type"] != "overflow"
+        for label in (
+            [each[thumb]["text"] for thumb in THUMBS if thumb in each] or [each.get("text") or each["placeholder"]]
+        )
+    ]
+
+
+def _elements(blocks: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    interactive = [block for block in blocks or [] if block["type"] in ("actions", "context_actions")]
+    return [element for block in interactive for element in block["elements"]]
 
 
 def _pressed(element: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     if element["type"] == "button":
         yield element["text"]["text"], element
+        return
+    if element["type"] == "feedback_buttons":
+        for thumb in THUMBS:
+            pressed = {"type": element["type"], "action_id": element["action_id"], "value": element[thumb]["value"]}
+            yield element[thumb]["text"]["text"], pressed
         return
     groups = element.get("option_groups", [element])
     for option in (option for group in groups for option in group["options"]):
@@ -98,11 +115,13 @@ def _block(path: str, block: dict[str, Any]) -> Iterator[str]:
             yield from _text(f"{path}.text", block.get("text"), ("mrkdwn", "plain_text"), MAX_TEXT)
         case "header":
             yield from _text(f"{path}.text", block.get("text"), ("plain_text",), 150)
-        case "context" | "actions":
+        case "plan":
+            yield from _plan(path, block)
+        case "context" | "actions" | "context_actions":
             elements = block.get("elements", [])
             if not 1 <= len(elements) <= MAX_ELEMENTS[kind]:
                 yield f"{path}.elements: {len(elements)} of them"
-            check = _control if kind == "actions" else _context_element
+            check = {"actions": _control, "context_actions": _feedback, "context": _context_element}[kind]
             for index, element in enumerate(elements):
                 yield from check(f"{path}.elements[{index}]", element)
             identifiers = [element.get("action_id") for element in elements if kind == "actions"]
@@ -121,6 +140,27 @@ def _block(path: str, block: dict[str, Any]) -> Iterator[str]:
 
 def _context_element(path: str, element: dict[str, Any]) -> Iterator[str]:
     yield from _text(path, element, ("mrkdwn", "plain_text"), MAX_TEXT)
+
+
+def _plan(path: str, block: dict[str, Any]) -> Iterator[str]:
+    """https://docs.slack.dev/reference/block-kit/blocks/plan-block"""
+    if not block.get("title"):
+        yield f"{path}.title: missing"
+    for index, task in enumerate(block.get("tasks", [])):
+        if task.get("type") != "task_card" or not task.get("task_id") or not task.get("title"):
+            yield f"{path}.tasks[{index}]: {task}"
+        if task.get("status") not in ("pending", "in_progress", "complete", "error"):
+            yield f"{path}.tasks[{index}].status: {task.get('status')}"
+
+
+def _feedback(path: str, element: dict[str, Any]) -> Iterator[str]:
+    """https://docs.slack.dev/reference/block-kit/block-elements/feedback-buttons-element"""
+    if element.get("type") != "feedback_buttons":
+        yield f"{path}.type: {element.get('type')!r}"
+    for thumb in THUMBS:
+        yield from _text(f"{path}.{thumb}.text", element.get(thumb, {}).get("text"), ("plain_text",), 75)
+        if not 1 <= len(element.get(thumb, {}).get("value", "")) <= 2_000:
+            yield f"{path}.{thumb}.value: {element.get(thumb)}"
 
 
 def _control(path: str, element: dict[str, Any]) -> Iterator[str]:

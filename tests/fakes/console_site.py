@@ -15,11 +15,10 @@ from typing import cast
 import numpy as np
 from aiohttp.test_utils import TestServer
 
-from adapters.console.console import Replay
+from adapters.console.console import Console, Replay, SourceStatus
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
-from adapters.console.sources import SourceStatus
 from bot.web.routes import Webhooks, build_app
 from core.knowledge.passages import passages_of
 from core.model.calibrator import Calibrator
@@ -141,21 +140,20 @@ async def console_site(*, token: str | None = None, replays: Mapping[str, Replay
     async def sources_status() -> list[SourceStatus]:
         return site.sources
 
-    pages = ConsolePages(
+    console = Console(
         messages=messages,
         live=live,
         inbox=site.inbox,
         store=site.store,
         index=site.index,
         sources_status=sources_status,
-        channels=CHANNELS,
+        all_channels=CHANNELS,
         workspace_name="Marigold Ferries",
         clock=clock,
-        token=token,
         examples=EXAMPLES,
-        replays=replays,
-        retry=partial(ask_to_redeliver, store=site.store),
+        replays=replays or {},
     )
+    pages = ConsolePages(console, partial(ask_to_redeliver, store=site.store), token)
     app = build_app(
         webhooks=Webhooks({}, _no_delivery, None, clock),
         slack=None,

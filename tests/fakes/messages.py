@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.model.messages import CorrectionRequest, DriftAlarm, Message
-from core.samples import everywhere
+from tests.fakes.text_everywhere import everywhere
 
 
 def telling(text: str, count: int = 1) -> dict[str, Message]:

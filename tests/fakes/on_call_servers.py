@@ -1,4 +1,4 @@
-"""PagerDuty and Opsgenie, as far as their documentation says how they tell who is on call; and schedules in memory."""
+"""PagerDuty, Jira Service Management and Opsgenie, as far as their documentation says how they tell who is on call; and schedules in memory."""
 
 from __future__ import annotations
 
@@ -107,3 +107,43 @@ class FakeOpsgenie(FakeToolServer):
         people = [shift.person for shift in self._shifts[name] if shift.covers(at)]
         data = {"_parent": {"id": "s", "name": name, "enabled": True}, "onCallRecipients": people}
         return web.json_response({"data": data, "took": 0.01, "requestId": "r"})
+
+
+class FakeJiraServiceManagement(FakeToolServer):
+    """Schedules by id in the site `c1`, as Atlassian's gateway shows them; its accounts have names in Jira alone."""
+
+    def __init__(self, shifts: Mapping[str, Sequence[Shift]], nameless: frozenset[str] = frozenset()) -> None:
+        super().__init__()
+        self._shifts = shifts
+        people = {shift.person for each in shifts.values() for shift in each} - nameless
+        self._names = {f"712020:{sum(map(ord, person))}": person for person in sorted(people)}
+
+    def routes(self) -> list[web.RouteDef]:
+        base = "/jsm/ops/api/c1/v1/schedules/{id}"
+        return [
+            web.get(base, self._schedule),
+            web.get(f"{base}/on-calls", self._on_calls),
+            web.get("/ex/jira/c1/rest/api/3/user/bulk", self._users),
+        ]
+
+    async def _schedule(self, request: web.Request) -> web.Response:
+        id_ = request.match_info["id"]
+        if id_ not in self._shifts:
+            return web.json_response({"message": "Schedule not found", "code": "NOT_FOUND"}, status=404)
+        return web.json_response({"id": id_, "name": "Payments", "timezone": "Europe/Berlin", "enabled": True})
+
+    async def _on_calls(self, request: web.Request) -> web.Response:
+        if (shifts := self._shifts.get(request.match_info["id"])) is None:
+            return web.json_response({"message": "Schedule not found", "code": "NOT_FOUND"}, status=404)
+        at = datetime.fromisoformat(request.query["date"])
+        on_call = [f"712020:{sum(map(ord, shift.person))}" for shift in shifts if shift.covers(at)]
+        if request.query.get("flat") == "true":
+            return web.json_response({"onCallUsers": on_call})
+        return web.json_response({"onCallParticipants": [{"id": each, "type": "user"} for each in on_call]})
+
+    async def _users(self, request: web.Request) -> web.Response:
+        asked, size = request.query.getall("accountId", []), int(request.query.get("maxResults", "10"))
+        known = [each for each in asked if each in self._names]
+        values = [{"accountId": each, "displayName": self._names[each], "active": True} for each in known[:size]]
+        # Jira promises no order.
+        return web.json_response({"maxResults": size, "startAt": 0, "total": len(known), "values": values[::-1]})

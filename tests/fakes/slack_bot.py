@@ -24,6 +24,7 @@ from tests.fakes import slack_api, slack_payloads
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.passage_index import FakePassageIndex
+from tests.fakes.ports import ports, question_ports
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.store import InMemoryStore
 
@@ -69,7 +70,10 @@ async def slack_bot(
     *, app_token: str | None = None, signing_secret: str | None = slack_api.SIGNING_SECRET
 ) -> AsyncIterator[SlackBot]:
     inbox, store, clock = FakeInbox(), InMemoryStore(), FakeClock()
-    home = partial(home_of, channels=CHANNELS, teams=TEAMS, settings=SETTINGS, store=store, index=FakePassageIndex())
+    home = partial(
+        home_of,
+        ports=question_ports(channels=CHANNELS, teams=TEAMS, settings=SETTINGS, store=store, index=FakePassageIndex()),
+    )
     async with FakeSlack() as slack:
         inbound = SlackInbound(
             bot_token=slack_api.BOT_TOKEN,
@@ -78,7 +82,7 @@ async def slack_bot(
             app_token=app_token,
             channels=CHANNELS,
             inbox=inbox,
-            forms=AskInForm(store, TEAMS, CHANNELS),
+            forms=AskInForm(ports(store=store, teams=TEAMS, channels=CHANNELS)),
             home_of=home,
             examples=EXAMPLES,
             clock=clock,

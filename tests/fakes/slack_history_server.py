@@ -26,6 +26,7 @@ class FakeSlackHistory(FakeServer):
         self.messages: dict[str, dict[str, dict[str, Any]]] = {}
         self.refusals = Refusals()
         self.token = TOKEN
+        self.asked: list[tuple[str, dict[str, str]]] = []
         self._methods: dict[str, Callable[[Mapping[str, str]], dict[str, Any]]] = {
             "auth.test": self._auth_test,
             "users.list": lambda query: self._paged("members", self.users, query),
@@ -83,6 +84,7 @@ class FakeSlackHistory(FakeServer):
         if request.headers.get("Authorization") != f"Bearer {self.token}":
             return web.json_response({"ok": False, "error": "token_expired"})
         query = request.query
+        self.asked.append((request.match_info["method"], dict(query)))
         if "channel" in query and query["channel"] not in self.channels:
             return web.json_response({"ok": False, "error": "channel_not_found"})
         if not self.channels.get(query.get("channel", ""), {"is_member": True})["is_member"]:

@@ -14,10 +14,9 @@ from aiohttp.test_utils import TestClient, TestServer
 from adapters.teams.cloud import THIS_MACHINE
 from adapters.teams.connector import AccessToken, Connector, TeamsGuests
 from adapters.teams.events import TeamsAudiences
-from adapters.teams.history import TeamsHistory
+from adapters.teams.history import PostedMessages, TeamsHistory
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
-from adapters.teams.posted import PostedMessages
 from adapters.teams.sdk import SdkName
 from adapters.teams.threads import TeamsThreads
 from adapters.teams.transport import open_transport

@@ -1,4 +1,4 @@
-"""Loki, Kubernetes, GitHub Actions, GitLab CI and Jenkins, as far as their documentation says how they answer."""
+"""Loki, Kubernetes, GitHub, GitLab, Azure DevOps and Jenkins, as far as their documentation says how they answer."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class FakeToolServer(Refusals):
 
 @asynccontextmanager
 async def reached(
-    server: FakeToolServer, *, token: str = TOKEN, elsewhere: frozenset[str] = frozenset()
+    server: FakeToolServer, *, token: str = TOKEN, elsewhere: frozenset[str] = frozenset(), base: str = ""
 ) -> AsyncIterator[Http]:
     """The way to a server on loopback."""
     served = TestServer(server.app())
     await served.start_server()
     async with aiohttp.ClientSession() as session:
-        yield Http("the server", str(served.make_url("")), session, Token(token), elsewhere=elsewhere)
+        yield Http("the server", str(served.make_url(base)), session, Token(token), elsewhere=elsewhere)
     await served.close()
 
 
@@ -260,3 +260,53 @@ class FakeJenkins(FakeToolServer):
 
     async def _console(self, request: web.Request) -> web.Response:
         return web.Response(text="Started by timer\nE   assert 1 == 2\nFinished: FAILURE\n")
+
+
+class FakeAzureDevOps(FakeToolServer):
+    """Builds of the pipeline 12 of the project `Shop`; the timeline of each names a task of the job `build` that failed."""
+
+    def __init__(self, builds: Sequence[dict[str, Any]] = ()) -> None:
+        super().__init__()
+        self.builds = builds
+
+    def routes(self) -> list[web.RouteDef]:
+        base = "/acme/Shop/_apis/build/builds"
+        return [
+            web.get(base, self._builds),
+            web.get(f"{base}/{{build}}", self._build),
+            web.get(f"{base}/{{build}}/timeline", self._timeline),
+            web.get(f"{base}/{{build}}/logs/{{log}}", self._log),
+        ]
+
+    async def _builds(self, request: web.Request) -> web.Response:
+        query = request.query
+        assert (query["api-version"], query["queryOrder"], query["definitions"]) == ("7.1", "queueTimeDescending", "12")
+        found = [build for build in self.builds if build["queueTime"] <= query["maxTime"]][: int(query["$top"])]
+        return web.json_response({"count": len(found), "value": found})
+
+    async def _build(self, request: web.Request) -> web.Response:
+        found = [build for build in self.builds if str(build["id"]) == request.match_info["build"]]
+        if not found:
+            return web.json_response({"typeKey": "BuildNotFoundException"}, status=404)
+        return web.json_response(found[0])
+
+    async def _timeline(self, _: web.Request) -> web.Response:
+        def record(id_: str, kind: str, name: str, parent: str | None, result: str, log: int | None) -> dict[str, Any]:
+            reference = {"id": log, "type": "Container", "url": "https://dev.azure.com/log"} if log else None
+            named = {"id": id_, "parentId": parent, "type": kind, "name": name, "state": "completed"}
+            return named | {"result": result, "log": reference, "startTime": "2026-03-14T09:30:00.1Z", "order": 1}
+
+        records = [
+            record("t1", "Task", "Checkout", "j1", "succeeded", 4),
+            record("t3", "Task", "Lint", "j1", "succeededWithIssues", 5),
+            record("t2", "Task", "Run tests", "j1", "failed", 6),
+            record("j1", "Job", "build", "p1", "failed", 7),
+            record("p1", "Phase", "build", "s1", "failed", None),
+            record("s1", "Stage", "__default", None, "failed", None),
+        ]
+        return web.json_response({"records": records, "id": "tl1", "changeId": 9})
+
+    async def _log(self, request: web.Request) -> web.Response:
+        assert request.match_info["log"] == "6"
+        lines = ["2026-03-14T09:30:01.1234567Z collecting", "2026-03-14T09:30:02.1000000Z E   assert 1 == 2"]
+        return web.json_response({"count": len(lines), "value": lines})

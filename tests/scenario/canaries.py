@@ -17,7 +17,6 @@ from adapters.sources.confluence_pages import Access
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from bot.wiring.application import Core
-from core import samples as messages
 from core.model.conversation import PUBLIC, MessageReference, Person, Place, Platform
 from core.model.curated import CuratedAnswer
 from core.model.incident import Incident
@@ -26,6 +25,7 @@ from tests.fakes.confluence_server import FakeConfluence, Page
 from tests.fakes.graph_server import FakeGraph
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.slack_history_server import FakeSlackHistory
+from tests.fakes.text_everywhere import everywhere
 
 HELP, PAYMENTS, KEEPERS = "C0ASK", "C0PAYPRIV", "C0KEEP"
 TEAMS_PRIVATE = "19:payments@thread.tacv2"
@@ -184,6 +184,6 @@ async def remember(core: Core) -> None:
 def _incident(now: datetime) -> Incident:
     place = Place(Platform.SLACK, PAYMENTS)
     text = _said("incident")
-    struck = messages.everywhere(text)["details"].incident  # pyright: ignore[reportAttributeAccessIssue]
+    struck = everywhere(text)["details"].incident  # pyright: ignore[reportAttributeAccessIssue]
     message = MessageReference(place, PRIVATE_THREAD)
     return replace(struck, id="I1", place=place, message=message, started_at=now, opened_at=now, revision=1)

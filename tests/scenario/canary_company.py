@@ -21,14 +21,14 @@ from urllib.parse import urlencode
 import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
+from adapters.console.console import Console
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from adapters.slack.threads import SlackThreads
-from adapters.store.channels import SqlTeamsConversations
-from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.teams.connector import AccessToken, Connector, TeamsGuests
 from adapters.teams.events import TeamsAudiences
 from adapters.teams.inbound import TeamsInbound
@@ -38,15 +38,14 @@ from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import Core, ingest, open_core
-from bot.wiring.behaviours import behaviours
+from bot.wiring.behaviours import behaviours, incident_ports
 from bot.work.workflows import Behaviours
 from core.model.conversation import Place, Platform, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction
-from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.ask_in_form import AskInForm, ShownAgain
 from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver
-from handlers.questions.show_again import ShownAgain
 from tests.fakes import slack_api, slack_payloads, teams_connector
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.teams_connector import TeamsConnector
@@ -252,7 +251,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         anonymous=False,
         audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, core.session), core.clock)),
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels, core.filing),
+        forms=AskInForm(incident_ports(core, Poster(core.store, {}))),
         refresher=ShownAgain(core.store),
         references=references,
         clock=core.clock,
@@ -268,18 +267,18 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         Platform.CONSOLE: ConsoleMessenger(console, live, core.clock),
     }
     inbox.behaviours = behaviours(core, Poster(core.store, messengers), {Platform.SLACK: SlackThreads(client)})
-    pages = ConsolePages(
+    page = Console(
         messages=console,
         live=live,
         inbox=inbox,
         store=core.store,
         index=core.knowledge.index,
         sources_status=_no_sources,
-        channels=channels,
+        all_channels=channels,
         workspace_name=core.workspace.name,
         clock=core.clock,
-        retry=partial(ask_to_redeliver, store=core.store),
     )
+    pages = ConsolePages(page, partial(ask_to_redeliver, store=core.store))
     app = build_app(
         webhooks=Webhooks({}, _nothing, None, core.clock),
         slack=slack_inbound.handle,

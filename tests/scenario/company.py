@@ -31,7 +31,10 @@ teams:
 routes:
   - channels: [pages]
     also: [incidents]
-    match: {source: [pagerduty, opsgenie, jira_service_management, azure_monitor, grafana, datadog, sentry, generic], team: payments}
+    match:
+      source: [pagerduty, opsgenie, jira_service_management, azure_monitor, grafana, datadog, sentry, incident_io,
+        servicenow, generic]
+      team: payments
   - {channels: [incidents]}
 webhooks:
   generic:

@@ -22,7 +22,6 @@ PAGES = (
     "/documents/a/b.md",
     "/predictions",
     "/audit",
-    "/gallery",
     "/dead-letters",
 )
 DATA = ("/console/messages.json?channel=help", "/console/live?channel=help")

@@ -22,7 +22,7 @@ async def test_a_verdict_on_an_answer_is_handed_in_and_thanked_for(site: Site, h
     (feedback,) = site.inbox.feedback
     assert (feedback.verdict, feedback.subject) == (ButtonAction.HELPFUL, "answer-1")
     assert feedback.place == replace(HELP, thread="1")
-    assert "Thanks, noted as helpful." in html
+    assert "Thanks, noted: helpful." in html
     assert "change to “wrong”" in html
 
 

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from bs4 import BeautifulSoup
 
-from adapters.console.sources import SourceStatus
+from adapters.console.console import SourceStatus
 from core import samples as messages
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.document import Document

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.wiring.application import Core
-from bot.wiring.behaviours import behaviours
-from bot.wiring.investigations import Investigations
+from bot.wiring.behaviours import behaviours, incident_ports
 from core.incidents.command import CommandName
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import ModelUnavailable
@@ -21,6 +20,7 @@ from core.model.language_model import ModelReply, ModelRequest
 from core.model.messages import IncidentMessage
 from core.samples import explained_incident
 from handlers.incidents.explain_incident import LOOKS_CLOSER
+from handlers.incidents.investigate_incident import explain_step, triage_again
 from handlers.questions.post_message import Poster
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import RecordingMessenger
@@ -80,8 +80,8 @@ async def test_owner_and_cause_stand_there_while_a_model_never_answers(core: Cor
     async with core.store.transaction() as transaction:
         await transaction.incidents.save(raised())
     chat, model = RecordingMessenger(), HangingModel()
-    investigations = Investigations(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
-    step = asyncio.ensure_future(investigations.step("i1", investigations.explain_with_progress))
+    ports = incident_ports(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
+    step = asyncio.ensure_future(explain_step("i1", ports))
     await model.asked.wait()
     (shown,) = [message for _, message in chat.posted]
     assert isinstance(shown, IncidentMessage)
@@ -109,8 +109,8 @@ async def test_who_should_own_it_instead_stands_there_while_a_model_never_answer
     async with core.store.transaction() as transaction:
         await transaction.incidents.save(replace(raised(), stage=Stage.DONE))
     chat, model = RecordingMessenger(), HangingModel()
-    investigations = Investigations(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
-    step = asyncio.ensure_future(investigations.step("i1", investigations.triage_with_progress))
+    ports = incident_ports(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
+    step = asyncio.ensure_future(triage_again("i1", ports))
     await model.asked.wait()
     owner = (await stored(core)).owner
     assert owner is not None

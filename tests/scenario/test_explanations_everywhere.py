@@ -11,8 +11,7 @@ import pytest
 from bs4 import BeautifulSoup
 from rich.console import Console
 
-from adapters.console.messages import ConsoleMessage
-from adapters.console.payload import encode
+from adapters.console.messages import ConsoleMessage, encode
 from adapters.console.render import Renderer
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams

@@ -13,7 +13,7 @@ from adapters.teams.render import render as render_for_teams
 from core.model.incident import Merge
 from core.model.messages import ButtonAction, HandoverRequest
 from handlers.incidents.reassign_incident import OVERTAKEN
-from handlers.incidents.update_incident import update_incident
+from handlers.incidents.stored_incident import update_incident
 from tests.fakes import slack_payloads
 from tests.fakes.block_kit import buttons, problems, view_problems
 from tests.fakes.slack_api import CHANNEL

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation import pages
-from bot.wiring.investigations import Investigations
+from bot.wiring.behaviours import incident_ports
 from core.model.badge import Holding
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Severity
 from core.samples import incident
 from core.triage.paging import Episode, PageHistory, fit_paging
 from handlers.incidents.judge_page import learn_pages
-from handlers.incidents.update_incident import update_incident
+from handlers.incidents.present_incident import show_incident
+from handlers.incidents.stored_incident import update_incident
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
@@ -61,7 +62,7 @@ async def test_it_is_posted_when_its_time_is_over_or_it_becomes_critical_but_not
         core = replace(opened, workspace=workspace, clock=clock)
         monkeypatch.setattr(core.history, "pages", lambda: PageHistory(past))
         poster = Poster(core.store, {Platform.CONSOLE: chat})
-        investigations = Investigations(core, poster)
+        ports = incident_ports(core, poster)
 
         async def fitted(_: object):
             return fit_paging(pages.generate(1200, seed=5))
@@ -71,7 +72,7 @@ async def test_it_is_posted_when_its_time_is_over_or_it_becomes_critical_but_not
         )
         async with core.store.transaction() as transaction:
             await transaction.incidents.save(NEW)
-        await investigations.present(NEW.id)
+        await show_incident(NEW.id, ports)
         assert chat.posted == [], "it is held back"
 
         def changed(latest: Incident) -> Incident:
@@ -79,5 +80,5 @@ async def test_it_is_posted_when_its_time_is_over_or_it_becomes_critical_but_not
 
         await update_incident(NEW.id, changed, core.store)
         clock.advance(60 * minutes)
-        await investigations.present(NEW.id)
+        await show_incident(NEW.id, ports)
         assert bool(chat.posted) is posted

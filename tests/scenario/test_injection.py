@@ -22,12 +22,13 @@ from core.model.trajectory import Trajectory
 from core.ports import Change, LogLine, TimeWindow, Tool, ToolParameter
 from core.triage.history import IncidentHistory
 from handlers.incidents.explain_incident import explain_incident
-from handlers.incidents.observe_incident import Readers
+from handlers.ports import Readers
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import CALLS, START, change, errors, incident, minutes
+from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.tools import FakeChangeReader, FakeLogReader
 
@@ -125,11 +126,8 @@ async def looked_into(payload: str, place: str) -> Outcome:
     readers = Readers((logs,), (), (FakeChangeReader([changed]),), CALLS, toolboxes=(Box(outside),))
     found = await explain_incident(
         incident(title=payload if place == "alert label" else "ShopLatencyHigh"),
-        readers,
+        incident_ports(readers=readers, store=FakePredictionStore(), clock=FakeClock(START), model=model),
         history=IncidentHistory(()),
-        store=FakePredictionStore(),
-        clock=FakeClock(START),
-        model=model,
     )
     return Outcome(found, model, outside, logs)
 

@@ -26,7 +26,7 @@ from bot.wiring.behaviours import behaviours
 from core.answering.model_exam import QUESTIONS
 from core.model.conversation import Platform
 from core.model.errors import ModelUnavailable
-from handlers.questions.answer_of_either import WITHOUT_MODEL
+from handlers.questions.answer_question import WITHOUT_MODEL
 from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
 from tests.fakes import slack_api, slack_payloads

@@ -13,8 +13,7 @@ import aiohttp
 import pytest
 
 from core.model.messages import I_AM_UNSURE, PING, ButtonAction
-from handlers.incidents.reassign_incident import WHOM_DO_YOU_SPEAK_FOR
-from handlers.incidents.take_incident import TAKEN, TAKEN_OVER
+from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, WHOM_DO_YOU_SPEAK_FOR
 from tests.fakes import block_kit, slack_payloads
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import CHANNEL

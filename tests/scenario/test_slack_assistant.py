@@ -11,13 +11,17 @@ import pytest
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core.model.conversation import Place, Platform
-from core.model.messages import Notice
+from core.model.errors import Undeliverable
+from core.model.messages import AnswerMessage, Notice, NoticeKind
+from core.samples import answer
+from tests.fakes.block_kit import buttons
 from tests.fakes.slack_api import BOT_TOKEN, DIRECT, PERSON
 from tests.fakes.slack_bot import EXAMPLES, SlackBot, slack_bot
 from tests.fakes.slack_payloads import message
 
 ROOT = "1773480500.000100"
 THREAD = Place(Platform.SLACK, DIRECT, ROOT)
+WORKING = Notice("Reading what I found …", NoticeKind.PROGRESS, steps=("Searched",))
 TIMEOUT = 5.0  # seconds for what is done beside the acknowledgement
 
 
@@ -96,9 +100,48 @@ async def test_a_direct_message_outside_such_a_thread_is_named_nothing(bot: Slac
     assert bot.slack.called("assistant.threads.setTitle") == []
 
 
-async def test_whoever_waits_sees_a_status_until_the_answer_stands_there(bot: SlackBot) -> None:
+async def older_slack(bot: SlackBot) -> SlackMessenger:
+    """A messenger in a workspace that refused the newest blocks once."""
     messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
     bot.slack.messages.append({"channel": DIRECT, "ts": ROOT, "text": "New thread"})
+    bot.slack.refuse(200, '{"ok": false, "error": "invalid_blocks"}', method="chat.postMessage")
+    await messenger.delete(await messenger.post(THREAD, WORKING, "a sign"))
+    return messenger
+
+
+async def test_the_steps_stand_in_the_message_until_the_answer_takes_their_place(bot: SlackBot) -> None:
+    messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
+    bot.slack.messages.append({"channel": DIRECT, "ts": ROOT, "text": "New thread"})
+    assert not await messenger.signal(THREAD, WORKING.text)  # the message shows it
+    reference = await messenger.post(THREAD, WORKING, "intent")
+    ((plan,),) = [bot.slack.message(DIRECT, reference.message_id)["blocks"]]
+    shown = [(task["title"], task["status"]) for task in plan["tasks"]]
+    assert (plan["type"], shown) == ("plan", [("Searched", "complete"), (WORKING.text, "in_progress")])
+    assert await messenger.find(THREAD, "intent") == reference
+    await messenger.edit(reference, AnswerMessage(answer()))
+    blocks = bot.slack.message(DIRECT, reference.message_id)["blocks"]
+    assert "plan" not in {block["type"] for block in blocks}
+
+
+async def test_a_slack_that_does_not_know_the_newest_blocks_shows_the_buttons_of_before(bot: SlackBot) -> None:
+    messenger = await older_slack(bot)
+    reference = await messenger.post(THREAD, AnswerMessage(answer()), "intent")
+    blocks = bot.slack.message(DIRECT, reference.message_id)["blocks"]
+    assert {"Helpful", "Wrong"} <= buttons(blocks).keys()
+    assert "context_actions" not in {block["type"] for block in blocks}
+
+
+async def test_a_message_that_is_refused_for_another_reason_is_not_sent_twice(bot: SlackBot) -> None:
+    messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
+    bot.slack.messages.append({"channel": DIRECT, "ts": ROOT, "text": "New thread"})
+    bot.slack.refuse(200, '{"ok": false, "error": "invalid_blocks"}', method="chat.postMessage")
+    with pytest.raises(Undeliverable):
+        await messenger.post(THREAD, Notice("The answer."), "intent")
+    assert len(bot.slack.called("chat.postMessage")) == 1
+
+
+async def test_whoever_waits_sees_a_status_until_the_answer_stands_there(bot: SlackBot) -> None:
+    messenger = await older_slack(bot)
     assert await messenger.signal(THREAD, "Reading what I found …")
     assert bot.slack.statuses == {(DIRECT, ROOT): "Reading what I found …"}
     reference = await messenger.post(THREAD, Notice("The answer."), "intent")
@@ -111,7 +154,7 @@ async def test_whoever_waits_sees_a_status_until_the_answer_stands_there(bot: Sl
 
 @pytest.mark.parametrize(("error", "asked"), [("unknown_method", 1), ("missing_scope", 1), ("internal_error", 2)])
 async def test_a_slack_without_a_status_is_asked_once(bot: SlackBot, error: str, asked: int) -> None:
-    messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
+    messenger = await older_slack(bot)
     bot.slack.refuse(200, f'{{"ok": false, "error": "{error}"}}', method="assistant.threads.setStatus", times=2)
     for _ in range(2):
         assert not await messenger.signal(THREAD, "Reading what I found …")

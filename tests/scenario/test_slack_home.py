@@ -10,7 +10,7 @@ import pytest
 from adapters.slack.home import home_view
 from core import samples as messages
 from core.model.conversation import MessageReference, Place, Platform
-from core.model.home import Home, KnownSource
+from core.model.messages import Home, KnownSource
 from core.ports import Ingestion
 from tests.fakes import block_kit
 from tests.fakes.slack_api import CHANNEL, PERSON, PRIVATE_CHANNEL

@@ -18,6 +18,7 @@ from core.model.answer import Sentence
 from core.model.incident import Severity
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from tests.fakes import block_kit
+from tests.fakes.text_everywhere import everywhere
 
 ATTACKS = [
     "<!channel>",
@@ -64,7 +65,7 @@ def interpreted(message: Message) -> Iterator[str]:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_no_text_can_mention_anybody_or_make_a_link(attack: str) -> None:
-    for text in (each for message in messages.everywhere(attack, count=2).values() for each in interpreted(message)):
+    for text in (each for message in everywhere(attack, count=2).values() for each in interpreted(message)):
         for entity in re.findall(r"<([^>]*)>", text):
             # The one thing in angle brackets is a link to what was given as a citation's address.
             assert attack == "https://evil.example"
@@ -133,15 +134,15 @@ def _ascii(text: str) -> str:
         st.builds(lambda part, times: part * times, st.text(min_size=1, max_size=20), st.integers(1, 500)),
     ),
     count=st.integers(0, 40),
-    name=st.sampled_from(list(messages.everywhere("text"))),
+    name=st.sampled_from(list(everywhere("text"))),
 )
 def test_any_message_is_within_slack_s_limits(text: str, count: int, name: str) -> None:
-    rendered = render(messages.everywhere(text, count)[name])
+    rendered = render(everywhere(text, count)[name])
     assert block_kit.problems(rendered.text, rendered.blocks) == []
 
 
 def test_references_of_a_badge_keep_to_the_limit_with_their_title() -> None:
-    rendered = render(messages.everywhere("0" * 132, 22)["badge explanation"])
+    rendered = render(everywhere("0" * 132, 22)["badge explanation"])
     assert block_kit.problems(rendered.text, rendered.blocks) == []
 
 

@@ -17,7 +17,6 @@ from core.samples import (
     abstention,
     answer,
     citation,
-    everywhere,
     explained_incident,
     explanation,
     hypothesis,
@@ -25,6 +24,7 @@ from core.samples import (
     resolved_incident,
 )
 from tests.fakes.adaptive_card import of_type, problems, texts
+from tests.fakes.text_everywhere import everywhere
 
 MARK = "zqx"  # stands in no word of ours
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import ONCE
-from adapters.store.channels import SqlTeamsConversations
+from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
 from adapters.teams import history
 from adapters.teams.references import ConversationReference, remember
@@ -172,3 +172,10 @@ async def test_a_package_that_says_something_else_is_named(connector: TeamsConne
         assert (await findings(connector, package))["Teams app plumbline-teams.zip"].well is well
     package.write_bytes(b"no zip")
     assert "cannot be read" in (await findings(connector, package))["Teams app plumbline-teams.zip"].result
+
+
+async def test_the_sdk_whose_support_ended_is_named(connector: TeamsConnector) -> None:
+    assert "Teams SDK" not in await findings(connector)
+    found = (await findings(connector, TEAMS_SDK="botbuilder"))["Teams SDK"]
+    assert "31 December 2025" in found.result
+    assert not found.fatal

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from adapters.http import ONCE
-from adapters.teams import history, posted, threads
-from adapters.teams.posted import GRAPH_OUTAGE_LIMIT
+from adapters.teams import history, threads
+from adapters.teams.history import GRAPH_OUTAGE_LIMIT
 from core.model.errors import ChatUnavailable
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.scenario.teams_history import CHANNEL_PLACE, THREAD, asked_of_graph, lost_post, teams
@@ -42,7 +42,7 @@ async def test_who_is_refused_again_and_again_does_not_fill_the_memory(
     def log(*_: object, **__: object) -> None:
         depths.append(len(list(traceback.walk_tb(sys.exc_info()[2]))))
 
-    monkeypatch.setattr(posted.log, "info", log)
+    monkeypatch.setattr(history.log, "info", log)
     for _ in range(5):
         await teams.messenger.find(CHANNEL_PLACE, "intent")
     assert depths[1] == depths[-1], "an error that is raised again holds whoever met it before"
@@ -115,7 +115,7 @@ async def test_of_a_storm_of_posts_in_doubt_none_waits_for_ever(
     teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "RETRIES", ONCE)
-    monkeypatch.setattr(posted, "MAX_DOUBTS", 3)
+    monkeypatch.setattr(history, "MAX_DOUBTS", 3)
     teams.connector.graph.refusals.refuse(503, times=99)
     waiting = [f"intent {number}" for number in range(8)]
     for _ in range(2):
@@ -128,7 +128,7 @@ async def test_of_a_storm_of_posts_in_doubt_none_waits_for_ever(
 
 
 async def test_a_graph_that_hangs_is_one_that_is_down(teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posted, "DEADLINE", 0.2)
+    monkeypatch.setattr(history, "DEADLINE", 0.2)
     monkeypatch.setattr(threads, "DEADLINE", 0.2)
     hanging = asyncio.Event()
     teams.connector.graph.refusals.hold(hanging)

@@ -46,6 +46,35 @@ def pressed(verdict: str, subject: str = "incident-1", **typed: str) -> dict[str
     return {"action": {"type": "Action.Execute", "data": {"verdict": verdict, "subject": subject, **typed}}}
 
 
+# --- thumbs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reaction", "feedback", "told"),
+    [
+        ("like", '{"feedbackText": ""}', (True, "")),
+        ("dislike", '{"feedbackText": "The command is old."}', (False, "The command is old.")),
+        ("dislike", "no JSON", (False, "")),
+        ("dislike", None, (False, "")),
+    ],
+)
+async def test_a_thumb_below_an_answer_is_a_reaction_with_its_comment(
+    chat: TeamsAdapter, reaction: str, feedback: str | None, told: tuple[bool, str]
+) -> None:
+    value = {"actionName": "feedback", "actionValue": {"reaction": reaction, "feedback": feedback}}
+    await invoke(chat, "message/submitAction", value)
+    await invoke(chat, "message/submitAction", value)  # sent twice
+    [given] = chat.inbox.reactions
+    assert (given.approves, given.comment) == told
+    assert given.message.message_id == "1710"
+
+
+@pytest.mark.parametrize("value", [None, {}, {"actionValue": "like"}, {"actionValue": {"reaction": "shrug"}}])
+async def test_a_thumb_that_says_nothing_is_ignored(chat: TeamsAdapter, value: Any) -> None:
+    await invoke(chat, "message/submitAction", value)
+    assert chat.inbox.reactions == []
+
+
 # --- cards -----------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.teams import history
 from adapters.teams.elements import Card
-from adapters.teams.posted import LOOKED_BACK, marked
+from adapters.teams.history import LOOKED_BACK, marked
 from core import samples as messages
 from core.model.conversation import Place, Platform
 from core.model.messages import Notice

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable
-from core.model.messages import IncidentDetails, IncidentMessage
-from core.samples import explained_incident, incident
+from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage
+from core.samples import answer, excerpt_answer, explained_incident, explanation, incident
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import CHANNEL, GROUP_CHAT, PERSONAL_CHAT, TENANT, Failure
 from tests.scenario.teams import ANSWER, THREAD, chat, teams
 
 __all__ = ["chat", "teams"]  # the fixtures
+
+SCHEMA = {"type": "https://schema.org/Message", "@type": "Message", "@context": "https://schema.org", "@id": ""}
 
 
 async def test_an_answer_is_posted_into_the_thread(teams: TeamsAdapter) -> None:
@@ -27,6 +30,51 @@ async def test_an_answer_is_posted_into_the_thread(teams: TeamsAdapter) -> None:
     assert sent.activity["summary"].startswith("Run `slipway rollback SERVICE`")
     assert sent.authorization == "Bearer token-1"
     assert reference == MessageReference(THREAD, sent.id)
+
+
+async def test_an_answer_brings_its_citations_and_thumbs_and_an_edit_does_as_well(teams: TeamsAdapter) -> None:
+    await teams.deliver(teams.connector.activity())
+    reference = await teams.messenger.post(teams.inbox.questions[0].place, ANSWER, "answer")
+    await teams.messenger.edit(reference, ANSWER)
+    for shown in (*teams.connector.sent, *teams.connector.updated):
+        assert "text" not in shown.activity  # Teams would make two messages of it, and tell the id of neither
+        assert shown.activity["channelData"] == {"feedbackLoop": {"type": "default"}}
+        [about] = shown.activity["entities"]
+        first, _ = about.pop("citation")
+        assert about == SCHEMA  # neither a model wrote it, nor is a source restricted
+        assert (first["@type"], first["position"]) == ("Claim", 1)
+        cited = answer().citations[0]
+        assert first["appearance"] == {
+            "@type": "DigitalDocument",
+            "name": "Rolling back › During a canary",
+            "abstract": cited.quote,
+            "url": cited.deep_link,
+        }
+
+
+async def test_what_a_model_wrote_is_labelled_and_what_it_chose_is_not(teams: TeamsAdapter) -> None:
+    await teams.deliver(teams.connector.activity())
+    place = teams.inbox.questions[0].place
+    chosen = excerpt_answer(engine="qwen3-8b")
+    written = explained_incident(explanation=explanation(engine="qwen3-8b"))
+    for number, message in enumerate(
+        (AnswerMessage(answer(engine="qwen3-8b")), AnswerMessage(chosen), ANSWER, IncidentMessage(written))
+    ):
+        await teams.messenger.post(place, message, f"answer-{number}")
+    labels = [
+        [each.get("additionalType") for each in sent.activity.get("entities", ())] for sent in teams.connector.sent
+    ]
+    assert labels == [[["AIGeneratedContent"]], [None], [None], [["AIGeneratedContent"]]]
+
+
+async def test_a_source_that_not_everybody_may_read_is_labelled_as_restricted(teams: TeamsAdapter) -> None:
+    await teams.deliver(teams.connector.activity())
+    open_, closed = answer().citations
+    message = AnswerMessage(answer(citations=(open_, replace(closed, restricted=True))))
+    await teams.messenger.post(teams.inbox.questions[0].place, message, "answer")
+    [about] = teams.connector.sent[-1].activity["entities"]
+    assert about["usageInfo"]["name"] == "Restricted"
+    assert ["usageInfo" in claim["appearance"] for claim in about["citation"]] == [False, True]
 
 
 async def test_an_incident_begins_a_thread_and_its_details_follow_in_it(teams: TeamsAdapter) -> None:

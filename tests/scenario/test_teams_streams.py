@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.teams import streams
+from adapters.teams import messenger as streams
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 from core.model.messages import AnswerMessage, Notice, NoticeKind
@@ -32,9 +32,13 @@ async def chat(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def told(chat: TeamsAdapter) -> list[tuple[str, str, dict[str, object]]]:
     """Type, text and stream of everything that was sent, in order."""
     return [
-        (sent.activity["type"], sent.activity.get("text", ""), (sent.activity.get("entities") or [{}])[0])
+        (sent.activity["type"], sent.activity.get("text", ""), _stream(sent.activity.get("entities", [])))
         for sent in chat.connector.sent
     ]
+
+
+def _stream(entities: list[dict[str, object]]) -> dict[str, object]:
+    return next((each for each in entities if each["type"] == "streaminfo"), {})
 
 
 async def test_a_sign_of_work_becomes_the_answer(chat: TeamsAdapter) -> None:
@@ -52,6 +56,8 @@ async def test_a_sign_of_work_becomes_the_answer(chat: TeamsAdapter) -> None:
     assert "Sources" in texts(card)
     assert ANSWER.sentences[1].text not in " ".join(texts(card))  # it stands above, in the text
     assert chat.connector.updated == []
+    _, about = chat.connector.sent[-1].activity["entities"]
+    assert [claim["position"] for claim in about["citation"]] == [1, 2]
 
 
 async def test_what_is_said_after_a_sign_of_work_ends_its_stream(chat: TeamsAdapter) -> None:

@@ -12,9 +12,10 @@ import pytest
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, learn_owners, open_core
-from bot.wiring.investigations import Investigations
+from bot.wiring.behaviours import incident_ports
 from core.model.conversation import PUBLIC, Audience
 from core.model.incident import Incident
+from handlers.incidents.investigate_incident import triage
 from handlers.questions.post_message import Poster
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.outage import incident
@@ -52,7 +53,7 @@ async def core(tmp_path: Path) -> AsyncIterator[Core]:
 
 
 async def first(core: Core, found: Incident) -> str:
-    triaged = await Investigations(core, Poster(core.store, {})).triage(found, Audience(frozenset({PUBLIC})))
+    triaged = await triage(found, Audience(frozenset({PUBLIC})), incident_ports(core, Poster(core.store, {})))
     assert triaged.owner is not None
     return triaged.owner.candidates[0].team_id
 

@@ -1,7 +1,16 @@
 from __future__ import annotations
 
-from core.model.audience import channel_audience, incident_audience, may_see_incident, person_audience, with_outsiders
-from core.model.conversation import PUBLIC, Channel, Person, Place, Platform
+from core.model.conversation import (
+    PUBLIC,
+    Channel,
+    Person,
+    Place,
+    Platform,
+    channel_audience,
+    person_audience,
+    with_outsiders,
+)
+from core.model.incident import incident_audience, may_see_incident
 from core.samples import incident
 
 VAULT = Channel("vault", {Platform.SLACK: "C0VAULT", Platform.CONSOLE: "vault"}, private=True)

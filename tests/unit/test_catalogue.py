@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from core.model.catalogue import merged_dependencies, merged_teams, named_code
-from core.model.code_owners import CodeOwners
+from core.model.catalogue import CodeOwners, merged_dependencies, merged_teams, named_code
 from core.model.conversation import Platform
 from core.model.team import Team
 

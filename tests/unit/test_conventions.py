@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-QUESTION_WORD = re.compile(r"\s*(?:What|Whether|Who|Where)\b")
+QUESTION_WORD = re.compile(r"\s*(?:What|Whether|Who|Whose|Where|How|Which|When|Those|These|Of|In|By|If)\b")
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:

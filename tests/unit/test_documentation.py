@@ -19,6 +19,7 @@ from bot.config.settings import Settings
 from bot.config.workspace import json_schema, load_workspace
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import report
+from tests.documentation import messages
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -126,6 +127,10 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
 def test_every_page_is_linked_from_the_contents() -> None:
     contents = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     assert [page.name for page in DOCS if page.name != "index.md" and f"({page.name})" not in contents] == []
+
+
+def test_the_list_of_messages_is_that_of_the_code() -> None:
+    assert messages.PAGE.read_text(encoding="utf-8") == messages.page(), "run `python -m tests.documentation.messages`"
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:

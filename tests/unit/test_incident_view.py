@@ -25,7 +25,8 @@ from core.model.incident import (
     Vote,
 )
 from core.model.messages import ButtonAction, IncidentMessage
-from core.samples import everywhere, explained_incident, explanation, incident, owner
+from core.samples import explained_incident, explanation, incident, owner
+from tests.fakes.text_everywhere import everywhere
 
 MESSAGES = {name: message for name, message in samples.SAMPLES.items() if isinstance(message, IncidentMessage)}
 LARGEST = {

@@ -18,8 +18,7 @@ from adapters.teams.activity import parse_activity
 from adapters.teams.activity import plain_text as teams_text
 from core.answering.model_text import cleaned
 from core.confidence.resolution import is_resolution
-from core.incidents.command import parse_command
-from core.incidents.maintenance import read_maintenance
+from core.incidents.command import parse_command, read_maintenance
 from core.knowledge.markdown import blocks
 from core.model.conversation import MAX_MESSAGE
 from core.rca.log_templates import message_of
@@ -41,10 +40,10 @@ BUILT_FROM_DATA = {
     "adapters.console.document._loose": "the words of a quote, escaped, in a document of at most 8 MiB",
     "adapters.slack.mrkdwn.mentions": "the bot's own id, escaped",
     "adapters.slack.mrkdwn.plain_text": "the bot's own id, escaped",
-    "adapters.slack.judgements.listen": "constants of ours, for the names of buttons",
+    "adapters.slack.interactions.listen": "constants of ours, for the names of buttons",
     "adapters.store.forgetting._forget_chat": "the id of a chat, escaped",
     "adapters.store.forgetting._forget_person": "an id of a person, escaped",
-    "adapters.teams.posted.is_for": "a digest of ours",
+    "adapters.teams.history.is_for": "a digest of ours",
     "core.answering.contradictions._bans": "a word, escaped",
     "core.answering.model_text._stands_in": "a word, escaped",
     "core.knowledge.markdown._closing": "a fence of one character, anchored at both ends",

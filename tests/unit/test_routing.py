@@ -7,7 +7,7 @@ import pytest
 from core.model.conversation import Channel, Place, Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import Alert, AlertDelivery, AlertStatus, Severity
-from core.model.routing import incident_place, incident_places, routing_facts
+from core.model.silences import incident_place, incident_places, routing_facts
 from core.model.team import Route, Team
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

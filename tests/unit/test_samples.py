@@ -8,12 +8,12 @@ from typing import get_args
 
 import pytest
 
-from adapters.console.gallery import gallery_samples
 from adapters.slack.render import render as as_blocks
 from adapters.teams.render import render as as_card
 from core.model.messages import Message
-from core.samples import SAMPLES, everywhere
+from core.samples import SAMPLES
 from tests.fakes import adaptive_card, block_kit
+from tests.fakes.text_everywhere import everywhere
 
 # By the text that fills every field of outside: nothing, one letter, long lines, one endless word, markup.
 TEXTS = {
@@ -60,7 +60,3 @@ def test_teams_takes_it(message: Message) -> None:
     card = as_card(message)
     assert adaptive_card.problems(card.content, card.summary) == []
     assert json.loads(json.dumps(card.content)) == card.content
-
-
-def test_the_gallery_shows_every_sample_and_each_at_its_largest() -> None:
-    assert gallery_samples().keys() == SAMPLES.keys() | {f"{name}, at its largest" for name in everywhere("x")}

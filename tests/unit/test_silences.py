@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.incidents.maintenance import LONGEST, MaintenanceWish, read_maintenance
+from core.incidents.command import LONGEST, MaintenanceWish, read_maintenance
 from core.model.incident import AlertStatus
 from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow, silenced_now
 from core.model.team import Team

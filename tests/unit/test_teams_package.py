@@ -46,6 +46,13 @@ def test_every_listed_command_is_one(name: CommandName) -> None:
     assert parse_command(str(name)).name is name
 
 
+def test_the_manifest_is_of_the_newest_schema(manifest: dict[str, Any]) -> None:
+    """Packages may still be of an older one; `packageName` is refused since 1.17."""
+    assert manifest["$schema"].endswith(f"/teams/v{manifest['manifestVersion']}/MicrosoftTeams.schema.json")
+    assert tuple(map(int, manifest["manifestVersion"].split("."))) >= (1, 29)
+    assert "packageName" not in manifest
+
+
 def test_what_differs_is_named(manifest: dict[str, Any]) -> None:
     (bot,) = manifest["bots"]
     bot["scopes"] = ["personal"]

@@ -24,7 +24,7 @@ class Recorded:
         self.loaded_by.append(threading.get_ident())
         return self
 
-    def entity(self, update: object) -> None: ...
+    def entity(self, fields: dict[str, Any]) -> None: ...
 
     async def call(self, service_url: str, token: str, operation: str, *arguments: Any) -> None:
         self.calls.append(f"{operation} {arguments[-1]}")

@@ -189,7 +189,7 @@ def _read(output: ToolOutput, lines: list[str], subject: str, sought: Collection
 
 
 def _changes(lines: list[str]) -> Iterator[Clue]:
-    """Every change of a list: what was changed is a cause until something speaks against it."""
+    """Yield every change of a list: what was changed is a cause until something speaks against it."""
     for number, line in enumerate(lines):
         if told := _DESCRIPTION.match(line):
             quote = _quote(lines, number, (number - 1, number - 2, number - 3, number + 1))

@@ -37,7 +37,7 @@ _KINDS = frozenset(terms("pod pods deployment service job cronjob node namespace
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """`cause` is empty if nothing shows trouble. `score` in [0, 1] ranks it among others and is no probability."""
+    """The conclusion from tool outputs. `cause` is empty without trouble; `score` in [0, 1] ranks it and is no probability."""
 
     cause: str
     evidence: tuple[Evidence, ...]
@@ -73,7 +73,7 @@ def stem(name: str) -> str:
 
 
 def _closeness(question: str, subjects: Iterable[str]) -> dict[str, float]:
-    """How close each subject is to a question, in [0, 1]: the rarer a word of their names, the more it says.
+    """Return how close each subject is to a question, in [0, 1]: the rarer a word of their names, the more it says.
 
     Closeness is relative to the nearest subject; empty where none is near.
     """
@@ -103,7 +103,7 @@ def _ranked(found: Iterable[Clue], closeness: dict[str, float]) -> list[_Ranked]
 
 
 def _distinct(scored: Sequence[_Ranked]) -> list[_Ranked]:
-    """Without those that say what a stronger one said.
+    """Return the clues without those that repeat a stronger one.
 
     Resemblance is the share of the words of both that both have (Broder, “On the resemblance and containment of
     documents”, 1997): a short statement is no repetition only because a long one happens to hold its words.

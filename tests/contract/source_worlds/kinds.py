@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.contract.source_worlds.exports import SlackExportWorld, TeamsExportWorld
 from tests.contract.source_worlds.files import FolderWorld, IncidentsWorld, ThreadsWorld
-from tests.contract.source_worlds.remote import confluence_world, slack_world, teams_world
+from tests.contract.source_worlds.remote import azure_wiki_world, confluence_world, slack_world, teams_world
 from tests.contract.source_worlds.repository import GitWorld
 from tests.contract.source_worlds.world import RemoteWorld, World
 
@@ -30,6 +30,7 @@ LOCAL: dict[str, Callable[[Path], World]] = {
 REMOTE: dict[str, Callable[[], AbstractAsyncContextManager[RemoteWorld]]] = {
     "confluence cloud": lambda: confluence_world(cloud=True),
     "confluence data center": lambda: confluence_world(cloud=False),
+    "azure wiki": azure_wiki_world,
     "slack": slack_world,
     "teams": teams_world,
 }

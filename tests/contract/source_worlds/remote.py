@@ -7,16 +7,18 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from adapters.http import Retries, Token, source_server
+from adapters.http import Retries, Token, basic, source_server
 from adapters.microsoft_graph.credentials import GraphCredentials
 from adapters.slack.client import slack_reader
+from adapters.sources.azure_wiki import AzureWikiSource
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from core.model.conversation import PUBLIC
 from tests.contract.source_worlds.world import CHANNEL, TEAM, TEAMS_CHANNEL
-from tests.fakes import confluence_server, graph_server, slack_history_server
+from tests.fakes import azure_wiki_server, confluence_server, graph_server, slack_history_server
+from tests.fakes.azure_wiki_server import FakeAzureWiki
 from tests.fakes.clock import FakeClock
 from tests.fakes.confluence_server import FakeConfluence, Page
 from tests.fakes.graph_server import FakeGraph
@@ -46,6 +48,28 @@ class ConfluenceWorld:
 
     def hide(self, key: str) -> None:
         self.server.pages[f"10{key}"].groups = ("vault-keepers",)
+
+    def expire_token(self) -> None:
+        self.server.token = "another"
+
+
+class AzureWikiWorld:
+    def __init__(self, server: FakeAzureWiki, session: aiohttp.ClientSession) -> None:
+        self.server = server
+        self.refusals = server.refusals
+        self.pauses: list[float] = []
+        rest = source_server("Azure", server.url, session, basic("", azure_wiki_server.TOKEN), _recorded(self.pauses))
+        self.source = AzureWikiSource("docs", rest, "Shop floor", "Shop.wiki", frozenset({PUBLIC}))
+
+    def write(self, key: str, text: str) -> None:
+        self.server.pages[f"/Runbooks/Page {key}"] = text
+
+    def remove(self, key: str) -> None:
+        del self.server.pages[f"/Runbooks/Page {key}"]
+
+    def hide(self, key: str) -> None:
+        path = f"/Runbooks/Page {key}"
+        self.server.pages[path] = f"---\nreaders: [channel:vault]\n---\n{self.server.pages[path]}"
 
     def expire_token(self) -> None:
         self.server.token = "another"
@@ -130,6 +154,12 @@ def _recorded(pauses: list[float]) -> Retries:
 async def confluence_world(*, cloud: bool) -> AsyncIterator[ConfluenceWorld]:
     async with FakeConfluence(cloud=cloud) as server, aiohttp.ClientSession() as session:
         yield ConfluenceWorld(server, session)
+
+
+@asynccontextmanager
+async def azure_wiki_world() -> AsyncIterator[AzureWikiWorld]:
+    async with FakeAzureWiki() as server, aiohttp.ClientSession() as session:
+        yield AzureWikiWorld(server, session)
 
 
 @asynccontextmanager

@@ -35,7 +35,6 @@ PAGES = [
     "/documents/{}",
     "/predictions",
     "/audit",
-    "/gallery",
     "/dead-letters",
     "/console/messages.json",
     "/console/static/{}",

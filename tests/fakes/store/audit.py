@@ -28,8 +28,3 @@ class InMemoryAudit:
 
     async def since(self, at: datetime, after: int, limit: int) -> list[NumberedEntry]:
         return [each for each in self.entries if each.entry.at >= at and each.number > after][:limit]
-
-    async def forget_before(self, at: datetime) -> int:
-        kept = [each for each in self.entries if each.entry.at >= at]
-        forgotten, self.entries = len(self.entries) - len(kept), kept
-        return forgotten

@@ -14,11 +14,10 @@ from tests.fakes.store.build_failures import InMemoryBuildFailures
 from tests.fakes.store.channel_settings import InMemoryChannelSettings
 from tests.fakes.store.conversations import InMemoryConversations
 from tests.fakes.store.curated import InMemoryCurated
-from tests.fakes.store.cursors import InMemoryCursors
 from tests.fakes.store.dead_letters import InMemoryDeadLetters
 from tests.fakes.store.held_incidents import InMemoryHeldIncidents
 from tests.fakes.store.incidents import InMemoryIncidents
-from tests.fakes.store.ingestions import InMemoryIngestions
+from tests.fakes.store.ingestions import InMemoryCursors, InMemoryIngestions
 from tests.fakes.store.posts import InMemoryPosts
 from tests.fakes.store.predictions import InMemoryPredictions
 from tests.fakes.store.replicas import InMemoryReplicas
@@ -42,7 +41,6 @@ class InMemoryStore:
     predictions: InMemoryPredictions = field(default_factory=InMemoryPredictions)
     conversations: InMemoryConversations = field(default_factory=InMemoryConversations)
     ingestions: InMemoryIngestions = field(default_factory=InMemoryIngestions)
-    cursors: InMemoryCursors = field(default_factory=InMemoryCursors)
     curated: InMemoryCurated = field(default_factory=InMemoryCurated)
     build_failures: InMemoryBuildFailures = field(default_factory=InMemoryBuildFailures)
     channel_settings: InMemoryChannelSettings = field(default_factory=InMemoryChannelSettings)
@@ -53,6 +51,10 @@ class InMemoryStore:
     outages: int = 0
     _writer: asyncio.Lock = field(default_factory=asyncio.Lock)
     _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    @property
+    def cursors(self) -> InMemoryCursors:
+        return InMemoryCursors(self.ingestions.cursors)
 
     def lock(self, name: str) -> asyncio.Lock:
         return self._locks.setdefault(name, asyncio.Lock())
@@ -88,7 +90,6 @@ STORES = (
     "predictions",
     "conversations",
     "ingestions",
-    "cursors",
     "curated",
     "build_failures",
     "channel_settings",

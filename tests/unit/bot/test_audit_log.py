@@ -30,6 +30,7 @@ from handlers.questions.post_message import Poster
 from tests.databases import database
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -70,10 +71,12 @@ async def test_a_reassignment_is_recorded_with_both_teams() -> None:
     press = replace(PRESSED, verdict=ButtonAction.REASSIGN, subject="i1", choice="bookings")
     await reassign_incident(
         press,
-        teams=(Team("payments", "Payments"), Team("bookings", "Bookings")),
-        store=store,
-        clock=FakeClock(),
-        poster=Poster(store, {Platform.SLACK: RecordingMessenger()}),
+        ports(
+            teams=(Team("payments", "Payments"), Team("bookings", "Bookings")),
+            store=store,
+            clock=FakeClock(),
+            poster=Poster(store, {Platform.SLACK: RecordingMessenger()}),
+        ),
     )
     (entry,) = recorded(store)
     assert (entry.act, entry.subject, entry.detail) == (Act.REASSIGNED, "i1", "payments → bookings")

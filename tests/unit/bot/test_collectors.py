@@ -18,7 +18,7 @@ from adapters.model_pool.pool import PoolStatus
 from adapters.model_pool.server import RequestOutcome, ServerStatus
 from bot.observability import telemetry
 from bot.observability.collectors import CALIBRATION_EVERY, ModelCollector, StoreCollector, TokenTally, registered
-from bot.wiring.measured_messenger import MeasuredMessenger
+from bot.wiring.chats import MeasuredMessenger
 from bot.work import dispatcher, replica
 from core.confidence.measures import ENOUGH
 from core.model.conversation import MessageReference, Place, Platform

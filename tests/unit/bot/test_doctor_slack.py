@@ -95,7 +95,7 @@ async def test_an_app_in_order_has_nothing_to_mend(doctor: Doctor) -> None:
     assert code == 0
     assert "✗" not in said
     assert "!" not in said
-    for told in ("plumbline in Marigold", "those of the manifest", "Socket Mode", "has all that the bot listens to"):
+    for told in ("plumbline in Marigold", "those of the manifest", "Socket Mode", "has everything that the bot needs"):
         assert told in said
 
 
@@ -118,8 +118,8 @@ def make_assistant(manifest: dict[str, Any]) -> None:
     [
         (lambda app: app.answers["auth.test"].update(ok=False, error="invalid_auth"), "is refused: invalid_auth", 1),
         (lambda app: app.scopes.discard("reactions:read"), "reactions:read (reactions to its answers as feedback)", 1),
-        (lambda app: app.scopes.add("channels:join"), "can be taken from the app: channels:join", 0),
-        (lambda app: app.scopes.clear(), "are not told", 0),
+        (lambda app: app.scopes.add("channels:join"), "does not need: channels:join", 0),
+        (lambda app: app.scopes.clear(), "are not known", 0),
         (lambda app: app.answers["apps.connections.open"].update(ok=False, error="x"), "Socket Mode is refused: x", 1),
         (lambda app: app.channels.pop("C0INC"), "channel incidents: does not have the bot in it", 0),
         (lambda app: app.channels["C0INC"].update(is_member=False), "/invite", 0),
@@ -162,7 +162,7 @@ async def test_the_address_is_tried_as_slack_tries_it(doctor: Doctor) -> None:
 @pytest.mark.parametrize(
     ("settings", "said", "code"),
     [
-        ({"slack_signing_secret": "s"}, "Set PLUMBLINE_PUBLIC_URL", 0),
+        ({"slack_signing_secret": "s"}, "set PLUMBLINE_PUBLIC_URL", 0),
         ({"slack_signing_secret": "s", "public_url": "http://127.0.0.1:9"}, "does not answer", 1),
         ({}, "cannot be received", 1),
     ],

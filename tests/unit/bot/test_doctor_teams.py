@@ -12,9 +12,9 @@ from aiohttp.test_utils import TestServer
 from bot.commands.doctor import check_catalogue, check_filing, check_schedule
 from bot.config.filing_sections import GitHubFileSection
 from bot.config.settings import Settings
-from bot.config.team_sections import BackstageSection, CodeownersSection, PagerDutySection
+from bot.config.team_sections import BackstageSection, CodeownersSection, OpsgenieSection, PagerDutySection
 from bot.config.workspace import load_workspace
-from tests.fakes.on_call_servers import FakePagerDuty
+from tests.fakes.on_call_servers import FakeOpsgenie, FakePagerDuty
 from tests.fakes.publisher_servers import FakeGitHub
 
 
@@ -30,6 +30,19 @@ async def test_a_schedule_that_lets_us_in_is_well_and_one_that_does_not_is_no_fa
     assert (refused.well, refused.fatal) == (False, False)
     assert "refuses the token" in refused.remedy
     assert "PD_TOKEN" in unset.remedy
+
+
+async def test_users_of_opsgenie_are_told_when_it_ends_and_what_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.fakes.tool_servers.TOKEN", "GenieKey key")
+    monkeypatch.setattr(os, "environ", {"OPSGENIE_KEY": "key"})
+    async with TestServer(FakeOpsgenie({}).app()) as server, aiohttp.ClientSession() as session:
+        url = str(server.make_url("")).rstrip("/")
+        found = await check_schedule(
+            OpsgenieSection(kind="opsgenie", url=url, token_env="OPSGENIE_KEY", schedules={"payments": "P1"}), session
+        )
+    assert (found.result, found.fatal) == ("says who is on call", False)
+    assert "5 April 2027" in found.remedy
+    assert "jira_service_management" in found.remedy
 
 
 @pytest.mark.parametrize(

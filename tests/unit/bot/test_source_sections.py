@@ -41,6 +41,15 @@ SECTIONS: dict[str, dict[str, Any]] = {
     },
     "confluence": CONFLUENCE,
     "confluence cloud": CONFLUENCE | {"email": "bot@acme.example", "identities": {"group:ops": ["channel:ops"]}},
+    "azure wiki": {
+        "kind": "azure_devops_wiki",
+        "name": "azure",
+        "url": "https://dev.azure.com/acme",
+        "project": "Shop",
+        "wiki": "Shop.wiki",
+        "token_env": "WIKI_TOKEN",
+        "readers": ["public"],
+    },
     "slack": {"kind": "slack_channels", "name": "slack", "channels": ["C0CICD"]},
     "teams": {
         "kind": "teams_channels",
@@ -81,7 +90,7 @@ async def test_every_section_becomes_a_source_of_its_name(
     source = open_source(section, load_settings(data_dir=tmp_path), session, FakeClock())
     assert source.name == section.name
     assert isinstance(source, ChangingSource) == (
-        kind.partition(" ")[0] in {"git", "confluence", "slack", "teams"} and "export" not in kind
+        kind.partition(" ")[0] in {"git", "confluence", "azure", "slack", "teams"} and "export" not in kind
     )
     assert section.place
 

@@ -13,8 +13,7 @@ import pytest
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace, load_workspace
 from bot.evaluation.triage import as_incident
-from bot.wiring.catalogues import with_catalogues
-from bot.wiring.on_call import open_on_call
+from bot.wiring.catalogues import open_on_call, with_catalogues
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import PastIncident, Severity
@@ -65,7 +64,7 @@ def test_a_rota_keeps_to_the_clocks_of_its_time_zone(file: Path) -> None:
     [
         (
             "  - {id: a, name: A, on_call: {people: [Di], start: 2026-01-05T09:00:00Z, timezone: Mars}}\n",
-            "no time zone",
+            "is not a time zone",
         ),
         ("  - {id: a, name: A, on_call: {people: [], start: 2026-01-05T09:00:00Z}}\n", "line 4"),
         ("  - {id: a, name: A, on_call: {people: [Di], start: 2026-01-05T09:00:00}}\n", "timezone"),

@@ -27,6 +27,7 @@ tools:
     services: {till: {namespace: live, selector: app=till}}
   - {kind: github_actions, services: {till: acme/till}, token_env: CI_TOKEN, log_hosts: [logs.invalid]}
   - {kind: gitlab_ci, services: {till: acme/till}, token_env: CI_TOKEN}
+  - {kind: azure_devops, url: "https://ci.invalid/acme", services: {till: Shop/12}, token_env: CI_TOKEN}
   - {kind: jenkins, url: "http://ci.invalid", services: {till: acme/till}, user: reader, token_env: CI_TOKEN}
   - {kind: code, services: {till: checkouts/till}}
   - {kind: trace_files, path: traces}
@@ -49,11 +50,17 @@ async def test_every_kind_of_tool_can_be_configured(file: Path) -> None:
     async with aiohttp.ClientSession() as session:
         tools = open_tools(load_workspace(file).tools, session)
     assert [each.name for each in tools.logs] == ["Loki", "Kubernetes"]
-    assert [each.name for each in tools.changes] == ["GitHub Actions changes", "GitLab CI changes", "code history"]
+    assert [each.name for each in tools.changes] == [
+        "GitHub Actions changes",
+        "GitLab CI changes",
+        "Azure DevOps changes",
+        "code history",
+    ]
     assert [each.name for each in tools.code] == ["code"]
     assert [each.name for each in tools.graphs] == ["trace files", "traces", "Zipkin"]
     boxes: list[Toolbox] = list(tools.toolboxes)
-    assert [each.name for each in boxes] == ["Kubernetes", "GitHub Actions", "GitLab CI", "Jenkins", "orders"]
+    servers = ["GitHub Actions", "GitLab CI", "Azure DevOps", "Jenkins"]
+    assert [each.name for each in boxes] == ["Kubernetes", *servers, "orders"]
 
 
 async def test_checkouts_are_relative_to_the_file(file: Path) -> None:
@@ -75,6 +82,7 @@ async def test_a_token_that_is_not_set_is_named(file: Path, monkeypatch: pytest.
         "{kind: loki, url: 'http://loki', services: {}}",
         "{kind: mcp, name: orders, url: 'http://mcp', tools: {}}",
         "{kind: code, services: {}}",
+        "{kind: azure_devops, url: 'https://ci', token_env: CI_TOKEN, services: {till: Shop}}",
     ],
 )
 def test_a_section_that_reads_nothing_is_a_mistake(section: str, file: Path) -> None:

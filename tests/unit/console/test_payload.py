@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from adapters.console.payload import Content, PersonMessage, decode, encode
-from core.samples import SAMPLES, everywhere
+from adapters.console.messages import Content, PersonMessage, decode, encode
+from core.samples import SAMPLES
+from tests.fakes.text_everywhere import everywhere
 
 CONTENTS: dict[str, Content] = {
     **SAMPLES,

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bs4 import BeautifulSoup
 
-from adapters.console.messages import ConsoleMessage
-from adapters.console.payload import Content, PersonMessage, encode
+from adapters.console.messages import ConsoleMessage, Content, PersonMessage, encode
 from adapters.console.render import Renderer, verdict_subjects, web_url
 from core import samples as messages
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Message

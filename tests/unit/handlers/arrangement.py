@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,14 @@ from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, IncidentState
 from core.model.messages import ButtonAction, IncidentMessage
 from core.samples import START, alert, explanation, hypothesis
-from handlers.incidents.arrange_incident import Surroundings, arrange_incident
+from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_incident
+from handlers.ports import IncidentPorts
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.ports import incident_ports
 from tests.fakes.store import InMemoryStore
 
 CALLS = {"api": ("db",), "web": ("api",)}
@@ -58,10 +61,15 @@ class World:
         found = explanation(hypotheses=(replace(hypothesis(), service=cause),))
         await self.store.incidents.save(replace(incident, explanation=found, revision=incident.revision + 1))
 
-    async def shows(self, incident_id: str, around: Surroundings | None = None) -> Incident:
-        around = around or Surroundings(CHANNELS, (), CALLS)
-        await arrange_incident(incident_id, around, store=self.store, clock=self.clock)
-        await present_incident(incident_id, store=self.store, poster=self.poster, clock=self.clock, channels=CHANNELS)
+    def ports(self, **given: Any) -> IncidentPorts:
+        """The ports of this world, with the channels and calls of the tests."""
+        world = {"store": self.store, "poster": self.poster, "clock": self.clock}
+        return incident_ports(**world, **{"channels": CHANNELS, "dependencies": CALLS} | given)
+
+    async def shows(self, incident_id: str, ports: IncidentPorts | None = None) -> Incident:
+        ports = ports or self.ports()
+        await arrange_incident(incident_id, ports)
+        await present_incident(incident_id, ports)
         return self.store.incidents.by_id[incident_id]
 
     def message(self, incident_id: str) -> IncidentMessage:

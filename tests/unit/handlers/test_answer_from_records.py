@@ -14,9 +14,9 @@ from core.model.errors import ToolUnavailable
 from core.model.team import Rota, Team
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.questions.answer_from_records import MAX_SHOWN, Records, answer_from_records, requested_record
+from handlers.questions.answer_from_records import MAX_SHOWN, answer_from_records, requested_record
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
-from tests.fakes.store import InMemoryStore
+from tests.fakes.ports import question_ports
 
 NOW = datetime(2026, 3, 18, 12, 0, tzinfo=UTC)
 WEEK = timedelta(days=7)
@@ -82,12 +82,13 @@ async def retriever() -> Retriever:
 async def asked(
     text: str, retriever: Retriever, changes: Sequence[ChangeReader] = (), audience: Audience = EVERYBODY
 ) -> Answer | None:
-    records = Records(TEAMS, changes=changes, channels=CHANNELS, origins={"seats": "CODEOWNERS"})
     question = Question("q", text, Person(Platform.SLACK, "U1"), Place(Platform.SLACK, "C1"), audience, NOW)
-    store = InMemoryStore()
-    wanted = await requested_record(question, records, store)
+    ports = question_ports(
+        teams=TEAMS, changes=changes, channels=CHANNELS, origins={"seats": "CODEOWNERS"}, retriever=retriever
+    )
+    wanted = await requested_record(question, ports)
     assert wanted is not None
-    found = await answer_from_records(question, wanted, records, store=store, retriever=retriever)
+    found = await answer_from_records(question, wanted, ports)
     return found[0] if found else None
 
 

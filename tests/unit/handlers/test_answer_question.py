@@ -19,8 +19,7 @@ from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage, Message
 from core.model.prediction import Estimator, PredictionKind
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.questions.answer_of_either import WITHOUT_MODEL
-from handlers.questions.answer_question import READS_ON, prepare_answer
+from handlers.questions.answer_question import READS_ON, WITHOUT_MODEL, prepare_answer
 from handlers.questions.examine_model import ExaminedModel
 from tests.fakes.answering import ROLLBACK, THREAD, Handbook, answered, last, question, retriever
 from tests.fakes.answering_script import choosing
@@ -29,6 +28,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.ports import question_ports
 from tests.fakes.store import InMemoryStore
 
 __all__ = ["retriever"]  # the fixture
@@ -184,8 +184,8 @@ class Hanging(ScriptedModel):
 
 
 def impatient(monkeypatch: pytest.MonkeyPatch, deadline: float = 60.0) -> None:
-    monkeypatch.setattr("handlers.questions.answer_of_either.PATIENCE", 0.001)
-    monkeypatch.setattr("handlers.questions.answer_of_either.DEADLINE", deadline)
+    monkeypatch.setattr("handlers.questions.answer_question.QUOTES_AFTER", 0.001)
+    monkeypatch.setattr("handlers.questions.answer_question.DEADLINE", deadline)
 
 
 async def test_what_was_found_is_shown_at_once_and_the_choice_takes_its_place(
@@ -229,7 +229,7 @@ async def test_a_model_that_failed_its_exam_or_has_not_ended_it_is_not_asked(
     assert (failed.requests, last(chat).answer.engine) == ([], ENGINE)
     examined = ExaminedModel(Hanging())
     answer = await prepare_answer(
-        question(LASTS, "q2"), retriever=retriever, store=store, clock=FakeClock(), examined=examined
+        question(LASTS, "q2"), question_ports(retriever=retriever, store=store, clock=FakeClock(), examined=examined)
     )
     assert answer.engine == ENGINE
     await examined.close()
@@ -249,7 +249,7 @@ async def test_a_model_that_chooses_at_random_is_not_asked_after_its_exam(
             await asyncio.sleep(0)
     asked = len(model.requests)
     answer = await prepare_answer(
-        question(LASTS), retriever=retriever, store=store, clock=FakeClock(), examined=examined
+        question(LASTS), question_ports(retriever=retriever, store=store, clock=FakeClock(), examined=examined)
     )
     assert (answer.engine, len(model.requests)) == (ENGINE, asked)
     assert answer.citations[0].document_id == "handbook/shelf"

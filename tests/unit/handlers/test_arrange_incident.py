@@ -13,10 +13,12 @@ from core.model.messages import IncidentMessage
 from core.model.silences import Maintenance, Matcher, Silence
 from core.samples import START, owner
 from handlers.incidents import arrange_incident as arrange_module
-from handlers.incidents.arrange_incident import Surroundings, watch_incidents
+from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.present_incident import present_details
-from handlers.questions.show_again import ShownAgain
-from tests.unit.handlers.arrangement import CALLS, CHANNELS, HOUR, World, world
+from handlers.ports import IncidentPorts
+from handlers.questions.ask_in_form import ShownAgain
+from tests.fakes.ports import ports
+from tests.unit.handlers.arrangement import CHANNELS, HOUR, World, world
 
 __all__ = ["world"]  # the fixture
 
@@ -44,7 +46,7 @@ async def test_once_its_cause_is_found_in_the_failing_service_it_is_shown_as_a_p
     assert "present_incident db" in world.waiting()
     await world.shows("db")
     assert [(each.incident_id, each.alert_count) for each in world.message("db").parts] == [("api", 1)]
-    await present_details("api", store=world.store, poster=world.poster)
+    await present_details("api", ports(store=world.store, poster=world.poster))
     assert len(world.chat.posted) == 3, "what was found is told in its own thread"
 
 
@@ -75,7 +77,7 @@ async def test_what_is_not_looked_into_has_no_details(world: World) -> None:
     incident = world.store.incidents.by_id["api"]
     await world.store.incidents.save(replace(incident, explanation=None, absorbed=Merge("db", "", START), revision=3))
     await world.shows("api")
-    await present_details("api", store=world.store, poster=world.poster)
+    await present_details("api", ports(store=world.store, poster=world.poster))
     assert len(world.chat.posted) == 2
 
 
@@ -109,34 +111,34 @@ async def test_shown_again_an_incident_still_says_what_it_belongs_to(world: Worl
 async def test_a_part_that_goes_on_after_its_leader_is_over_stands_for_itself(world: World) -> None:
     await world.shows(await world.opens("db"))
     await world.shows(await world.opens("api", cause="db"))
-    around = Surroundings(CHANNELS, (), CALLS)
+    ports = world.ports()
     await world.resolves("db")
-    await watch_incidents(around, store=world.store, clock=world.clock)
+    await watch_incidents(ports)
     assert world.store.incidents.by_id["api"].absorbed is not None, "it may follow within minutes"
     world.clock.advance(MINUTES.total_seconds())
-    await watch_incidents(around, store=world.store, clock=world.clock)
+    await watch_incidents(ports)
     assert world.store.incidents.by_id["api"].absorbed is None
     assert world.waiting().count("investigate_incident api") == 2
 
 
-def maintenance(service: str, hours: int = 1) -> Surroundings:
+def maintenance(world: World, service: str, hours: int = 1) -> IncidentPorts:
     matcher = Matcher("service", frozenset({service}))
     window = Silence("w1", (matcher,), START - HOUR, START + hours * HOUR, reason="new disks")
-    return Surroundings(CHANNELS, (), CALLS, Maintenance((window,)))
+    return world.ports(maintenance=Maintenance((window,)))
 
 
 async def test_a_silenced_incident_is_recorded_and_posted_when_its_window_is_over(world: World) -> None:
-    around = maintenance("db")
-    silenced = await world.shows(await world.opens("db"), around)
+    ports = maintenance(world, "db")
+    silenced = await world.shows(await world.opens("db"), ports)
     assert silenced.silenced is not None
     assert (silenced.silenced.reason, silenced.silenced.until) == ("new disks", START + HOUR)
     assert world.chat.posted == []
-    await watch_incidents(around, store=world.store, clock=world.clock)
+    await watch_incidents(ports)
     assert world.waiting() == ["investigate_incident db"]
     world.clock.advance(3600)
-    await watch_incidents(around, store=world.store, clock=world.clock)
+    await watch_incidents(ports)
     assert world.waiting().count("investigate_incident db") == 2
-    assert (await world.shows("db", around)).silenced is None
+    assert (await world.shows("db", ports)).silenced is None
     assert len(world.chat.posted) == 1
 
 
@@ -145,31 +147,31 @@ async def test_of_more_incidents_than_are_read_at_once_each_is_looked_after(
 ) -> None:
     monkeypatch.setattr(arrange_module, "PART", 1)
     for service in ("cache", "web", "db"):
-        await world.shows(await world.opens(service), maintenance(service))
+        await world.shows(await world.opens(service), maintenance(world, service))
     world.clock.advance(3600)
-    await watch_incidents(Surroundings(CHANNELS), store=world.store, clock=world.clock)
+    await watch_incidents(world.ports())
     assert [each.silenced for each in world.store.incidents.by_id.values()] == [None] * 3
 
 
 async def test_what_was_silenced_and_resolved_meanwhile_is_never_posted(world: World) -> None:
-    around = maintenance("db")
-    await world.shows(await world.opens("db"), around)
+    ports = maintenance(world, "db")
+    await world.shows(await world.opens("db"), ports)
     await world.resolves("db")
     world.clock.advance(3600)
-    await watch_incidents(around, store=world.store, clock=world.clock)
-    await world.shows("db", around)
+    await watch_incidents(ports)
+    await world.shows("db", ports)
     assert world.chat.posted == []
 
 
 async def test_an_incident_that_is_silenced_after_it_was_posted_says_so(world: World) -> None:
     await world.shows(await world.opens("db"))
-    await watch_incidents(maintenance("db"), store=world.store, clock=world.clock)
-    await world.shows("db", maintenance("db"))
+    await watch_incidents(maintenance(world, "db"))
+    await world.shows("db", maintenance(world, "db"))
     assert world.message("db").incident.silenced is not None
     assert len(world.chat.posted) == 1
 
 
 async def test_a_silenced_incident_explains_nothing(world: World) -> None:
-    await world.shows(await world.opens("db"), maintenance("db"))
+    await world.shows(await world.opens("db"), maintenance(world, "db"))
     alone = await world.shows(await world.opens("api", cause="db"))
     assert (alone.absorbed, alone.suggested_parent) == (None, None)

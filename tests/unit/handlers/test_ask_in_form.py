@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from core import samples as messages
-from core.model.audience import channel_audience
-from core.model.conversation import Channel, Person, Place, Platform
+from core.model.conversation import Channel, Person, Place, Platform, channel_audience
 from core.model.messages import ButtonAction, CauseRequest, CorrectionRequest, Form, HandoverRequest
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.model.team import Team
 from handlers.questions.ask_in_form import AskInForm
+from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 
 PERSON = Person(Platform.SLACK, "U1")
@@ -33,7 +33,7 @@ async def forms() -> AskInForm:
         for id_, (kind, subject) in CLAIMS.items():
             claim = Prediction(id_, kind, subject, "x", Evaluation(0.5, 0.5), "evidence", "v1", messages.START)
             await transaction.predictions.add(claim)
-    return AskInForm(store, TEAMS, CHANNELS)
+    return AskInForm(ports(store=store, teams=TEAMS, channels=CHANNELS))
 
 
 @pytest.mark.parametrize(

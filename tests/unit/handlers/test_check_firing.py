@@ -10,9 +10,8 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, Stage
 from core.model.silences import Matcher, Silence
 from core.samples import START
-from handlers.incidents.arrange_incident import Surroundings
-from handlers.incidents.check_firing import reason_to_stop
-from tests.unit.handlers.arrangement import CALLS, CHANNELS, HOUR, World, world
+from handlers.incidents.investigate_incident import reason_to_stop
+from tests.unit.handlers.arrangement import HOUR, World, world
 
 __all__ = ["world"]  # the fixture
 
@@ -39,10 +38,10 @@ class Monitor:
 
 async def test_silences_of_a_monitoring_system_count_and_one_that_is_down_silences_nothing(world: World) -> None:
     silence = Silence("s1", (Matcher("service", frozenset({"db"})),), START - HOUR, START + HOUR, by="Alertmanager")
-    around = Surroundings(CHANNELS, (), CALLS, monitors=(Monitor(down=True), Monitor(silences=[silence])))
-    assert (await world.shows(await world.opens("db"), around)).silenced is not None
-    around = Surroundings(CHANNELS, (), CALLS, monitors=(Monitor(down=True),))
-    assert (await world.shows(await world.opens("api"), around)).silenced is None
+    ports = world.ports(monitors=(Monitor(down=True), Monitor(silences=[silence])))
+    assert (await world.shows(await world.opens("db"), ports)).silenced is not None
+    ports = world.ports(monitors=(Monitor(down=True),))
+    assert (await world.shows(await world.opens("api"), ports)).silenced is None
 
 
 @pytest.mark.parametrize(

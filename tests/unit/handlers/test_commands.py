@@ -6,11 +6,11 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from unittest.mock import patch
 
 import pytest
 
 from core.incidents.command import CommandName
-from core.model.audience import channel_audience, with_outsiders
 from core.model.conversation import (
     MAX_MESSAGE,
     Audience,
@@ -22,23 +22,24 @@ from core.model.conversation import (
     Question,
     Speaker,
     Turn,
+    channel_audience,
     cut_message,
+    with_outsiders,
 )
 from core.model.incident import IncidentState
 from core.model.messages import Notice
-from core.model.silences import Maintenance
-from core.ports import Ingestion
+from core.ports import Ingestion, SourceCursor
 from core.samples import explained_incident, incident
+from handlers.ports import QuestionPorts
 from handlers.questions.post_message import Poster
-from handlers.questions.run_command import run_command
+from handlers.questions.run_command import COMMANDS, run_command
 from handlers.questions.show_help import show_help
 from handlers.questions.show_status import SHOWN_INCIDENTS, show_status
-from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakePassageIndex
+from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore
 
-CALM = {"maintenance": Maintenance(), "clock": FakeClock()}
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0ASK", "17.25")
 VAULT = Place(Platform.SLACK, "C0VAULT")
@@ -81,25 +82,26 @@ async def test_a_command_gets_what_follows_its_name_as_its_question(
 ) -> None:
     heard: list[tuple[CommandName, Question]] = []
 
-    def hear(command: CommandName) -> Callable[[Question], Awaitable[None]]:
-        async def handler(asked: Question) -> None:
+    def hear(command: CommandName) -> Callable[[Question, QuestionPorts], Awaitable[None]]:
+        async def handler(asked: Question, _: QuestionPorts) -> None:
             heard.append((command, asked))
 
         return handler
 
-    await run_command(question(text), commands={each: hear(each) for each in CommandName}, poster=poster)
+    with patch.dict(COMMANDS, {each: hear(each) for each in CommandName}):
+        await run_command(question(text), question_ports(poster=poster))
     assert heard == [(name, replace(question(text), text=argument))]
     assert chat.posted == []
 
 
 async def test_whoever_sends_more_than_is_read_is_told(poster: Poster, chat: RecordingMessenger) -> None:
-    async def hear(_asked: Question) -> None:
+    async def hear(_asked: Question, _: QuestionPorts) -> None:
         """Answered."""
 
-    commands = dict.fromkeys(CommandName, hear)
-    await run_command(question("a" * MAX_MESSAGE), commands=commands, poster=poster)
-    assert chat.posted == []
-    await run_command(question(cut_message("a" * MAX_MESSAGE + "b")), commands=commands, poster=poster)
+    with patch.dict(COMMANDS, dict.fromkeys(CommandName, hear)):
+        await run_command(question("a" * MAX_MESSAGE), question_ports(poster=poster))
+        assert chat.posted == []
+        await run_command(question(cut_message("a" * MAX_MESSAGE + "b")), question_ports(poster=poster))
     assert "first 30,000 characters" in said(chat)
 
 
@@ -111,7 +113,7 @@ async def test_help_in_the_thread_of_an_incident_that_was_spoken_about_names_eve
         root = MessageReference(replace(asked.place, thread=None), asked.place.thread or "")
         await transaction.incidents.save(incident(message=root))
         await transaction.conversations.add("q1:answer", asked.place, Turn(Speaker.PLUMBLINE, "So."), asked.asked_at)
-    await show_help(asked, store=store, poster=poster)
+    await show_help(asked, ports(store=store, poster=poster))
     named = [name for name in CommandName if re.search(rf"(• |; ){name}\b", said(chat))]
     assert set(named) >= set(CommandName) - SAID_OTHERWISE
 
@@ -119,7 +121,7 @@ async def test_help_in_the_thread_of_an_incident_that_was_spoken_about_names_eve
 async def test_help_tells_only_what_can_be_done_where_it_is_asked(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await show_help(question("help"), store=store, poster=poster)
+    await show_help(question("help"), ports(store=store, poster=poster))
     assert "root cause:" not in said(chat)
     assert "correct:" not in said(chat)
     assert "In the thread of an incident" in said(chat)
@@ -129,7 +131,7 @@ async def test_help_is_posted_once_for_one_question(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
     for _ in range(2):
-        await show_help(question("help"), store=store, poster=poster)
+        await show_help(question("help"), ports(store=store, poster=poster))
     assert len(chat.posted) == 1
 
 
@@ -144,13 +146,16 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
         "handbook": Ingestion("handbook", NOW, 60),
         "wiki": Ingestion("wiki", NOW, 0, "The folder is gone."),
     }
+    await store.cursors.save("chat", SourceCursor("page 3", 1500))
     await show_status(
-        question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM
+        question("status"),
+        question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     assert said(chat).splitlines() == [
         "1 open incident.",
         "• The till is slow (since 09:30 UTC)",
         "0 passages indexed.",
+        "• chat: first import, 1500 documents so far",
         "• handbook: 60 documents, read 2026-03-14 09:30 UTC",
         "• wiki: 0 documents, read 2026-03-14 09:30 UTC, could not be read since",
     ]
@@ -161,7 +166,8 @@ async def test_the_status_stays_short_when_much_is_open(
 ) -> None:
     store.incidents.by_id = {f"i{n}": explained_incident(id=f"i{n}", group_key=str(n)) for n in range(20)}
     await show_status(
-        question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM
+        question("status"),
+        question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     lines = said(chat).splitlines()
     assert lines[0] == "20 open incidents."
@@ -172,7 +178,8 @@ async def test_the_status_of_a_bot_that_has_just_begun_is_a_status(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
     await show_status(
-        question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM
+        question("status"),
+        question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     assert said(chat).splitlines() == ["0 open incidents.", "0 passages indexed."]
 
@@ -182,7 +189,8 @@ async def test_the_status_neither_names_nor_counts_what_happens_in_another_priva
 ) -> None:
     store.incidents.by_id = {"i1": explained_incident(id="i1", title="The vault is open", place=VAULT)}
     await show_status(
-        question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM
+        question("status"),
+        question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     assert said(chat).splitlines()[0] == "0 open incidents."
 
@@ -192,7 +200,7 @@ async def test_the_status_in_a_private_channel_names_what_happens_there(
 ) -> None:
     store.incidents.by_id = {"i1": explained_incident(id="i1", title="The vault is open", place=VAULT)}
     asked = replace(question("status"), audience=channel_audience(VAULT, CHANNELS))
-    await show_status(asked, channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM)
+    await show_status(asked, question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
     assert "The vault is open" in said(chat)
 
 
@@ -202,5 +210,5 @@ async def test_the_status_tells_nothing_of_the_sources_where_outsiders_read_alon
     store.incidents.by_id = {"i1": explained_incident(id="i1")}
     store.ingestions.by_source = {"handbook": Ingestion("handbook", NOW, 60)}
     asked = replace(question("status"), audience=with_outsiders(channel_audience(PLACE, CHANNELS)))
-    await show_status(asked, channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM)
+    await show_status(asked, question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
     assert said(chat).splitlines() == ["0 open incidents."]

@@ -12,6 +12,7 @@ from handlers.incidents.declare_maintenance import NO_WINDOWS, NONE_OPEN, OUTSID
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 
 PLACE = Place(Platform.SLACK, "C0INC")
@@ -35,11 +36,7 @@ class Channel:
         for _ in range(2):  # a step may run twice
             await declare_maintenance(
                 question,
-                services=SERVICES,
-                maintenance=Maintenance(),
-                store=self.store,
-                clock=self.clock,
-                poster=poster,
+                ports(dependencies=dict.fromkeys(SERVICES, ()), store=self.store, clock=self.clock, poster=poster),
             )
         (_, message) = self.chat.posted[-1]
         assert isinstance(message, Notice)

@@ -14,11 +14,12 @@ from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKin
 from core.triage.history import IncidentHistory
 from handlers.feedback.explain_badge import explain_badge
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.knowledge.redaction import Redact, without_redaction
+from handlers.ports import Redact, without_redaction
 from handlers.questions.post_message import Poster
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.ports import question_ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -87,7 +88,9 @@ async def explained(
         "f", ButtonAction.WHY_ANSWER, subject, Person(Platform.SLACK, "U1"), THREAD, NOW, audience=audience
     )
     poster = Poster(store, {Platform.SLACK: chat})
-    await explain_badge(press, store=store, index=index, history_for=HISTORY.readable_by, poster=poster, redact=redact)
+    await explain_badge(
+        press, question_ports(store=store, index=index, history_for=HISTORY.readable_by, poster=poster, redact=redact)
+    )
 
 
 def label(store: InMemoryStore, probability: float, correct: bool) -> None:

@@ -19,12 +19,14 @@ from core.model.team import Team
 from core.ports import ChangeReader, LogReader, MetricReader, TimeWindow, ToolParameter
 from core.triage.history import IncidentHistory
 from handlers.incidents import observe_incident as handler
-from handlers.incidents.explain_incident import explain_incident
-from handlers.incidents.observe_incident import Readers
+from handlers.incidents.explain_incident import Show, explain_incident
+from handlers.incidents.investigate_with_model import Progress
+from handlers.ports import Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import CALLS, START, change, errors, gauge, incident, traffic
+from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.tools import (
     BrokenTool,
@@ -68,10 +70,8 @@ async def explained(
 ) -> Incident:
     return await explain_incident(
         subject,
-        Readers(logs, metrics, changes, CALLS),
+        incident_ports(readers=Readers(logs, metrics, changes, CALLS), store=store, clock=FakeClock(START)),
         history=HISTORY,
-        store=store,
-        clock=FakeClock(START),
     )
 
 
@@ -171,11 +171,13 @@ async def test_a_cause_is_of_the_team_that_runs_the_service_to_blame(store: Fake
     for number, teams in enumerate([(), (Team("sales", "Sales", services=frozenset({"shop"})),)]):
         await explain_incident(
             replace(incident(), id=f"I-{number}"),
-            Readers((LOGS,), (METRICS,), (CHANGES,), CALLS),
+            incident_ports(
+                readers=Readers((LOGS,), (METRICS,), (CHANGES,), CALLS),
+                store=store,
+                clock=FakeClock(START),
+                teams=teams,
+            ),
             history=HISTORY,
-            store=store,
-            clock=FakeClock(START),
-            teams=teams,
         )
     assert [(made.group, made.references) for made in store.predictions.values()] == [
         ("shop", ("INC-1",)),
@@ -198,11 +200,10 @@ async def test_a_cause_that_a_model_found_is_judged_in_two_steps_by_how_earlier_
     later = replace(before, id="INC-3", root_cause="Settled afterwards", started_at=START + timedelta(days=1))
     found = await explain_incident(
         incident(),
-        Readers((LOGS,), (METRICS,), (CHANGES,), CALLS),
+        incident_ports(
+            readers=Readers((LOGS,), (METRICS,), (CHANGES,), CALLS), store=store, clock=FakeClock(START), model=model
+        ),
         history=IncidentHistory([before, later]),
-        store=store,
-        clock=FakeClock(START),
-        model=model,
     )
     assert found.explanation is not None
     (prediction,) = store.predictions.values()
@@ -228,8 +229,15 @@ class FakeGraph:
         return self.calls
 
 
-async def looked_into(readers: Readers, store: FakePredictionStore, **ports: Any) -> Incident:
-    return await explain_incident(incident(), readers, history=HISTORY, store=store, clock=FakeClock(START), **ports)
+async def looked_into(
+    readers: Readers,
+    store: FakePredictionStore,
+    progress: Progress | None = None,
+    show: Show | None = None,
+    **ports: Any,
+) -> Incident:
+    given = incident_ports(readers=readers, store=store, clock=FakeClock(START), **ports)
+    return await explain_incident(incident(), given, history=HISTORY, progress=progress, show=show)
 
 
 async def test_what_traces_show_of_the_graph_is_added_to_what_is_configured(store: FakePredictionStore) -> None:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from core.model.team import Team
-from handlers.incidents import find_on_call as module
-from handlers.incidents.find_on_call import find_on_call
+from handlers.incidents import ping_owner as module
+from handlers.incidents.ping_owner import find_on_call
 from tests.fakes.on_call_servers import FakeOnCall, Shift
 
 AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

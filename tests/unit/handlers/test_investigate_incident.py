@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -12,11 +11,10 @@ from core.model.incident import Hop, Incident, Stage, TeamScore
 from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.samples import explained_incident, owner, suggested_duplicate, suggested_severity
-from handlers.feedback.accept_suggestion import accept_suggestion
-from handlers.feedback.record_feedback import record_feedback
+from handlers.feedback.record_feedback import accept_suggestion
 from handlers.incidents.investigate_incident import conclude_investigation, investigate_incident, save_findings
-from handlers.incidents.update_incident import update_incident
-from handlers.questions.post_message import Poster
+from handlers.incidents.stored_incident import update_incident
+from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 
 ADA = Person(Platform.SLACK, "U1", "Ada")
@@ -178,9 +176,7 @@ async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_aga
         await save_findings(found, incident, store=store)
         for verdict, suggestion in ((ButtonAction.SEVERITY_WRONG, severity), (ButtonAction.DUPLICATE_WRONG, duplicate)):
             said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.place, RAW.opened_at)
-            await accept_suggestion(
-                said, label=partial(record_feedback, store=store, poster=Poster(store, {})), store=store
-            )
+            await accept_suggestion(said, ports(store=store))
         return found
 
     await investigate_incident("i1", find, store=store)

@@ -16,6 +16,7 @@ from handlers.incidents.investigate_on_demand import (
 from handlers.incidents.investigate_with_model import Progress
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger, Trouble
+from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 
 QUESTION = Question(
@@ -38,12 +39,9 @@ CHANNELS = (
 async def ask(question: Question, investigate: Investigate, store: InMemoryStore, poster: Poster) -> None:
     await investigate_on_demand(
         question,
+        ports(channels=CHANNELS, store=store, poster=poster),
         investigate=investigate,
         stage=Stage.EXPLAINING,
-        services=(),
-        channels=CHANNELS,
-        store=store,
-        poster=poster,
     )
 
 

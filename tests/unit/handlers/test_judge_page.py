@@ -16,10 +16,12 @@ from core.model.incident import Incident, IncidentState, Severity
 from core.ports import Change, TimeWindow
 from core.samples import START, incident
 from core.triage.paging import Episode, PageHistory, PageModel, fit_paging
-from handlers.incidents.arrange_incident import Surroundings, watch_incidents
-from handlers.incidents.end_quiet_hours import PRESENT_HELD
+from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.judge_page import judge_page, learn_pages
+from handlers.incidents.quiet_hours import PRESENT_HELD
+from handlers.ports import Readers
 from tests.fakes.clock import FakeClock
+from tests.fakes.ports import incident_ports
 from tests.fakes.store import InMemoryStore
 
 CHANNELS = (Channel("incidents", {Platform.SLACK: "C0INC"}),)
@@ -84,16 +86,16 @@ async def judged(
         return model
 
     await learn_pages(pages.generate(400, seed=5), models=models, fit_model=fitted, store=store, clock=clock)
-    return await judge_page(
-        subject,
-        models=models,
-        history=lambda: PageHistory(past or quiet()),
-        readers=readers,
+    given = incident_ports(
+        page_models=models,
+        pages=lambda: PageHistory(past or quiet()),
+        readers=Readers(changes=readers),
         holding=holding,
         channels=CHANNELS,
         store=store,
         clock=clock,
     )
+    return await judge_page(subject, given)
 
 
 async def test_without_a_model_nothing_is_said_and_nothing_waits() -> None:
@@ -150,7 +152,7 @@ async def test_what_does_not_end_in_time_is_posted_with_its_details(
     store = InMemoryStore()
     await judged(store, model)
     clock = FakeClock(START + timedelta(minutes=minutes))
-    await watch_incidents(Surroundings(), store=store, clock=clock)
+    await watch_incidents(incident_ports(store=store, clock=clock))
     assert [task.workflow for task in store.tasks.added.values() if task.workflow == PRESENT_HELD] == [
         PRESENT_HELD
     ] * is_due

@@ -14,14 +14,14 @@ from core.ports import FailedBuild, TimeWindow, Tool
 from core.triage.history import IncidentHistory
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.investigate_on_demand import incident_from
-from handlers.incidents.observe_incident import Readers
 from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
-from handlers.knowledge.redaction import Redact, without_redaction
+from handlers.ports import QuestionPorts, Readers, Redact, without_redaction
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.failed_build import BUILD, LOG
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.outage import START
+from tests.fakes.ports import incident_ports, ports, question_ports
 from tests.fakes.store import InMemoryStore
 
 THREAD = Place(Platform.SLACK, "C1", "17.5")
@@ -60,11 +60,10 @@ async def explained(
 ) -> Incident:
     return await explain_incident(
         incident_from(question(text, number), ["till"]),
-        Readers((), (), (), {}, toolboxes=[builds]),
+        incident_ports(
+            readers=Readers((), (), (), {}, toolboxes=[builds]), store=store, clock=FakeClock(START), redact=redact
+        ),
         history=IncidentHistory(()),
-        store=store,
-        clock=FakeClock(START),
-        redact=redact,
     )
 
 
@@ -79,12 +78,12 @@ def quotes(incident: Incident) -> list[str]:
 
 
 async def say(text: str, store: InMemoryStore, number: int = 9) -> RecordingMessenger:
-    async def otherwise(_: Question) -> None:
+    async def otherwise(_: Question, _ports: QuestionPorts) -> None:
         await chat.post(THREAD, Notice("otherwise"), "otherwise")
 
     chat = RecordingMessenger()
     poster = Poster(store, {Platform.SLACK: chat})
-    await correct_failing_lines(question(text, number), store=store, poster=poster, otherwise=otherwise)
+    await correct_failing_lines(question(text, number), question_ports(store=store, poster=poster), otherwise=otherwise)
     return chat
 
 
@@ -116,16 +115,18 @@ async def test_right_cause_makes_the_lines_the_history_of_the_project(store: InM
     assert found.explanation is not None
     prediction = found.explanation.prediction_id or ""
     assert await _confirmed(store) == []
-    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, prediction), store=store)
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, prediction), ports(store=store))
     assert [failure.id for failure in await _confirmed(store)] == [prediction]
-    await judge_failing_lines(pressed(ButtonAction.CAUSE_WRONG, prediction, Person(Platform.SLACK, "U2")), store=store)
+    await judge_failing_lines(
+        pressed(ButtonAction.CAUSE_WRONG, prediction, Person(Platform.SLACK, "U2")), ports(store=store)
+    )
     assert [failure.confirmed_by for failure in await _confirmed(store)] == ["slack:U1"]
-    await judge_failing_lines(pressed(ButtonAction.CAUSE_WRONG, prediction), store=store)
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_WRONG, prediction), ports(store=store))
     assert await _confirmed(store) == []
 
 
 async def test_a_button_under_another_cause_confirms_no_lines(store: InMemoryStore) -> None:
-    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, "cause:evidence:i1"), store=store)
+    await judge_failing_lines(pressed(ButtonAction.CAUSE_RIGHT, "cause:evidence:i1"), ports(store=store))
     assert store.build_failures.by_id == {}
 
 

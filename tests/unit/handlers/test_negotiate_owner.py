@@ -17,6 +17,7 @@ from handlers.incidents.triage_incident import ENGINE, NOT_AGREED, WITHOUT_MODEL
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, errors, incident, observations
+from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.triage_script import Cast, TriageScript
 
@@ -32,10 +33,8 @@ async def triaged(model: ScriptedModel, of: Incident, store: FakePredictionStore
 
     return await triage_incident(
         of,
-        teams=TEAMS,
+        incident_ports(teams=TEAMS, store=store or FakePredictionStore(), clock=FakeClock()),
         history=IncidentHistory(()),
-        store=store or FakePredictionStore(),
-        clock=FakeClock(),
         negotiator=Negotiator(model, TeamDocuments(model), observe),
     )
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from core.model.incident import Gap, GapReason
-from handlers.incidents.offer_tools import offer_tools
+from handlers.incidents.observe_incident import offer_tools
 from tests.fakes.code import FakeCodeReader
 from tests.fakes.investigation import FakeTool
 from tests.fakes.outage import START, observations

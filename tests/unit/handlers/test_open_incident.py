@@ -14,13 +14,8 @@ from core.model.document import Document
 from core.model.errors import ConfigurationError, Conflict
 from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity, Stage
 from core.ports import Task
-from handlers.incidents.open_incident import (
-    MAX_ATTEMPTS,
-    UPDATE_TIMEOUT,
-    incident_intent,
-    open_incident,
-    open_incidents,
-)
+from handlers.incidents.open_incident import MAX_ATTEMPTS, UPDATE_TIMEOUT, open_incident, open_incidents
+from handlers.incidents.stored_incident import incident_intent
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

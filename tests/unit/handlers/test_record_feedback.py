@@ -13,6 +13,7 @@ from core.samples import explained_incident
 from handlers.feedback.record_feedback import record_feedback
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -33,7 +34,7 @@ def press(verdict: ButtonAction, subject: str = "p1", name: str = "Ada") -> Feed
 
 
 async def pressed(feedback: Feedback, store: InMemoryStore, chat: RecordingMessenger) -> None:
-    await record_feedback(feedback, store=store, poster=Poster(store, {Platform.SLACK: chat}))
+    await record_feedback(feedback, ports(store=store, poster=Poster(store, {Platform.SLACK: chat})))
 
 
 @pytest.mark.parametrize("verdict", CORRECT)

@@ -5,6 +5,7 @@ from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, Pr
 from handlers.feedback.record_prediction import record_prediction
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
+from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 
 CALIBRATOR = calibrator(0.2, 0.9, version="v7")
@@ -20,10 +21,9 @@ async def recorded(
         "i1",
         value,
         evaluation,
+        ports(store=store, clock=FakeClock()),
         engine=engine,
         estimator_version="owner-1",
-        store=store,
-        clock=FakeClock(),
     )
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import permutations
 
 import pytest
@@ -26,9 +24,10 @@ from core.model.messages import (
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from handlers.feedback.record_feedback import record_feedback
 from handlers.feedback.record_reaction import record_reaction
-from handlers.knowledge.learn_failing_lines import judge_failing_lines
+from handlers.ports import QuestionPorts
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore
 
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
@@ -64,13 +63,12 @@ async def reacted(
     approves: bool = True,
     taken_back: bool = False,
     seconds: int = 0,
-    judge: Callable[[Feedback], Awaitable[None]] | None = None,
+    comment: str = "",
 ) -> None:
     # A platform may not say in which thread the message stands.
     message = MessageReference(Place(Platform.SLACK, reference.place.channel), reference.message_id)
-    reaction = Reaction(f"r{seconds}", message, approves, ADA, NOW + timedelta(seconds=seconds), taken_back)
-    label = partial(record_feedback, store=store, poster=poster)
-    await record_reaction(reaction, store=store, judge=judge or label)
+    reaction = Reaction(f"r{seconds}", message, approves, ADA, NOW + timedelta(seconds=seconds), taken_back, comment)
+    await record_reaction(reaction, question_ports(store=store, poster=poster))
 
 
 def labels(store: InMemoryStore) -> list[Outcome]:
@@ -102,6 +100,12 @@ async def test_whoever_disagrees_with_an_answer_is_asked_what_is_right(
     assert chat.posted[-1] == (THREAD, CorrectionRequest("answer-1"))
 
 
+async def test_what_was_typed_with_a_thumb_is_kept_with_the_label(store: InMemoryStore, poster: Poster) -> None:
+    reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
+    await reacted(reference, store, poster, approves=False, comment="The command is old.")
+    assert [(label.correct, label.comment) for label in labels(store)] == [(False, "The command is old.")]
+
+
 async def test_what_is_taken_back_is_no_label_any_more(store: InMemoryStore, poster: Poster) -> None:
     reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
     await reacted(reference, store, poster)
@@ -109,17 +113,19 @@ async def test_what_is_taken_back_is_no_label_any_more(store: InMemoryStore, pos
     assert labels(store) == []
 
 
-async def test_what_is_taken_back_while_it_is_judged_is_no_label_either(store: InMemoryStore, poster: Poster) -> None:
+async def test_what_is_taken_back_while_it_is_judged_is_no_label_either(
+    store: InMemoryStore, poster: Poster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
 
-    async def slowly(feedback: Feedback) -> None:
+    async def slowly(feedback: Feedback, ports: QuestionPorts) -> None:
         for _ in range(100):  # turns of the loop, in which whoever is not kept waiting comes to his end
             await asyncio.sleep(0)
-        await record_feedback(feedback, store=store, poster=poster)
+        await record_feedback(feedback, ports)
 
+    monkeypatch.setattr("handlers.feedback.record_reaction.take_feedback", slowly)
     await asyncio.gather(
-        reacted(reference, store, poster, judge=slowly),
-        reacted(reference, store, poster, taken_back=True, seconds=1, judge=slowly),
+        reacted(reference, store, poster), reacted(reference, store, poster, taken_back=True, seconds=1)
     )
     assert labels(store) == []
 
@@ -169,7 +175,7 @@ async def test_a_reaction_that_comes_late_changes_nothing_of_what_a_button_said_
 ) -> None:
     reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
     pressed = Feedback("f1", ButtonAction.HELPFUL, "answer-1", ADA, THREAD, NOW + timedelta(seconds=9))
-    await record_feedback(pressed, store=store, poster=poster)
+    await record_feedback(pressed, ports(store=store, poster=poster))
     await reacted(reference, store, poster, approves=False, seconds=1)
     await reacted(reference, store, poster, approves=True, taken_back=True, seconds=2)
     assert labels(store) == [Outcome("answer-1", True, "slack:U1", pressed.at)]
@@ -180,14 +186,9 @@ async def test_what_a_reaction_confirmed_of_a_failed_build_goes_when_it_is_taken
 ) -> None:
     reference = await poster.post_once("post", THREAD, IncidentDetails(messages.explained_incident()))
     store.build_failures.by_id["cause-1"] = RecordedFailure("cause-1", "shop", "a\nb", 0, 1, NOW)
-
-    async def judge(feedback: Feedback) -> None:
-        await record_feedback(feedback, store=store, poster=poster)
-        await judge_failing_lines(feedback, store=store)
-
-    await reacted(reference, store, poster, judge=judge)
+    await reacted(reference, store, poster)
     assert store.build_failures.by_id["cause-1"].confirmed_by == "slack:U1"
-    await reacted(reference, store, poster, taken_back=True, seconds=1, judge=judge)
+    await reacted(reference, store, poster, taken_back=True, seconds=1)
     assert store.build_failures.by_id["cause-1"].confirmed_by == ""
 
 

@@ -16,8 +16,10 @@ from core.model.team import Team
 from core.samples import explained_incident, explanation, owner
 from handlers.feedback.record_resolution import record_resolution, redacted_note
 from handlers.incidents.label_incident import NOTE, label_incident, label_noted_incidents
+from handlers.ports import QuestionPorts
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -58,18 +60,14 @@ class Bot:
         question = Question(f"q{at} {text}", text, Person(Platform.SLACK, "U1", "Ada"), place, Audience(), at)
         await record_resolution(
             question,
-            teams=TEAMS,
-            store=self._store,
-            poster=self._poster,
-            redact=_redacted,
-            learn=self._learn,
+            question_ports(teams=TEAMS, store=self._store, poster=self._poster, redact=_redacted, learn=self._learn),
             otherwise=self._ask,
         )
 
     async def _learn(self) -> None:
         self.learned += 1
 
-    async def _ask(self, question: Question) -> None:
+    async def _ask(self, question: Question, _ports: QuestionPorts) -> None:
         self.asked.append(question.text)
 
 
@@ -163,17 +161,17 @@ async def test_the_threshold_is_fitted_on_what_people_said_of_causes_with_a_note
     noted = explained_incident(
         id="i99", explanation=explanation(prediction_id="c99"), resolution=Resolution("alpha beta gamma delta")
     )
-    await label_incident(noted, NOW, teams=TEAMS, store=store)
+    await label_incident(noted, NOW, ports(teams=TEAMS, store=store))
     assert labels(store)["c99"] is False
 
 
 async def test_notes_of_a_webhook_are_labelled_nightly_and_once(store: InMemoryStore) -> None:
     incident = replace(store.incidents.by_id["i1"], resolution=Resolution(CAUSE), updated_at=NOW)
     store.incidents.by_id["i1"] = incident
-    await label_noted_incidents(teams=TEAMS, store=store)
+    await label_noted_incidents(ports(teams=TEAMS, store=store))
     assert labels(store) == {"c1": True}
     store.incidents.by_id["i1"] = replace(incident, updated_at=LATER)
-    await label_noted_incidents(teams=TEAMS, store=store)
+    await label_noted_incidents(ports(teams=TEAMS, store=store))
     assert [outcome.labelled_at for outcome in store.predictions.outcomes.values()] == [NOW]
 
 
@@ -194,7 +192,7 @@ async def test_by_night_the_threshold_is_fitted_once_however_many_incidents_are_
         if number > 1:
             for each in claims(number):
                 await store.predictions.add(each)
-    await label_noted_incidents(teams=TEAMS, store=store)
+    await label_noted_incidents(ports(teams=TEAMS, store=store))
     assert {name: right for name, right in labels(store).items() if name.startswith("c")} == {
         "c1": True,
         "c2": True,

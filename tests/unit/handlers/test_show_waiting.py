@@ -15,7 +15,9 @@ from handlers.questions.show_waiting import (
     MOST,
     QUEUE_NOTICE_DELAY,
     QUEUED,
+    SEARCHED,
     THINKING,
+    WAITED,
     QueuedQuestions,
     answer_intent,
     shown_waiting,
@@ -53,7 +55,7 @@ async def shown(messenger: RecordingMessenger, position: list[int]) -> Poster:
 async def test_the_place_in_the_queue_is_shown_in_one_message() -> None:
     messenger = RecordingMessenger()
     await shown(messenger, [3, 1, 0])
-    assert list(messenger.standing.values()) == [Notice(THINKING, NoticeKind.PROGRESS)]
+    assert list(messenger.standing.values()) == [Notice(THINKING, NoticeKind.PROGRESS, steps=(SEARCHED, WAITED))]
     assert "3rd in the queue" in str(messenger.posted[0])
     assert "1st in the queue" in str(messenger.edited[0])
 

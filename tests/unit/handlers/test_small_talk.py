@@ -11,14 +11,15 @@ import pytest
 from core.incidents.command import CommandName, parse_command
 from core.model.badge import Policy
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
-from core.model.home import Home, KnownSource
-from core.model.messages import IncidentMessage, Message, Notice, ProposalMessage
+from core.model.messages import Home, IncidentMessage, KnownSource, Message, Notice, ProposalMessage
 from core.samples import explained_incident, proposed
+from handlers.ports import QuestionPorts
+from handlers.questions.ask_in_form import ShownAgain
 from handlers.questions.post_message import Poster
-from handlers.questions.say_hello import HELLO, say_hello
-from handlers.questions.show_again import ShownAgain
-from handlers.questions.tell_home import SHOWN, format_home, post_home
+from handlers.questions.show_help import HELLO, say_hello
+from handlers.questions.show_home import SHOWN, format_home, post_home
 from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore
 
 PLACE = Place(Platform.TEAMS, "a:1", "a:1")
@@ -41,8 +42,8 @@ def only(chat: RecordingMessenger) -> Message:
 @pytest.mark.parametrize("text", ["hello", "Hi!", "hey there", "good morning, Plumbline", "Hallo 👋"])
 async def test_whoever_says_hello_is_greeted(text: str, chat: RecordingMessenger, poster: Poster) -> None:
     assert parse_command(text).name is CommandName.HELLO
-    await say_hello(QUESTION, poster=poster)
-    await say_hello(QUESTION, poster=poster)
+    await say_hello(QUESTION, ports(poster=poster))
+    await say_hello(QUESTION, ports(poster=poster))
     assert only(chat) == Notice(HELLO)
 
 
@@ -52,15 +53,16 @@ def test_a_question_that_begins_with_a_greeting_stays_one(text: str) -> None:
 
 
 async def test_home_is_asked_for_by_the_name_of_the_person_and_for_the_audience_of_the_place(
-    chat: RecordingMessenger, poster: Poster
+    chat: RecordingMessenger, poster: Poster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[Sequence[str], Audience]] = []
 
-    async def home_of(names: Sequence[str], audience: Audience) -> Home:
+    async def home_of(names: Sequence[str], audience: Audience, _: QuestionPorts) -> Home:
         asked.append((names, audience))
         return HOME
 
-    await post_home(QUESTION, home_of=home_of, poster=poster)
+    monkeypatch.setattr("handlers.questions.show_home.home_of", home_of)
+    await post_home(QUESTION, question_ports(poster=poster))
     assert asked == [(["Ines Okafor"], QUESTION.audience)]
     message = only(chat)
     assert isinstance(message, Notice)

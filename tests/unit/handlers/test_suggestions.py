@@ -20,17 +20,15 @@ from core.ports import Task
 from core.triage.history import IncidentHistory
 from core.triage.model_suggestions import DUPLICATE_VERSION, SEVERITY_VERSION
 from core.triage.severity import VERSION
-from handlers.feedback.accept_suggestion import accept_suggestion
-from handlers.feedback.fit_severity import fit_severity
-from handlers.feedback.record_feedback import record_feedback
-from handlers.incidents.label_suggestions import CLOSING, label_suggestions
-from handlers.incidents.suggest_duplicate import suggest_duplicate
-from handlers.incidents.suggest_severity import ENGINE, suggest_severity
-from handlers.questions.post_message import Poster
+from handlers.feedback.fit_triage import fit_severity
+from handlers.feedback.record_feedback import accept_suggestion
+from handlers.incidents.label_incident import CLOSING, label_suggestions
+from handlers.incidents.suggestions import ENGINE, suggest_duplicate, suggest_severity
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash
 from tests.fakes.outage import CALLS, START, incident, minutes
+from tests.fakes.ports import incident_ports, ports
 from tests.fakes.store import InMemoryStore
 
 CHANNELS = (Channel("incidents", {Platform.CONSOLE: "incidents"}), Channel("vault", {Platform.CONSOLE: "vault"}, True))
@@ -65,18 +63,14 @@ def asked(model: ScriptedModel) -> str:
 
 
 def severity(store: InMemoryStore, model: ScriptedModel | None = None):
-    return partial(suggest_severity, history=LEAKS, store=store, clock=FakeClock(), model=model)
+    return partial(suggest_severity, ports=incident_ports(store=store, clock=FakeClock(), model=model), history=LEAKS)
 
 
 def duplicate(store: InMemoryStore, model: ScriptedModel | None = None, audience: Audience = EVERYBODY):
     return partial(
         suggest_duplicate,
+        ports=incident_ports(channels=CHANNELS, dependencies=CALLS, store=store, clock=FakeClock(), model=model),
         audience=audience,
-        channels=CHANNELS,
-        dependencies=CALLS,
-        store=store,
-        clock=FakeClock(),
-        model=model,
     )
 
 
@@ -88,9 +82,7 @@ async def press(store: InMemoryStore, verdict: ButtonAction, subject: str) -> No
     feedback = Feedback(
         "f", verdict, subject, Person(Platform.CONSOLE, "ada", "Ada"), Place(Platform.CONSOLE, "x"), START
     )
-    await accept_suggestion(
-        feedback, label=partial(record_feedback, store=store, poster=Poster(store, {})), store=store
-    )
+    await accept_suggestion(feedback, ports(store=store))
 
 
 # --- severity --------------------------------------------------------------------------------------------------------

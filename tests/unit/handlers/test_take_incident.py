@@ -8,9 +8,10 @@ from core.model.conversation import Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.messages import ButtonAction, Notice
 from core.samples import explained_incident
-from handlers.incidents.take_incident import TAKEN, TAKEN_OVER, take_incident
+from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, take_incident
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -29,7 +30,7 @@ def press(name: str, verdict: ButtonAction = ButtonAction.TAKE_IT, subject: str 
 
 
 async def pressed(feedback: Feedback, store: InMemoryStore, chat: RecordingMessenger) -> None:
-    await take_incident(feedback, store=store, poster=Poster(store, {Platform.SLACK: chat}))
+    await take_incident(feedback, ports(store=store, poster=Poster(store, {Platform.SLACK: chat})))
 
 
 @pytest.mark.parametrize(("name", "shown"), [("Ada", "Ada"), ("", "U1")])

@@ -9,7 +9,7 @@ from core.model.incident import Gap, GapReason, Incident
 from core.model.team import Team
 from core.rca.observations import Observations
 from core.triage.monitoring import TeamFinding
-from handlers.incidents.team_monitoring import TeamMonitoring
+from handlers.incidents.negotiate_owner import TeamMonitoring
 from tests.fakes.outage import errors, incident, observations, traffic
 
 SHOP = Team("sales", "Sales", services=frozenset({"shop"}))

@@ -6,7 +6,7 @@ import pytest
 
 from core.model.errors import Conflict, PlumblineError
 from core.samples import explained_incident
-from handlers.incidents.update_incident import MAX_ATTEMPTS, update_incident
+from handlers.incidents.stored_incident import MAX_ATTEMPTS, update_incident
 from tests.fakes.store import InMemoryStore
 
 INCIDENT = explained_incident(id="i1", revision=3)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.model.code_owners import CodeOwners, OwnershipRule
+from core.model.catalogue import CodeOwners, OwnershipRule
 from core.model.team import Team
 from core.ports import Change
 from core.rca.revisions import placed, revisions, touched_services

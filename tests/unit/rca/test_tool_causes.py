@@ -64,7 +64,7 @@ def test_a_fault_in_a_callee_is_a_dependency_s_and_says_what_would_disprove_it()
     found = told(seen(pods("shop", FINE), pods("stock")))
     assert found.cause is not None
     assert (found.cause.service, found.cause.responsibility) == ("stock", Responsibility.DEPENDENCY)
-    assert found.cause.disproof == "stock is put right and shop does not recover."
+    assert found.cause.disproof == "stock is fixed and shop does not recover."
     assert "stock" in found.cause.next_check
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.model.code_owners import CodeOwners
+from core.model.catalogue import CodeOwners
 from core.model.team import Team
 from core.triage.code_votes import code_votes, paths_in
 from core.triage.history import IncidentHistory

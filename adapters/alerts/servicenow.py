@@ -1,0 +1,88 @@
+"""Incidents of ServiceNow, sent by a business rule; docs/webhooks.md has its script.
+
+The fields and states are those of the incident table, whose life cycle this describes:
+https://www.servicenow.com/docs/r/it-service-management/incident-management/c_IncidentManagementStateModel.html
+A business rule does not sign; it sends the webhook's secret.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
+
+from adapters.alerts.fields import MAX_SUMMARY_LENGTH, Event, Format, Payload, Words, text
+from core.model.incident import AlertStatus, Severity
+
+STATES = {
+    "1": AlertStatus.FIRING,  # new
+    "2": AlertStatus.FIRING,  # in progress
+    "3": AlertStatus.FIRING,  # on hold
+    "6": AlertStatus.RESOLVED,
+    "7": AlertStatus.RESOLVED,  # closed
+    "8": AlertStatus.RESOLVED,  # canceled
+}
+IN_PROGRESS = "2"
+SEVERITIES = {"1": Severity.CRITICAL, "2": Severity.CRITICAL, "3": Severity.WARNING}  # by priority; others are below
+
+
+def _in_utc(value: object) -> object:
+    """Return a time of GlideRecord, `2026-03-14 09:26:00` in UTC, or what else was sent."""
+    try:
+        return datetime.strptime(str(value), "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    except ValueError:
+        return value or None
+
+
+Time = Annotated[
+    AwareDatetime | None,
+    BeforeValidator(_in_utc),
+    WithJsonSchema({"type": ["string", "null"], "pattern": r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)?$"}, "validation"),
+]
+
+
+class _Record(Payload):
+    sys_id: str = Field(min_length=1)
+    number: Words = ""
+    short_description: Words = ""
+    description: Words = ""
+    state: Words
+    priority: Words = ""
+    cmdb_ci: Words = ""
+    business_service: Words = ""
+    assignment_group: Words = ""
+    assigned_to: Words = ""
+    opened_at: Time = None
+    sys_updated_on: Time = None
+    close_notes: Words = ""
+    link: Words = ""
+
+
+def _understood(record: _Record) -> Event | None:
+    status = STATES.get(record.state, AlertStatus.UPDATED)
+    fix = " ".join(text(record.close_notes, MAX_SUMMARY_LENGTH).split())
+    labels = {
+        "number": record.number,
+        "priority": record.priority,
+        "service": record.business_service or record.cmdb_ci,
+        "configuration_item": record.cmdb_ci,
+        "team": record.assignment_group,
+    }
+    return Event(
+        group=record.sys_id,
+        title=record.short_description,
+        status=status,
+        severity=SEVERITIES.get(record.priority, Severity.INFO if record.priority else Severity.WARNING),
+        labels=labels,
+        is_unique=True,
+        description=record.description,
+        url=record.link,
+        note=f"fix: {fix}" if fix else "",
+        began=record.opened_at,
+        as_of=record.sys_updated_on,
+        by=record.assigned_to if record.state == IN_PROGRESS and record.assigned_to else None,
+    )
+
+
+FORMAT = Format("servicenow", "ServiceNow", "send it with the script in docs/webhooks.md", _Record, _understood)

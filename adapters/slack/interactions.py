@@ -1,0 +1,252 @@
+"""Inbound interactions in Slack: buttons, forms, reactions, and “Ask Plumbline about this” in the menu of a message."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from dataclasses import replace
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck, AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR
+from adapters.slack.channels import ChannelKind, Readers
+from adapters.slack.client import call
+from adapters.slack.forms import (
+    ASK,
+    CAUSE,
+    CORRECTION,
+    DRAFT_FIELDS,
+    FILING,
+    FORM_PREFIX,
+    HANDOVER,
+    INPUT,
+    PICKER,
+    TITLE,
+    Origin,
+    feedback_form,
+    origin,
+    question_form,
+)
+from adapters.slack.identity import BotIdentity
+from adapters.slack.mrkdwn import plain_text
+from adapters.slack.payloads import ButtonPress, MessageShortcut, ReactionEvent, State, Submission, parse
+from adapters.slack.questions import moment, question_id
+from core.incidents.command import CommandName
+from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question, Speaker, Turn
+from core.model.errors import MalformedInput, PlumblineError
+from core.model.feedback import Feedback, Reaction
+from core.model.messages import FILING_ACTIONS, ButtonAction
+from core.ports import Clock, Forms, Inbox
+
+TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after three, like its event
+
+APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
+DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
+# Buttons that only open a window.
+SAYS_NOTHING = frozenset({ButtonAction.HAND_OVER, ButtonAction.DETAILS, *FILING_ACTIONS})
+SHORTCUT = "ask_about_message"
+MAX_QUOTED = 600  # characters of the message; at six bytes each, they fit into Slack's 3 000 for a form
+SKIN_TONE = "::skin-tone-"  # suffix of a reaction with a skin tone
+
+logger = logging.getLogger(__name__)
+
+
+class Interactions:
+    """Passes feedback and questions about a message to the inbox.
+
+    A button that needs details opens a form, if Slack opens it in time. A question about a message is asked in a form, else
+    the message itself is the question; the answer stands in the message's thread, or is a direct message if the bot is not
+    in the conversation.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        forms: Forms,
+        readers: Readers,
+        identity: BotIdentity,
+        client: AsyncWebClient,
+        clock: Clock,
+    ) -> None:
+        self._inbox = inbox
+        self._forms = forms
+        self._readers = readers
+        self._identity = identity
+        self._client = client
+        self._clock = clock
+
+    def listen(self, app: AsyncApp) -> None:
+        app.action(re.compile(f"^{ACTION_PREFIX}"))(self._on_button)
+        app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE}|{FILING})$"))(self._on_form)
+        app.message_shortcut(SHORTCUT)(self._on_shortcut)
+        app.view(f"{FORM_PREFIX}{ASK}")(self._on_question)
+        app.event("reaction_added")(self._on_reaction)
+        app.event("reaction_removed")(self._on_reaction)
+
+    async def _on_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        press = parse(ButtonPress, body)
+        channel, message, action = press.channel.id, press.message, press.action
+        if OPENED in (action.value, action.selected_option and action.selected_option.value):
+            await ack()
+            return
+        verdict, subject = _pressed(press)
+        person = press.user.person
+        place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
+        audience = await self._readers.audience(await self._readers.kind(channel), place, person)
+        in_form = await self._open_form(verdict, subject, press, audience, person)
+        if not (in_form and verdict in SAYS_NOTHING):
+            await self._inbox.press(
+                Feedback(
+                    id=f"slack:{channel}:{message.ts}:{action.action_ts}:{press.user.id}",
+                    verdict=verdict,
+                    subject=subject,
+                    person=person,
+                    place=place,
+                    at=moment(action.action_ts),
+                    text=_typed(press.state),
+                    title=press.state.typed(TITLE),
+                    choice=press.state.picked(PICKER),
+                    audience=audience,
+                    in_form=in_form,
+                )
+            )
+        await ack()
+
+    async def _open_form(
+        self, verdict: ButtonAction, subject: str, press: ButtonPress, audience: Audience, person: Person
+    ) -> bool:
+        """Open a form. Returns whether it is open; if not, the thread asks for the details."""
+        if press.trigger_id is None:
+            return False
+        try:
+            async with asyncio.timeout(TRIGGER_LIFETIME):
+                form = await self._forms.form(verdict, subject, audience, person)
+                if form is None:
+                    return False
+                about = Origin(channel=press.channel.id, ts=press.message.thread_ts or press.message.ts)
+                view = feedback_form(form, about)
+                await call("views.open", self._client.views_open(trigger_id=press.trigger_id, view=view))
+        except (PlumblineError, TimeoutError) as error:
+            logger.warning("Slack opened no form, so the question is put in the thread: %s", error or "too slow")
+            return False
+        return True
+
+    async def _on_form(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        submission = parse(Submission, body)
+        about = origin(submission.view.private_metadata)
+        text, choice = _typed(submission.view.state), submission.view.state.picked(PICKER)
+        asked = submission.view.callback_id.removeprefix(FORM_PREFIX)
+        if asked == HANDOVER or text.strip():
+            person = submission.user.person
+            place = Place(Platform.SLACK, about.channel, about.ts)
+            kind = await self._readers.kind(about.channel)
+            given = ButtonAction.REASSIGN if choice else ButtonAction.NOT_OURS
+            await self._inbox.press(
+                Feedback(
+                    id=f"slack:{submission.view.id}",
+                    verdict={
+                        CORRECTION: ButtonAction.CORRECTION,
+                        CAUSE: ButtonAction.CAUSE_WRONG,
+                        HANDOVER: given,
+                        FILING: ButtonAction.FILE,
+                    }[asked],
+                    subject=about.subject,
+                    person=person,
+                    place=place,
+                    at=self._clock.now(),
+                    text=text,
+                    title=submission.view.state.typed(TITLE),
+                    choice=choice,
+                    audience=await self._readers.audience(kind, place, person),
+                )
+            )
+        await ack()
+
+    async def _on_reaction(self, event: dict[str, Any]) -> None:
+        reaction = parse(ReactionEvent, event)
+        channel, ts = reaction.item.channel, reaction.item.ts
+        name = reaction.reaction.partition(SKIN_TONE)[0]
+        if channel is None or ts is None or name not in APPROVAL | DISAPPROVAL:
+            return
+        bot = await self._identity.user_id()
+        if reaction.user == bot or reaction.item_user not in (None, bot):
+            return
+        await self._inbox.react(
+            Reaction(
+                id=f"slack:{channel}:{ts}:{reaction.type}:{reaction.reaction}:{reaction.user}:{reaction.event_ts}",
+                message=MessageReference(Place(Platform.SLACK, channel), ts),
+                approves=name in APPROVAL,
+                person=Person(Platform.SLACK, reaction.user),
+                at=moment(reaction.event_ts),
+                taken_back=reaction.type == "reaction_removed",
+            )
+        )
+
+    async def _on_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        chosen = parse(MessageShortcut, body)
+        message = chosen.message
+        quoted = plain_text(message.text, await self._identity.user_id())
+        about = Origin(channel=chosen.channel.id, ts=message.thread_ts or message.ts, quoted=quoted[:MAX_QUOTED])
+        try:
+            async with asyncio.timeout(TRIGGER_LIFETIME):
+                # Looked up in advance, while the person is typing.
+                absent = await self._readers.kind(about.channel) is ChannelKind.ABSENT
+                about = about.model_copy(update={"in_person": absent})
+                view = question_form(about)
+                await call("views.open", self._client.views_open(trigger_id=chosen.trigger_id, view=view))
+        except (PlumblineError, TimeoutError) as error:
+            logger.warning("Slack opened no form, so the message itself is taken as the question: %s", error or "slow")
+            person = chosen.user.person
+            await self._ask_about(chosen.trigger_id, person, "", about)
+        await ack()
+
+    async def _on_question(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        submission = parse(Submission, body)
+        person = submission.user.person
+        about = origin(submission.view.private_metadata)
+        await self._ask_about(submission.view.id, person, submission.view.state.typed(INPUT), about)
+        await ack()
+
+    async def _ask_about(self, event: str, person: Person, typed: str, about: Origin) -> None:
+        text = plain_text(typed, await self._identity.user_id())
+        asked = (text or about.quoted).strip()
+        kind = ChannelKind.ABSENT if about.in_person else await self._readers.kind(about.channel)
+        place = Place(Platform.SLACK, about.channel, about.ts)
+        if kind is ChannelKind.ABSENT:
+            # Opens the direct message with this person.
+            kind, place = ChannelKind.DIRECT, Place(Platform.SLACK, person.id)
+        question = Question(
+            id=question_id(about.channel, event),
+            text=f"{CommandName.ASK} {asked}"
+            if asked
+            else "",  # prefixed, so that the text is never taken for another command
+            asker=person,
+            place=place,
+            audience=await self._readers.audience(kind, place, person),
+            asked_at=self._clock.now(),
+        )
+        if text and about.quoted:
+            question = replace(question, history=(Turn(Speaker.PERSON, about.quoted),))
+        await self._inbox.ask(question)
+
+
+def _typed(state: State) -> str:
+    """Return the typed text. A draft stands in several fields."""
+    draft = (part for field in DRAFT_FIELDS if (part := state.typed(field).strip("\n")))
+    return state.typed(INPUT) or "\n\n".join(draft)
+
+
+def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
+    """Return the button and its subject: a button's are its id and value, those of other elements stand in the value."""
+    action = press.action
+    verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
+    if action.selected_option is not None or verdict == RATE:
+        said = action.selected_option.value if action.selected_option is not None else action.value
+        verdict, _, subject = said.partition(SEPARATOR)
+    try:
+        return ButtonAction(verdict), subject
+    except ValueError:
+        raise MalformedInput("The button is not known.") from None

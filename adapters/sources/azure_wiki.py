@@ -1,0 +1,141 @@
+"""Pages of an Azure DevOps wiki, REST API version 7.1.
+
+https://learn.microsoft.com/rest/api/azure/devops/wiki/pages/get-page
+https://learn.microsoft.com/rest/api/azure/devops/git/items/list
+
+Each run lists the pages, and the files of the Git repository behind the wiki: the object id of a file, which is the ETag
+of its page, tells whether the page changed. Then new and changed pages are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
+
+from adapters.http import Http, Refused
+from adapters.sources.parsing import Origin, documents_of
+from core.model.document import Document
+from core.model.errors import SourceUnavailable
+from core.ports import Changes, LeftOut
+
+PAGES = 25  # per part
+VERSION = {"api-version": "7.1"}
+
+
+class _Wiki(BaseModel):
+    repositoryId: str
+    branch: str = Field("", validation_alias=AliasPath("versions", 0, "version"))
+
+
+class _Page(BaseModel):
+    path: str
+    gitItemPath: str = ""
+    remoteUrl: str = ""
+    content: str = ""
+    subPages: list[_Page] = []
+
+    def all(self) -> Iterator[_Page]:
+        """Yield this page, unless it is the root, and all pages below it."""
+        if self.path != "/":
+            yield self
+        for page in self.subPages:
+            yield from page.all()
+
+
+class _File(BaseModel):
+    path: str
+    objectId: str
+    changed_at: AwareDatetime | None = Field(
+        None, validation_alias=AliasPath("latestProcessedChange", "committer", "date")
+    )
+
+
+class _Files(BaseModel):
+    value: list[_File]
+
+
+_WIKI, _PAGE, _FILES, _CURSOR = TypeAdapter(_Wiki), TypeAdapter(_Page), TypeAdapter(_Files), TypeAdapter(dict[str, str])
+
+
+class AzureWikiSource:
+    """The pages of a wiki. Each names its readers in front matter, or has the `readers` of the source."""
+
+    def __init__(self, name: str, server: Http, project: str, wiki: str, readers: frozenset[str]) -> None:
+        self.name = name
+        self._server = server
+        self._apis = f"{quote(project, safe='')}/_apis"
+        self._wiki = f"{self._apis}/wiki/wikis/{quote(wiki, safe='')}"
+        self._readers = readers
+
+    async def check(self) -> None:
+        await self._pages("oneLevel")
+
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+        pages, files = await self._pages("full"), await self._files()
+        versions = {page.path: files[page.gitItemPath].objectId for page in pages if page.gitItemPath in files}
+        done = {path: version for path, version in _read(cursor).items() if path in versions}
+        due = [
+            page
+            for page in pages
+            if self._id(page) not in known_ids or done.get(page.path, "") != versions.get(page.path)
+        ]
+        kept = known_ids & ({self._id(page) for page in pages} - {self._id(page) for page in due})
+        for start in range(0, len(due), PAGES):
+            batch = due[start : start + PAGES]
+            found = [each for page in batch for each in await self._documents(page, files)]
+            documents = tuple(each for each in found if isinstance(each, Document) and each.text.strip())
+            kept |= {document.id for document in documents}
+            done |= {page.path: versions[page.path] for page in batch if page.path in versions}
+            left_out = tuple(each for each in found if isinstance(each, LeftOut))
+            yield Changes(documents, frozenset(), json.dumps(done), left_out)
+        yield Changes((), known_ids - kept, json.dumps(done))
+
+    async def _pages(self, recursion: str) -> Sequence[_Page]:
+        asked = {"path": "/", "recursionLevel": recursion}
+        pages = tuple((await self._server.parsed(f"{self._wiki}/pages", _PAGE, asked | VERSION)).all())
+        if not pages:
+            raise SourceUnavailable(f"{self.name}: the wiki has no page, or the token may not read it.")
+        return pages
+
+    async def _files(self) -> Mapping[str, _File]:
+        wiki = await self._server.parsed(self._wiki, _WIKI, VERSION)
+        asked = {"recursionLevel": "full", "latestProcessedChange": "true"}
+        if wiki.branch:
+            asked |= {"versionDescriptor.version": wiki.branch, "versionDescriptor.versionType": "branch"}
+        address = f"{self._apis}/git/repositories/{quote(wiki.repositoryId, safe='')}/items"
+        return {file.path: file for file in (await self._server.parsed(address, _FILES, asked | VERSION)).value}
+
+    async def _documents(self, page: _Page, files: Mapping[str, _File]) -> list[Document | LeftOut]:
+        """Return the document of a page; none for one that was deleted meanwhile."""
+        asked = {"path": page.path, "includeContent": "true"}
+        try:
+            content = (await self._server.parsed(f"{self._wiki}/pages", _PAGE, asked | VERSION)).content
+        except Refused as error:
+            if error.status != 404:
+                raise
+            return []
+        path = PurePosixPath(f"{page.path.strip('/')}.md")
+        found = await documents_of(Origin(self.name, path, page.remoteUrl, self._readers), content.encode())
+        file = files.get(page.gitItemPath)
+        return [
+            replace(each, updated_at=each.updated_at or (file.changed_at if file else None))
+            if isinstance(each, Document)
+            else each
+            for each in found
+        ]
+
+    def _id(self, page: _Page) -> str:
+        return f"{self.name}/{page.path.strip('/')}.md"
+
+
+def _read(cursor: str) -> dict[str, str]:
+    """Return the versions that were read by page; none for an empty or invalid cursor."""
+    try:
+        return _CURSOR.validate_json(cursor)
+    except ValueError:
+        return {}

@@ -1,0 +1,163 @@
+"""Azure DevOps, REST API version 7.1: https://learn.microsoft.com/rest/api/azure/devops/build/ and …/devops/git/commits/"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+from urllib.parse import quote
+
+from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
+from yarl import URL
+
+from adapters.http import Http
+from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of, same
+from adapters.tools.hosted_changes import MAX_COMMITS, MAX_DETAIL, MAX_TITLE, ChangedFile, Commit, with_files
+from core.ports import Change, TimeWindow
+
+VERSION = {"api-version": "7.1"}
+T = TypeVar("T")
+
+EXPLAINED = 5  # successful runs of a window whose changes are asked for
+FAILURES = (("Task", "failed"), ("Job", "failed"), ("Task", "succeededWithIssues"))
+"""Types and results of timeline records that are failed steps, if none of the earlier ones are there."""
+
+
+class _Build(Run):
+    definition: int = Field(validation_alias=AliasPath("definition", "id"))
+    finished_at: AwareDatetime | None = Field(None, validation_alias="finishTime")
+    requested_for: str = Field("", validation_alias=AliasPath("requestedFor", "displayName"))
+
+
+class _Record(BaseModel):
+    id: str
+    parentId: str | None = None
+    type: str | None = ""
+    name: str | None = ""
+    result: str | None = None
+    startTime: str | None = None
+    log: int | None = Field(None, validation_alias=AliasPath("log", "id"))
+
+
+class _Timeline(BaseModel):
+    records: list[_Record] = []
+
+
+class _List(BaseModel, Generic[T]):
+    value: list[T] = Field(validation_alias=AliasChoices("value", "changes"))
+
+
+_BUILD = TypeAdapter(_Build)
+_BUILDS = TypeAdapter(_List[_Build])
+_TIMELINE = TypeAdapter(_Timeline | None)
+_LOG = TypeAdapter(_List[str])
+_COMMITS = TypeAdapter(_List[Commit])
+_FILES = TypeAdapter(_List[ChangedFile])
+
+
+class AzureDevOps:
+    """BuildServer and RepositoryHost for pipelines as `PROJECT/ID`, where ID is that of the pipeline's definition.
+
+    A successful run is a deployment of what was committed since the run before it. Commits have their files but no diff,
+    because the API has none.
+    """
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def link(self, url: URL, project: str) -> BuildLink | None:
+        run, page = url.query.get("buildId", ""), page_of(url, URL(self._http.url))
+        if not same(f"{project.rpartition('/')[0]}/_build/results", page) or not (run.isascii() and run.isdecimal()):
+            return None
+        return BuildLink(run, url.query.get("t") or url.query.get("j") or "")
+
+    async def run(self, project: str, link: BuildLink) -> Run | None:
+        build = await self._http.parsed(f"{_builds(project)}/{link.run}", _BUILD, VERSION)
+        return build if str(build.definition) == project.rpartition("/")[2] else None
+
+    async def runs(self, project: str, before: datetime) -> Sequence[Run]:
+        return await self._runs(project, before)
+
+    async def failed_steps(self, project: str, run: Run) -> list[Step]:
+        found = await self._http.parsed(f"{_builds(project)}/{run.id}/timeline", _TIMELINE, VERSION)
+        records = {record.id: record for record in found.records} if found is not None else {}
+        for kind, result in FAILURES:
+            failed = [each for each in records.values() if (each.type, each.result) == (kind, result)]
+            if failed:
+                ordered = sorted(failed, key=lambda each: each.startTime or "")
+                return [Step(_path(each, records), each.id, str(each.log or "")) for each in ordered]
+        return []
+
+    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+        if not step.log:
+            return ""
+        log = await self._http.parsed(f"{_builds(project)}/{run.id}/logs/{step.log}", _LOG, VERSION)
+        return "\n".join(log.value)[-last:]
+
+    async def commits(self, project: str, window: TimeWindow) -> list[Change]:
+        runs = await self._runs(project, window.end)
+        first = next((number for number, run in enumerate(runs) if run.at < window.start), len(runs) - 1)
+        if first < 0:
+            return []
+        newest, before = runs[0], runs[first]
+        if newest is before:
+            found = await self._changes(project, f"builds/{newest.id}/changes", {})
+        else:
+            found = await self._changes(project, "changes", {"fromBuildId": before.id, "toBuildId": newest.id})
+        return [commit.change for commit in found]
+
+    async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
+        runs = [run for run in await self._runs(project, window.end) if run.result == "succeeded"]
+        inside = [run for run in runs if window.start <= (run.finished_at or run.at) < window.end][:EXPLAINED]
+        shipped = await asyncio.gather(*(self._changes(project, f"builds/{run.id}/changes", {}) for run in inside))
+        return [_deployment(run, commits) for run, commits in zip(inside, shipped, strict=True)]
+
+    async def with_diff(self, project: str, commit: Change) -> Change:
+        """Return the commit with its files; one of a repository elsewhere as it is."""
+        name, marker, rest = page_of(URL(commit.url), URL(self._http.url)).partition("/_git/")
+        repository = rest.partition("/commit/")[0]
+        if not marker or not repository:
+            return commit
+        path = f"{quote(name)}/_apis/git/repositories/{quote(repository)}/commits/{quote(commit.revision)}/changes"
+        return with_files(commit, (await self._http.parsed(path, _FILES, VERSION)).value)
+
+    async def _runs(self, project: str, before: datetime) -> list[_Build]:
+        asked = {
+            "definitions": project.rpartition("/")[2],
+            "maxTime": f"{before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            "queryOrder": "queueTimeDescending",
+            "$top": str(MAX_RUNS),
+        }
+        runs = (await self._http.parsed(_builds(project), _BUILDS, asked | VERSION)).value
+        return [run for run in runs if run.at < before][:MAX_RUNS]
+
+    async def _changes(self, project: str, path: str, asked: dict[str, str]) -> list[Commit]:
+        address = f"{_builds(project).removesuffix('builds')}{path}"
+        return (await self._http.parsed(address, _COMMITS, asked | {"$top": str(MAX_COMMITS)} | VERSION)).value
+
+
+def _builds(project: str) -> str:
+    return f"{quote(project.rpartition('/')[0], safe='')}/_apis/build/builds"
+
+
+def _path(record: _Record, records: dict[str, _Record]) -> str:
+    """Return the names of a step and its job; its stage and phase seldom have one of their own."""
+    job = records.get(record.parentId or "")
+    return f"{job.name}: {record.name}" if job and job.type == "Job" else f"{record.name}"
+
+
+def _deployment(run: _Build, commits: Sequence[Commit]) -> Change:
+    shipped = [commit.change for commit in commits]
+    return Change(
+        id=f"run-{run.id}",
+        at=run.finished_at or run.at,
+        kind="deploy",
+        service="",
+        author=run.requested_for,
+        title=f"{run.name} {run.title} of {(run.branch or '').removeprefix('refs/heads/')}"[:MAX_TITLE],
+        detail="\n".join(change.title for change in shipped)[:MAX_DETAIL],
+        url=run.url,
+        revision=run.commit,
+        commits=tuple(change.revision for change in shipped),
+    )

@@ -1,0 +1,99 @@
+"""GitLab, REST API: https://docs.gitlab.com/api/pipelines/, …/api/jobs/, …/api/commits/ and …/api/deployments/"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
+from yarl import URL
+
+from adapters.http import Http
+from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of, same
+from adapters.tools.hosted_changes import COMMITS, FILES, MAX_COMMITS, MAX_DEPLOYMENTS, Deployment, with_files
+from core.ports import Change, TimeWindow
+
+JOBS = 100  # per pipeline; the maximum of one response
+_PAGE = re.compile(r"(?P<project>.+?)/-/(?:pipelines/(?P<run>\d+)|jobs/(?P<job>\d+))(?:/.*)?")
+
+
+class _FailedJob(BaseModel):
+    id: int
+    name: str
+    stage: str = ""
+    allow_failure: bool = False
+    failure_reason: str | None = None
+
+    @property
+    def step(self) -> Step:
+        reason = f" ({self.failure_reason})" if self.failure_reason else ""
+        return Step(f"{self.stage}: {self.name}{reason}" if self.stage else f"{self.name}{reason}", str(self.id))
+
+
+class _Job(BaseModel):
+    pipeline: int = Field(validation_alias=AliasPath("pipeline", "id"))
+
+
+class _Deployment(Deployment):
+    at: AwareDatetime = Field(validation_alias="updated_at")
+
+
+_JOB = TypeAdapter(_Job)
+_RUN = TypeAdapter(Run)
+_RUNS = TypeAdapter(list[Run])
+_JOBS = TypeAdapter(list[_FailedJob])
+_DEPLOYMENTS = TypeAdapter(list[_Deployment])
+
+
+class GitLab:
+    """BuildServer and RepositoryHost for projects by their path with namespace, or their number."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def link(self, url: URL, project: str) -> BuildLink | None:
+        page = _PAGE.fullmatch(page_of(url, URL(self._http.url)))
+        return BuildLink(page["run"] or "", page["job"] or "") if page and same(project, page["project"]) else None
+
+    async def run(self, project: str, link: BuildLink) -> Run:
+        number = link.run or (await self._http.parsed(f"{_path(project)}/jobs/{link.job}", _JOB)).pipeline
+        return await self._http.parsed(f"{_path(project)}/pipelines/{number}", _RUN)
+
+    async def runs(self, project: str, before: datetime) -> Sequence[Run]:
+        created = f"{before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        asked = {"per_page": str(MAX_RUNS), "created_before": created, "order_by": "id", "sort": "desc"}
+        runs = await self._http.parsed(f"{_path(project)}/pipelines", _RUNS, asked)
+        return [run for run in runs if run.at < before][:MAX_RUNS]
+
+    async def failed_steps(self, project: str, run: Run) -> list[Step]:
+        asked = {"per_page": str(JOBS), "scope[]": "failed"}
+        jobs = await self._http.parsed(f"{_path(project)}/pipelines/{run.id}/jobs", _JOBS, asked)
+        return [job.step for job in jobs if not job.allow_failure]
+
+    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+        return await self._http.text(f"{_path(project)}/jobs/{step.job}/trace", last=last)
+
+    async def commits(self, project: str, window: TimeWindow) -> list[Change]:
+        asked = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
+        return [each.change for each in await self._http.parsed(f"{_path(project)}/repository/commits", COMMITS, asked)]
+
+    async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
+        asked = {
+            "updated_after": window.start.isoformat(),
+            "updated_before": window.end.isoformat(),
+            "order_by": "updated_at",
+            "sort": "desc",
+            "status": "success",
+            "per_page": str(MAX_DEPLOYMENTS),
+        }
+        return [each.change for each in await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, asked)]
+
+    async def with_diff(self, project: str, commit: Change) -> Change:
+        path = f"{_path(project)}/repository/commits/{quote(commit.id)}/diff"
+        return with_files(commit, await self._http.parsed(path, FILES))
+
+
+def _path(project: str) -> str:
+    return f"api/v4/projects/{quote(project, safe='')}"
