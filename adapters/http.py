@@ -21,6 +21,8 @@ from core.model.errors import ChatUnavailable, SourceUnavailable, ToolRefused, T
 MAX_BODY = 64 * 1024 * 1024  # bytes of one answer
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAY_PASS = frozenset({408, 412, 425, 429})  # HTTP status codes besides those of servers (5xx) that may pass
+REFUSED_CONTENT = frozenset({400, 409, 410, 422})  # HTTP status codes that say why a write is refused
+MAX_REASON = 300  # bytes of that reason which are shown
 NOT_IMPLEMENTED = 501  # the one 5xx that will not
 
 T = TypeVar("T")
@@ -50,7 +52,7 @@ class Errors:
     """The errors that stand for the failures of one kind of system.
 
     `later` is raised when there is no answer or a status that may pass, `denied` for 401 and 403, and `refused` for
-    every other status but 200 and for an answer that cannot be used.
+    every other status but 200 and 201, and for an answer that cannot be used.
     """
 
     later: type[Unavailable]
@@ -198,6 +200,19 @@ class Http:
                 log.info("http_retry", system=self.system, seconds=pause, reason=str(error))
                 await self.retries.sleep(pause)
 
+    async def send(self, method: str, address: str, value: Mapping[str, Any], kind: TypeAdapter[T]) -> T:
+        """Write JSON and return the answer. It is sent once only, because a server that fails may have written it."""
+        url, header = self._on_this_server(address, None), await self.credentials.header()
+        headers = {"Accept": "application/json"} | dict(self.headers) | ({"Authorization": header} if header else {})
+        answer = await self._exchange(url, headers, None, method=method, json=value)
+        if answer.status in REFUSED_CONTENT:
+            said = " ".join(answer.body[:MAX_REASON].decode("utf-8", "replace").split())
+            raise self.errors.refused(f"{self.system} refused it (HTTP status {answer.status}): {said}", answer.status)
+        try:
+            return kind.validate_json(self._accepted(url, answer))
+        except ValidationError as error:
+            raise self.errors.refused(f"{self.system} did not answer {url.path} as documented.", 0) from error
+
     async def _ask(self, url: URL, header: str, form: Mapping[str, str] | None) -> Answer:
         headers = {"Accept": "application/json"} | dict(self.headers) | ({"Authorization": header} if header else {})
         answer = await self._exchange(url, headers, form)
@@ -205,24 +220,26 @@ class Http:
             return await self._exchange(self._redirected(url, answer.headers.get("Location", "")), {}, None)
         return answer
 
-    async def _exchange(self, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | None) -> Answer:
+    async def _exchange(
+        self, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | None, *, method: str = "", **options: Any
+    ) -> Answer:
         return await exchange(
             self.session,
-            "GET" if form is None else "POST",
+            method or ("GET" if form is None else "POST"),
             url,
             system=self.system,
             errors=self.errors,
             seconds=self.timeout,
             max_body=self.max_body,
             headers=headers,
-            data=form,
             ssl=self.tls,
+            **(options or {"data": form}),
         )
 
     def _accepted(self, url: URL, answer: Answer) -> bytes:
-        """Return the body of an answer of status 200. This is the table of what other statuses mean."""
+        """Return the body of an answer of status 200 or 201. This is the table of what other statuses mean."""
         status = answer.status
-        if status == 200:
+        if status in (200, 201):
             return answer.body
         if may_pass(status):
             raise self.errors.later(f"{self.system} answered with HTTP status {status}.", answer.retry_after)

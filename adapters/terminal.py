@@ -18,6 +18,7 @@ from core.model.conversation import MessageReference, Place
 from core.model.incident import Incident
 from core.model.messages import (
     ASK_WHAT_IS_RIGHT,
+    FILE_IT,
     I_AM_UNSURE,
     JUDGED_BY,
     ON_CALL,
@@ -30,6 +31,7 @@ from core.model.messages import (
     BadgeMessage,
     CorrectionRequest,
     DriftAlarm,
+    FilingRequest,
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
@@ -80,10 +82,15 @@ def render(message: Message) -> RenderableType:
             return Panel(_details(incident), title=Text("details"), title_align="left")
         case CorrectionRequest():
             return Text(ASK_WHAT_IS_RIGHT)
-        case HandoverRequest():
-            return Text(f"{WHOSE_IS_IT}\n{', '.join(name for _, name in message.teams)}")
-        case JoinRequest():
-            return Text(f"{WHICH_INCIDENT}\n{', '.join(title for _, title in message.incidents)}")
+        case HandoverRequest() | JoinRequest():
+            asked, options = (
+                (WHOSE_IS_IT, message.teams)
+                if isinstance(message, HandoverRequest)
+                else (WHICH_INCIDENT, message.incidents)
+            )
+            return Text(f"{asked}\n{', '.join(name for _, name in options)}")
+        case FilingRequest():
+            return Text(f"{FILE_IT[message.kind]}\n{message.title}\n\n{message.text}")
         case ProposalMessage(answer):
             return Text(f"{PROPOSED} {answer.question}\n{answer.text}\n{answer.attestation}")
         case BadgeMessage(explanation):

@@ -8,10 +8,11 @@ from datetime import timedelta
 
 from core.answering.help_desk import HelpDesk
 from core.knowledge.retriever import Retriever
-from core.model.badge import NO_POLICY, Policy
+from core.model.badge import NO_HOLDING, NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
 from core.model.conversation import Audience, Channel, Platform
 from core.model.document import Document
+from core.model.filing import FilingTarget
 from core.model.silences import Maintenance
 from core.model.team import Team
 from core.ports import (
@@ -28,12 +29,14 @@ from core.ports import (
     MetricReader,
     OnCall,
     PassageIndex,
+    Publisher,
     Store,
     ThreadReader,
     Toolbox,
 )
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
+from core.triage.paging import PageHistory, PageModel
 from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
 from handlers.questions.show_waiting import AnswersUnderWay, QueuedQuestions
@@ -104,7 +107,10 @@ class Readers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports and settings that all features share. `history_for` returns the past incidents of an audience."""
+    """The ports and settings that all features share.
+
+    `history_for` returns the past incidents of an audience. `publishers` are those of the `targets`, by name.
+    """
 
     store: Store
     poster: Poster
@@ -117,6 +123,8 @@ class Ports:
     schedules: Sequence[OnCall] = ()
     history_for: Callable[[Audience], IncidentHistory] = no_history
     public_url: str = ""  # of the local page; empty if unknown
+    targets: Sequence[FilingTarget] = ()
+    publishers: Mapping[str, Publisher] = field(default_factory=dict[str, Publisher])
 
     @property
     def services(self) -> frozenset[str]:
@@ -131,6 +139,8 @@ class IncidentPorts(Ports):
     - `current_teams` returns the teams with their documents as they are now; by default `teams`.
     - `examined` is a language model that ranks causes and decides on owners once it has passed its exam. None: evidence
       alone.
+    - `pages` returns the ended incidents by which the model of `page_models` judges whether a new one needs a person;
+      `holding` says when one that needs nobody may be held back.
     - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
     """
 
@@ -144,6 +154,9 @@ class IncidentPorts(Ports):
     retriever: Retriever | None = None  # None: no runbooks are looked up
     examined: ExaminedModel | None = None
     judge: LanguageModel | None = None
+    holding: Holding = NO_HOLDING
+    page_models: LearnedStore[PageModel] | None = None
+    pages: Callable[[], PageHistory] = PageHistory
 
     @property
     def without_model(self) -> IncidentPorts:

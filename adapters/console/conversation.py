@@ -12,10 +12,11 @@ from aiohttp import web
 
 from adapters.console.console import OPERATOR, Console, PageNotFound, number_of
 from adapters.console.feed import Feed
-from adapters.console.forms import message_text, page_of, read_form, see_other
+from adapters.console.forms import MAX_TEXT, message_text, page_of, read_form, see_other
 from adapters.console.guard import HEADERS
 from adapters.console.messages import ConsoleMessage, Content, Cursor, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
+from core.incidents.filing import MAX_DRAFT
 from core.model.answer import Answer
 from core.model.conversation import Place, Platform, Question, channel_audience
 from core.model.curated import CuratedAnswer
@@ -23,13 +24,16 @@ from core.model.errors import MalformedInput, Unavailable
 from core.model.feedback import Feedback
 from core.model.incident import Incident
 from core.model.messages import (
+    FILING_ACTIONS,
     AnswerMessage,
     ButtonAction,
     CorrectionRequest,
+    FilingRequest,
     HandoverRequest,
     IncidentMessage,
     JoinRequest,
     ProposalMessage,
+    Request,
 )
 from core.rca.observations import investigation_intent
 
@@ -137,14 +141,28 @@ class Conversation:
         except ValueError:
             raise MalformedInput("This button is not known. Reload the page.") from None
         subjects = verdict_subjects(content)
+        if isinstance(content, Incident):
+            subjects |= dict.fromkeys(FILING_ACTIONS, content.id)  # the handler checks what plumbline.yaml allows
         if verdict not in subjects:
             raise MalformedInput("This can no longer be judged that way. Reload the page.")
         at = self._console.clock.now()
-        text = message_text(form) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
+        limit = MAX_DRAFT if verdict is ButtonAction.FILE else MAX_TEXT
+        text = message_text(form, limit) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
         choice = form.get("choice", "")
         audience = channel_audience(place, self._console.channels)
         await self._console.inbox.press(
-            Feedback(f"console:{uuid4().hex}", verdict, subjects[verdict], OPERATOR, place, at, text, audience, choice)
+            Feedback(
+                f"console:{uuid4().hex}",
+                verdict,
+                subjects[verdict],
+                OPERATOR,
+                place,
+                at,
+                text,
+                audience,
+                choice,
+                title=form.get("title", ""),
+            )
         )
         if "HX-Request" not in request.headers:
             return see_other(page)
@@ -184,9 +202,7 @@ class Conversation:
             raise PageNotFound("The thread to reply to is not in this channel. Reload the page.")
         return message.root
 
-    async def _judged(
-        self, form: dict[str, str]
-    ) -> tuple[Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer, Place]:
+    async def _judged(self, form: dict[str, str]) -> tuple[Answer | Incident | Request | CuratedAnswer, Place]:
         """Return the subject of a button, and the place for a reply to it."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:
@@ -195,10 +211,10 @@ class Conversation:
         message = await self._console.messages.get(number_of(form.get("message", "")))
         content = decode(message.kind, message.payload) if message else None
         if message is None or not isinstance(
-            content, (AnswerMessage, CorrectionRequest, HandoverRequest, JoinRequest, ProposalMessage)
+            content, (AnswerMessage, CorrectionRequest, HandoverRequest, JoinRequest, FilingRequest, ProposalMessage)
         ):
             raise PageNotFound("There is no such answer.")
-        is_request = isinstance(content, CorrectionRequest | HandoverRequest | JoinRequest)
+        is_request = isinstance(content, CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest)
         about = content if is_request else content.answer
         return about, Place(Platform.CONSOLE, message.channel, str(message.root))
 

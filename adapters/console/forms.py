@@ -31,13 +31,13 @@ async def read_form(request: web.Request) -> dict[str, str]:
         raise MalformedInput("The form cannot be read: it is not UTF-8, or has too many fields.") from None
 
 
-def message_text(form: dict[str, str]) -> str:
-    """Return the text of a form without control characters: 1 to MAX_TEXT characters. Raises MalformedInput."""
+def message_text(form: dict[str, str], limit: int = MAX_TEXT) -> str:
+    """Return the text of a form without control characters: 1 to `limit` characters. Raises MalformedInput."""
     text = _CONTROL.sub("", form.get("text", "").replace("\r\n", "\n")).strip()
     if not text:
         raise MalformedInput("The message is empty: write a question first.")
-    if len(text) > MAX_TEXT:
-        raise InputTooLarge(f"The message has {len(text)} characters. Shorten it to at most {MAX_TEXT}.")
+    if len(text) > limit:
+        raise InputTooLarge(f"The message has {len(text)} characters. Shorten it to at most {limit}.")
     return text
 
 

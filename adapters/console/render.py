@@ -22,6 +22,7 @@ from adapters.diagrams import reliability_svg
 from core.answering import answer_view as answer_words
 from core.answering.answer_view import answer_view
 from core.confidence.calibrator import MIN_OUTCOMES
+from core.incidents import filing
 from core.incidents import incident_layout as incident_words
 from core.incidents.incident_details import incident_details
 from core.incidents.incident_view import format_on_call, format_owner, incident_view, is_claimed
@@ -30,14 +31,7 @@ from core.model.answer import Answer
 from core.model.curated import MAX_TEXT as MAX_CORRECTION
 from core.model.curated import CuratedAnswer, display_name
 from core.model.incident import Incident, Stage
-from core.model.messages import (
-    ButtonAction,
-    CorrectionRequest,
-    HandoverRequest,
-    IncidentMessage,
-    JoinRequest,
-    request_view,
-)
+from core.model.messages import ButtonAction, IncidentMessage, Request, request_view
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -56,6 +50,9 @@ THANKS = {
     ButtonAction.REASSIGN: "Thanks, reassigned.",
     ButtonAction.NOT_OURS: "Thanks, I’ll keep looking.",
     ButtonAction.DETAILS: "Shown in the thread.",
+    ButtonAction.CREATE_ISSUE: "The draft is in the thread.",
+    ButtonAction.PUBLISH_POSTMORTEM: "The draft is in the thread.",
+    ButtonAction.FILE: "It is being filed; the thread says where.",
     ButtonAction.CORRECTION: "Thanks, proposed in the thread.",
     ButtonAction.CONFIRM: "Thanks, confirmed.",
 }
@@ -116,7 +113,7 @@ class Renderer:
 
 
 def verdict_subjects(
-    content: Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer,
+    content: Answer | Incident | Request | CuratedAnswer,
 ) -> dict[ButtonAction, str]:
     """Return the buttons that can be pressed here, each with the id of its subject."""
     match content:
@@ -192,6 +189,8 @@ WORDING = {
     if name.isupper()
 } | {
     "MAX_CORRECTION": MAX_CORRECTION,
+    "MAX_DRAFT": filing.MAX_DRAFT,
+    "MAX_FILING_TITLE": filing.MAX_TITLE,
     "MAX_TEXT": MAX_TEXT,
     "MAX_ITEMS": MAX_ITEMS,
     "MIN_OUTCOMES": MIN_OUTCOMES,

@@ -75,18 +75,22 @@ def plan(title: str, done: Sequence[str], doing: str) -> Block:
     return {"type": "plan", "title": title, "tasks": cards}
 
 
-def text_field(identifier: str, label: str, max_length: int) -> Block:
-    """Return a text field. Its content is sent with every button of the message, under `identifier`."""
-    element = {"type": "plain_text_input", "action_id": identifier, "multiline": True, "max_length": max_length}
+def text_field(identifier: str, label: str, max_length: int, value: str = "", *, multiline: bool = True) -> Block:
+    """Return a text field that contains `value`. Its content is sent with every button, under `identifier`."""
+    element = {"type": "plain_text_input", "action_id": identifier, "multiline": multiline, "max_length": max_length}
+    element |= {"initial_value": value} if value else {}
     text = {"type": "plain_text", "text": cut(label, MAX_BUTTON_TEXT), "emoji": False}
     return {"type": "input", "block_id": identifier, "label": text, "element": element}
 
 
-def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], groups: int = 1) -> list[Block]:
+def picker(
+    identifier: str, label: str, options: Sequence[tuple[str, str]], groups: int = 1, *, picked: bool = False
+) -> list[Block]:
     """Return a picker of values and names. The choice is sent with every button, under `identifier`.
 
     Values that are too long for Slack are dropped; without options, no picker is returned. At most MAX_OPTIONS are
-    shown, or that many in each of the `groups`, which are named after their first and last option.
+    shown, or that many in each of the `groups`, which are named after their first and last option. With `picked`, the first
+    one is.
     """
     offered = [
         {"text": _plain(name if name.strip() else value, MAX_OPTION_TEXT), "value": value}
@@ -96,7 +100,9 @@ def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], grou
     if not offered:
         return []
     element = {"type": "static_select", "action_id": identifier, **_options(offered[: MAX_OPTIONS * groups])}
-    field = {"type": "input", "block_id": identifier, "element": element, "optional": True}
+    if picked:
+        element["initial_option"] = offered[0]
+    field = {"type": "input", "block_id": identifier, "element": element, "optional": not picked}
     return [field | {"label": _plain(label, MAX_BUTTON_TEXT)}]
 
 

@@ -13,30 +13,46 @@ from adapters.slack import blocks
 from adapters.slack.blocks import LINE, Block, Rendered, fallback, feedback_buttons, paragraph, small_text
 from adapters.slack.incidents import details_blocks
 from adapters.slack.mrkdwn import cut, escape, prose
+from core.incidents.filing import MAX_DRAFT, cut_draft
+from core.incidents.filing import MAX_TITLE as MAX_FILING_TITLE
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.errors import MalformedInput
+from core.model.filing import FilingKind
 from core.model.messages import (
+    ADDED_BELOW,
+    FILING_TEXT,
+    FILING_TITLE,
     PROPOSED,
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
+    FilingRequest,
     Form,
     HandoverRequest,
     IncidentDetails,
-    JoinRequest,
+    Request,
+    RequestView,
     request_view,
 )
 
 FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its kind
-CORRECTION, HANDOVER, CAUSE, ASK = "correction", "handover", "cause", "ask"
+CORRECTION, HANDOVER, CAUSE, ASK, FILING = "correction", "handover", "cause", "ask", "filing"
 DETAILS = "details"  # kind of a window without input
 
 INPUT, PICKER = "correction", "team"  # ids of the blocks of the text field and the picker, and of the fields in them
+
+TITLE = "title"  # id of the block and of its field
+DRAFT_FIELDS = tuple(f"draft-{number}" for number in range(1, 7))  # a long draft is split, since a field takes 3 000
 
 MAX_TITLE = 24  # characters of a form's title and buttons
 MAX_METADATA = 3_000  # characters
 TEAM_GROUPS = 5  # groups of blocks.MAX_OPTIONS teams; a form is limited to 250 kB
 
+MAX_PART = 2_800  # characters of a part of a draft, which leaves room to edit it
+MAX_DRAFT_LINE = 800  # characters; a part is cut at a line end if there is one this near to its end
+
+FILING_TITLES = {FilingKind.ISSUE: "Create issue", FilingKind.POSTMORTEM: "Publish postmortem"}
+CONTINUED = "Text, continued"
 RIGHT_NOW = "Once somebody else confirms it, I answer with it."
 TEAM_OR_NOT = "Leave it empty if you don’t know, and I’ll ask the other teams."
 YOUR_QUESTION = "Your question"
@@ -74,6 +90,10 @@ def feedback_form(form: Form, about: Origin) -> Block:
     if isinstance(form, IncidentDetails):
         return _view(DETAILS, "Details", details_blocks(form.incident), about, submit="")
     view = request_view(form)
+    about = about.model_copy(update={"subject": view.subject})
+    if isinstance(form, FilingRequest):
+        shown = [blocks.section(view.asked), *_draft_fields(form, view)]
+        return _view(FILING, FILING_TITLES[form.kind], shown, about, submit=view.buttons[0][1])
     asked, title, hint = MODALS[type(form)]
     owner = f"Now with {escape(form.owner, LINE)}." if isinstance(form, HandoverRequest) and form.owner else ""
     told = view.asked if isinstance(form, CauseRequest) else ""
@@ -82,8 +102,32 @@ def feedback_form(form: Form, about: Origin) -> Block:
         blocks.text_field(INPUT, view.field, MAX_TEXT) | {"optional": True},
     ]
     first |= {"hint": _plain(hint)} if hint else {}
-    about = about.model_copy(update={"subject": view.subject})
     return _view(asked, title, [*small_text(owner), *paragraph(told), first, *others], about)
+
+
+def _draft_fields(draft: FilingRequest, view: RequestView) -> list[Block]:
+    """Return the fields of a draft. Its text is split at line ends into as many fields as it needs."""
+    parts = _split(draft.text)
+    return [
+        *blocks.picker(PICKER, view.picker, view.options, picked=True),
+        blocks.text_field(TITLE, FILING_TITLE, MAX_FILING_TITLE, draft.title, multiline=False),
+        *(
+            blocks.text_field(field, CONTINUED if number else FILING_TEXT, blocks.MAX_TEXT, part)
+            | {"optional": number > 0}
+            for number, (field, part) in enumerate(zip(DRAFT_FIELDS, parts, strict=False))
+        ),
+        *small_text(escape(ADDED_BELOW.format(footer=draft.footer), LINE)),
+    ]
+
+
+def _split(text: str) -> list[str]:
+    parts: list[str] = []
+    rest = cut_draft(text.strip(), MAX_DRAFT)
+    while len(rest) > blocks.MAX_TEXT:
+        end = rest.rfind("\n", MAX_PART - MAX_DRAFT_LINE, MAX_PART)
+        parts.append(rest[: end if end > 0 else MAX_PART])
+        rest = rest[len(parts[-1]) :].strip()
+    return [*parts, rest]
 
 
 def question_form(about: Origin) -> Block:
@@ -108,15 +152,15 @@ def _plain(text: str) -> Block:
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
-def request_message(request: CorrectionRequest | HandoverRequest | JoinRequest) -> Rendered:
+def request_message(request: Request) -> Rendered:
     view = request_view(request)
     field = [blocks.text_field(INPUT, view.field, MAX_TEXT) | ({"optional": True} if view.picker else {})]
+    fields = [*blocks.picker(PICKER, view.picker, view.options), *(field if view.field else [])]
     return Rendered(
         fallback([view.asked]),
         [
             blocks.section(view.asked),
-            *blocks.picker(PICKER, view.picker, view.options),
-            *(field if view.field else []),
+            *(_draft_fields(view.draft, view) if view.draft else fields),
             *feedback_buttons((verdict, view.subject) for verdict, _ in view.buttons),
         ],
     )

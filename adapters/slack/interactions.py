@@ -18,10 +18,13 @@ from adapters.slack.forms import (
     ASK,
     CAUSE,
     CORRECTION,
+    DRAFT_FIELDS,
+    FILING,
     FORM_PREFIX,
     HANDOVER,
     INPUT,
     PICKER,
+    TITLE,
     Origin,
     feedback_form,
     origin,
@@ -29,20 +32,21 @@ from adapters.slack.forms import (
 )
 from adapters.slack.identity import BotIdentity
 from adapters.slack.mrkdwn import plain_text
-from adapters.slack.payloads import ButtonPress, MessageShortcut, ReactionEvent, Submission, parse
+from adapters.slack.payloads import ButtonPress, MessageShortcut, ReactionEvent, State, Submission, parse
 from adapters.slack.questions import moment, question_id
 from core.incidents.command import CommandName
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question, Speaker, Turn
 from core.model.errors import MalformedInput, PlumblineError
 from core.model.feedback import Feedback, Reaction
-from core.model.messages import ButtonAction
+from core.model.messages import FILING_ACTIONS, ButtonAction
 from core.ports import Clock, Forms, Inbox
 
 TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after three, like its event
 
 APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
 DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
-SAYS_NOTHING = frozenset({ButtonAction.HAND_OVER, ButtonAction.DETAILS})  # buttons that only open a window
+# Buttons that only open a window.
+SAYS_NOTHING = frozenset({ButtonAction.HAND_OVER, ButtonAction.DETAILS, *FILING_ACTIONS})
 SHORTCUT = "ask_about_message"
 MAX_QUOTED = 600  # characters of the message; at six bytes each, they fit into Slack's 3 000 for a form
 SKIN_TONE = "::skin-tone-"  # suffix of a reaction with a skin tone
@@ -76,7 +80,7 @@ class Interactions:
 
     def listen(self, app: AsyncApp) -> None:
         app.action(re.compile(f"^{ACTION_PREFIX}"))(self._on_button)
-        app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE})$"))(self._on_form)
+        app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE}|{FILING})$"))(self._on_form)
         app.message_shortcut(SHORTCUT)(self._on_shortcut)
         app.view(f"{FORM_PREFIX}{ASK}")(self._on_question)
         app.event("reaction_added")(self._on_reaction)
@@ -92,7 +96,7 @@ class Interactions:
         person = press.user.person
         place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
         audience = await self._readers.audience(await self._readers.kind(channel), place, person)
-        in_form = await self._open_form(verdict, subject, press, audience)
+        in_form = await self._open_form(verdict, subject, press, audience, person)
         if not (in_form and verdict in SAYS_NOTHING):
             await self._inbox.press(
                 Feedback(
@@ -102,7 +106,8 @@ class Interactions:
                     person=person,
                     place=place,
                     at=moment(action.action_ts),
-                    text=press.state.typed(INPUT),
+                    text=_typed(press.state),
+                    title=press.state.typed(TITLE),
                     choice=press.state.picked(PICKER),
                     audience=audience,
                     in_form=in_form,
@@ -110,13 +115,15 @@ class Interactions:
             )
         await ack()
 
-    async def _open_form(self, verdict: ButtonAction, subject: str, press: ButtonPress, audience: Audience) -> bool:
+    async def _open_form(
+        self, verdict: ButtonAction, subject: str, press: ButtonPress, audience: Audience, person: Person
+    ) -> bool:
         """Open a form. Returns whether it is open; if not, the thread asks for the details."""
         if press.trigger_id is None:
             return False
         try:
             async with asyncio.timeout(TRIGGER_LIFETIME):
-                form = await self._forms.form(verdict, subject, audience)
+                form = await self._forms.form(verdict, subject, audience, person)
                 if form is None:
                     return False
                 about = Origin(channel=press.channel.id, ts=press.message.thread_ts or press.message.ts)
@@ -130,7 +137,7 @@ class Interactions:
     async def _on_form(self, body: dict[str, Any], ack: AsyncAck) -> None:
         submission = parse(Submission, body)
         about = origin(submission.view.private_metadata)
-        text, choice = submission.view.state.typed(INPUT), submission.view.state.picked(PICKER)
+        text, choice = _typed(submission.view.state), submission.view.state.picked(PICKER)
         asked = submission.view.callback_id.removeprefix(FORM_PREFIX)
         if asked == HANDOVER or text.strip():
             person = submission.user.person
@@ -140,14 +147,18 @@ class Interactions:
             await self._inbox.press(
                 Feedback(
                     id=f"slack:{submission.view.id}",
-                    verdict={CORRECTION: ButtonAction.CORRECTION, CAUSE: ButtonAction.CAUSE_WRONG, HANDOVER: given}[
-                        asked
-                    ],
+                    verdict={
+                        CORRECTION: ButtonAction.CORRECTION,
+                        CAUSE: ButtonAction.CAUSE_WRONG,
+                        HANDOVER: given,
+                        FILING: ButtonAction.FILE,
+                    }[asked],
                     subject=about.subject,
                     person=person,
                     place=place,
                     at=self._clock.now(),
                     text=text,
+                    title=submission.view.state.typed(TITLE),
                     choice=choice,
                     audience=await self._readers.audience(kind, place, person),
                 )
@@ -220,6 +231,12 @@ class Interactions:
         if text and about.quoted:
             question = replace(question, history=(Turn(Speaker.PERSON, about.quoted),))
         await self._inbox.ask(question)
+
+
+def _typed(state: State) -> str:
+    """Return the typed text. A draft stands in several fields."""
+    draft = (part for field in DRAFT_FIELDS if (part := state.typed(field).strip("\n")))
+    return state.typed(INPUT) or "\n\n".join(draft)
 
 
 def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:

@@ -158,7 +158,7 @@ class _Field(_Payload):
     value: Annotated[str, Field(max_length=10_000)] | None = None
 
 
-class _State(_Payload):
+class State(_Payload):
     """The input in the fields of a message or form. A field and its block have the same name."""
 
     values: dict[str, dict[str, _Field]] = {}
@@ -187,7 +187,7 @@ class ButtonPress(_Payload):
     channel: _Channel
     message: _Message
     trigger_id: Id | None = None
-    state: _State = _State()
+    state: State = State()
     actions: Annotated[list[_Action], Field(min_length=1, max_length=1)]
 
     @property
@@ -236,7 +236,7 @@ class _View(_Payload):
     id: Id
     callback_id: str
     private_metadata: Annotated[str, Field(max_length=3_000)] = ""
-    state: _State = _State()
+    state: State = State()
 
 
 class Submission(_Payload):

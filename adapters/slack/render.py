@@ -13,6 +13,7 @@ from core.model.messages import (
     BadgeMessage,
     CorrectionRequest,
     DriftAlarm,
+    FilingRequest,
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
@@ -39,7 +40,7 @@ def render(message: Message, *, newest: bool = True) -> Rendered:
             return incident_message(message)
         case IncidentDetails(incident):
             return details_message(incident)
-        case CorrectionRequest() | HandoverRequest() | JoinRequest():
+        case CorrectionRequest() | HandoverRequest() | JoinRequest() | FilingRequest():
             return request_message(message)
         case ProposalMessage(answer):
             return proposal(answer)

@@ -188,12 +188,13 @@ class Activity(_Wire):
 
 
 class Pressed(_Wire):
-    """The data of a button, and the text typed into the card's field."""
+    """The data of a button, and the text typed into the card's fields."""
 
     verdict: ButtonAction
     subject: str = Field(min_length=1, max_length=1000)
     text: str = Field(default="", max_length=MAX_MESSAGE)
     choice: str = Field(default="", max_length=1000)
+    title: str = Field(default="", max_length=1000)
 
 
 class _Body(_Wire):

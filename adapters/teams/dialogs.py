@@ -24,19 +24,25 @@ from adapters.teams.elements import (
     text_field,
 )
 from adapters.teams.incidents import details_card
+from core.incidents.filing import MAX_DRAFT, MAX_TITLE, cut_draft
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.messages import (
+    ADDED_BELOW,
+    FILING_TITLE,
     PROPOSED,
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
+    FilingRequest,
     Form,
     HandoverRequest,
     IncidentDetails,
-    JoinRequest,
+    Request,
+    RequestView,
     request_view,
 )
 
+DRAFT_BUDGETS = tuple(SizeBudget(20, characters) for characters in (12_000, 8_000, 5_000, 3_000))
 EXTENSION = "ask"  # the command of the message extension, as in the manifest
 EXTENSION_TITLE = "Ask Plumbline about this"
 QUESTION_FIELD = "question"
@@ -47,6 +53,7 @@ TITLES: dict[type[Form], str] = {
     CorrectionRequest: "Correct an answer",
     HandoverRequest: "Reassign",
     CauseRequest: "Wrong cause",
+    FilingRequest: "File it",
     IncidentDetails: "Details",
 }
 
@@ -71,7 +78,7 @@ def said_in_dialog(sentence: str) -> dict[str, Any]:
 def _form_card(form: Form) -> Card:
     if isinstance(form, IncidentDetails):
         return fitting(lambda room: details_card(form.incident, room))
-    shown = fitting(lambda room: request_card(form, room))
+    shown = filing_card(form) if isinstance(form, FilingRequest) else fitting(lambda room: request_card(form, room))
     actions = [submit_button(action) for action in shown.content["actions"]]
     return replace(shown, content=shown.content | {"actions": actions})
 
@@ -81,14 +88,33 @@ def _window(title: str, shown: Card) -> dict[str, Any]:
     return {"type": "continue", "value": {"title": title, "height": "medium", "width": "medium", "card": attached}}
 
 
-def request_card(request: CorrectionRequest | CauseRequest | HandoverRequest | JoinRequest, budget: SizeBudget) -> Card:
+def filing_card(request: FilingRequest) -> Card:
+    """Return the card of a draft. If the draft is too long for a card, its end says so."""
+    return fitting(lambda budget: request_card(request, budget), DRAFT_BUDGETS)
+
+
+def request_card(request: Request, budget: SizeBudget) -> Card:
     view = request_view(request)
-    fields = [
-        *([picker("choice", view.picker, view.options, budget)] if view.picker else []),
-        *([text_field("text", view.field, MAX_TEXT)] if view.field else []),
-    ]
+    fields = (
+        _draft_fields(view.draft, view, budget)
+        if view.draft
+        else [
+            *([picker("choice", view.picker, view.options, budget)] if view.picker else []),
+            *([text_field("text", view.field, MAX_TEXT)] if view.field else []),
+        ]
+    )
     buttons = [button(verdict, view.subject) | {"title": label} for verdict, label in view.buttons]
     return card([*line([run(view.asked, len(view.asked))]), *fields], buttons, view.asked)
+
+
+def _draft_fields(draft: FilingRequest, view: RequestView, budget: SizeBudget) -> list[Element]:
+    added = ADDED_BELOW.format(footer=draft.footer)
+    return [
+        picker("choice", view.picker, view.options, budget) | {"value": draft.targets[0]},
+        text_field("title", FILING_TITLE, MAX_TITLE, draft.title, multiline=False),
+        text_field("text", view.field, MAX_DRAFT, cut_draft(draft.text, budget.characters)),
+        *note(added, len(added)),
+    ]
 
 
 def proposal_card(answer: CuratedAnswer, budget: SizeBudget) -> Card:

@@ -17,7 +17,7 @@ from yarl import URL
 
 from core.incidents.incident_layout import RIGHT_OR_WRONG, Judged
 from core.model.answer import Citation
-from core.model.messages import BUTTON_LABELS, ButtonAction, Control
+from core.model.messages import BUTTON_LABELS, FILING_ACTIONS, ButtonAction, Control
 
 MAX_MESSAGE = 28 * 1024  # bytes of a message; the limit of Teams
 ENVELOPE = 1024  # bytes of the activity around a card
@@ -42,11 +42,13 @@ ASKING = frozenset(
         ButtonAction.CAUSE_WRONG,
         ButtonAction.HAND_OVER,
         ButtonAction.DETAILS,
+        *FILING_ACTIONS,
     }
 )
 REFRESH = "refresh"  # the verb of Teams' request to refresh a card
 
 JOINERS = "\u200c\u200d"  # needed by scripts and emoji; all other invisible characters are removed
+EDITABLE = f"{JOINERS}\n\u2060"  # what a text field may contain as well; word joiners keep names from notifying anybody
 AT = re.compile(r"<(/?at\b[^<>]*)>", re.IGNORECASE)
 
 EMPHASIS: dict[str, dict[str, Any]] = {"strong": {"weight": "Bolder"}, "em": {"italic": True}}
@@ -289,15 +291,17 @@ def refreshed(shown: Card) -> Card:
     return replace(shown, content=shown.content | {"refresh": {"action": action}})
 
 
-def text_field(identifier: str, label: str, max_length: int) -> Element:
-    """Return a text field. Its content is sent with every button of the card, under `identifier`."""
+def text_field(identifier: str, label: str, max_length: int, value: str = "", *, multiline: bool = True) -> Element:
+    """Return a text field that contains `value`. Its content is sent with every button of the card, under `identifier`."""
+    shown = "".join(c for c in AT.sub(r"‹\1›", value) if c.isprintable() or c in EDITABLE)
     return {
         "type": "Input.Text",
         "id": identifier,
         "label": label,
-        "isMultiline": True,
+        "isMultiline": multiline,
         "maxLength": max_length,
         "spacing": "Small",
+        **({"value": shown} if shown else {}),
     }
 
 

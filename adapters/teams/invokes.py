@@ -34,7 +34,7 @@ NOTHING_TO_ASK = "This message contains no text to ask me about."
 THUMBS = {"like": True, "dislike": False}
 
 # Forms in a card, which are hidden from the person who has submitted one.
-SENT = frozenset({ButtonAction.REASSIGN, ButtonAction.NOT_OURS, ButtonAction.CORRECTION})
+SENT = frozenset({ButtonAction.REASSIGN, ButtonAction.NOT_OURS, ButtonAction.CORRECTION, ButtonAction.FILE})
 
 
 def pressed_button(
@@ -49,6 +49,7 @@ def pressed_button(
         at=at,
         text=pressed.text,
         choice=pressed.choice,
+        title=pressed.title,
         audience=audience,
         in_form=in_form,
     )
@@ -147,7 +148,8 @@ class Invokes:
             pressed = Pressed.model_validate(data)
         except ValidationError:
             return _task(said_in_dialog(UNKNOWN_BUTTON))
-        form = await self._forms.form(pressed.verdict, pressed.subject, await self._audiences.of(activity))
+        audience = await self._audiences.of(activity)
+        form = await self._forms.form(pressed.verdict, pressed.subject, audience, person_of(activity))
         await self._press(activity, data, in_form=form is not None)
         return _task(form_dialog(form) if form is not None else said_in_dialog(THANKS))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from adapters.teams.answers import alarm_card, alarm_picture, answer_card, badge_card, footer_card, spoken
-from adapters.teams.dialogs import proposal_card, request_card
+from adapters.teams.dialogs import filing_card, proposal_card, request_card
 from adapters.teams.elements import (
     SIZE_BUDGETS,
     Card,
@@ -26,6 +26,7 @@ from core.model.messages import (
     BadgeMessage,
     CorrectionRequest,
     DriftAlarm,
+    FilingRequest,
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
@@ -66,6 +67,8 @@ def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Ca
             return fit(lambda budget: details_card(incident, budget))
         case CorrectionRequest() | HandoverRequest() | JoinRequest():
             return fit(lambda budget: request_card(message, budget))
+        case FilingRequest():
+            return filing_card(message)
         case ProposalMessage(answer):
             return fit(lambda budget: proposal_card(answer, budget))
         case BadgeMessage(explanation):

@@ -18,6 +18,7 @@ from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
 from bot.config import tool_sections as sections
+from bot.config.filing_sections import FilingSection
 from bot.config.section import WebhooksSection
 from bot.config.settings import Settings, missing_secrets
 from bot.config.source_sections import SourceSection
@@ -27,6 +28,7 @@ from bot.observability.collectors import TokenTally
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import open_schedule, read_catalogue
+from bot.wiring.filing import open_publisher
 from bot.wiring.models import llama_server
 from bot.wiring.sources import open_source
 from bot.wiring.tools import open_tool
@@ -93,6 +95,8 @@ async def _outside_systems(
         yield await check_tool(tool, session)
     for schedule in workspace.on_call:
         yield await check_schedule(schedule, session)
+    for target in workspace.filing:
+        yield await check_filing(target, session)
     for catalogue in workspace.catalogues:
         yield await check_catalogue(catalogue, workspace, settings)
 
@@ -235,6 +239,16 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
     found = await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
     ends = found.well and isinstance(section, OpsgenieSection)
     return replace(found, remedy=OPSGENIE_ENDS, fatal=False) if ends else found
+
+
+async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -> Finding:
+    """Check that something can be filed in a target, without writing there. Not fatal: the draft would be kept."""
+
+    async def attempt() -> str:
+        await open_publisher(section, session).check()
+        return f"{section.kind.replace('_', ' ')}: the token may write there"
+
+    return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
 
 
 async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Finding:

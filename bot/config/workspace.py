@@ -13,12 +13,13 @@ import structlog
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bot.config.filing_sections import FilingSection
 from bot.config.section import MaintenanceSection, RetentionSection, Section, WebhooksSection, maintenance_of
 from bot.config.source_sections import GitRepositorySection, SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection, read_document
 from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
 from core.answering.help_desk import HelpDesk
-from core.model.badge import NO_POLICY, Policy
+from core.model.badge import NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
 from core.model.conversation import Channel, Platform
 from core.model.curated import LIFETIME, SOURCE
@@ -75,6 +76,18 @@ class ConfidenceSection(Section):
     estimator: Literal["evidence", "two-step"] = "evidence"
 
 
+class PagingSection(Section):
+    """Incidents that surely need nobody may be held back, in these `channels` alone.
+
+    Below the calibrated probability `hold_below` of needing a person, an incident is posted only if it is still open
+    after `minutes`. A critical one never waits.
+    """
+
+    channels: Annotated[tuple[str, ...], Field(min_length=1)]
+    hold_below: Annotated[float, Field(gt=0, le=0.2)] = 0.05
+    minutes: Annotated[int, Field(ge=1, le=60)] = 10
+
+
 class AgentSection(Section):
     """An agent that may call Plumbline's MCP server. `token_env` names the variable with its token.
 
@@ -104,8 +117,10 @@ class _File(Section):
     webhooks: WebhooksSection = WebhooksSection()
     retention: RetentionSection = RetentionSection()
     confidence: ConfidenceSection = ConfidenceSection()
+    paging: PagingSection | None = None
     maintenance: tuple[MaintenanceSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
+    filing: tuple[FilingSection, ...] = ()
     operators: str = ""  # the channel for alerts about Plumbline itself
 
 
@@ -128,11 +143,13 @@ class Workspace(BaseModel):
     webhooks: WebhooksSection = WebhooksSection()
     retention: RetentionSection = RetentionSection()
     policy: Policy = NO_POLICY
+    holding: Holding = Holding()
     two_step: bool = False  # see ConfidenceSection
     maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel; may be empty
     on_call: tuple[OnCallSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
+    filing: tuple[FilingSection, ...] = ()
     catalogues: tuple[CatalogueSection, ...] = ()
     origins: dict[str, str] = {}  # service → the catalogue that names its owner, unless plumbline.yaml does
     code: tuple[CodeOwners, ...] = ()  # from the catalogues, with team ids as owners
@@ -170,6 +187,7 @@ def load_workspace(path: Path | None) -> Workspace:
         team_documents={section.id: folder / section.document for section in file.teams if section.document},
         on_call=file.on_call,
         agents=file.agents,
+        filing=file.filing,
         catalogues=tuple(_absolute(section, folder) for section in file.catalogues),
         routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
         tools=tuple(_absolute(section, folder) for section in file.tools),
@@ -180,6 +198,7 @@ def load_workspace(path: Path | None) -> Workspace:
         webhooks=file.webhooks,
         retention=file.retention,
         policy=_policy(file.confidence),
+        holding=_holding(file.paging),
         two_step=file.confidence.estimator == "two-step",
         maintenance=maintenance_of(file.maintenance),
         operators=file.operators,
@@ -242,6 +261,7 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
         "sources": [source.name for source in file.sources],
         "teams": [team.id for team in file.teams],
         "agents": [agent.name for agent in file.agents],
+        "filing": [target.name for target in file.filing],
     }
     for section, given in names.items():
         for index, name in enumerate(given):
@@ -271,12 +291,23 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
         yield from ((("routes", index, "also"), name) for name in route.also)
     for index, agent in enumerate(file.agents):
         yield from ((("agents", index, "channels"), name) for name in agent.channels)
+    for index, target in enumerate(file.filing):
+        yield from ((("filing", index, "channels"), name) for name in target.channels)
+        yield from ((("filing", index, "private_to"), name) for name in target.private_to)
+    if file.paging is not None:
+        yield from ((("paging", "channels"), name) for name in file.paging.channels)
     if file.operators:
         yield ("operators",), file.operators
 
 
 def _policy(section: ConfidenceSection) -> Policy:
     return Policy(section.ask_below, section.ping_owner_above, section.ping_two_when_unsure)
+
+
+def _holding(section: PagingSection | None) -> Holding:
+    if section is None:
+        return Holding()
+    return Holding(section.hold_below, timedelta(minutes=section.minutes), frozenset(section.channels))
 
 
 def _channel(section: ChannelSection) -> Channel:

@@ -181,3 +181,29 @@ def eval_incidents(
         with invented(generate, seed) as folder:
             figures = run(folder, without or (), asked)
     _report(figures, print_table, json_file)
+
+
+@evaluations.command("pages")
+def eval_pages(
+    incidents: Annotated[
+        Path | None,
+        typer.Option(help="JSON lines with the fields of docs/badges.md; without it, the sample company's."),
+    ] = None,
+    generate: Annotated[int, typer.Option(min=0, help="Add this many generated incidents, storms among them.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the generated incidents.")] = 1,
+    hold_below: Annotated[float, typer.Option(min=0, max=0.2, help="As in plumbline.yaml, `paging`.")] = 0.05,
+    show: Annotated[int, typer.Option(min=0, help="Print this many judgements, as the person on call reads them.")] = 0,
+    json_file: JsonFile = None,
+) -> None:
+    """Measure whether it is known, when an incident begins, that it needs a person."""
+    import random
+
+    from bot.commands.demo import SAMPLE_COMPANY
+    from bot.evaluation import pages
+
+    recorded = pages.load(incidents or SAMPLE_COMPANY / "incidents.jsonl") if incidents or not generate else []
+    figures, judged = pages.run([*recorded, *pages.generate(generate, seed, recorded)], hold_below)
+    _report(figures, pages.print_table, json_file)
+    told = [text for each in judged if (text := pages.shown(each))]
+    for text in random.Random(seed).sample(told, min(show, len(told))):
+        out.print(text, highlight=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,9 +17,10 @@ from threadpoolctl import threadpool_limits
 from adapters.array_file import ArrayFile
 from adapters.clock import SystemClock
 from adapters.encoder_format import ENCODER
-from adapters.fitting import fit_owners_apart
+from adapters.fitting import apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.owner_model_format import OWNER_MODEL
+from adapters.page_model_format import PAGE_MODEL
 from adapters.sources.curated import CuratedSource, RemovedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database, run_when_available
@@ -29,6 +30,7 @@ from bot.config.settings import Settings
 from bot.config.source_sections import PastIncidentsSection, SourceSection
 from bot.config.workspace import Workspace, current_teams
 from bot.wiring.catalogues import open_on_call, with_catalogues
+from bot.wiring.filing import open_publisher
 from bot.wiring.growing_history import GrowingHistory
 from bot.wiring.models import open_exam, open_model
 from bot.wiring.sources import open_source, source_setting
@@ -50,9 +52,12 @@ from core.ports import (
     LearnedStore,
     OnCall,
     PassageIndex,
+    Publisher,
 )
 from core.triage.owner_model import OwnerModel
+from core.triage.paging import PageModel, fit_paging
 from handlers.feedback.fit_triage import fit_severity, fit_triage
+from handlers.incidents.judge_page import learn_pages
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 from handlers.questions.examine_model import ExaminedModel
 
@@ -83,8 +88,10 @@ class Core:
     knowledge: Knowledge
     tools: Tools
     schedules: tuple[OnCall, ...]
+    publishers: Mapping[str, Publisher]  # by the names of their targets
     history: GrowingHistory
     owner_models: LearnedStore[OwnerModel]
+    page_models: LearnedStore[PageModel]
     model: ModelPool | None  # None: the evidence engine works alone
     examined: ExaminedModel | None  # the same, for answers, causes and owners
     awaiting_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by the ingestion that is next
@@ -121,8 +128,10 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             knowledge=knowledge,
             tools=open_tools(workspace.tools, session),
             schedules=open_on_call(workspace.on_call, workspace.teams, session),
+            publishers={section.name: open_publisher(section, session) for section in workspace.filing},
             history=history,
             owner_models=_owner_models(settings, engine, clock),
+            page_models=_page_models(settings, engine, clock),
             model=model,
             examined=examined,
         )
@@ -155,6 +164,12 @@ def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> Lear
     if is_shared(engine):
         return SqlLearnedModel(engine, "owner model", OWNER_MODEL, clock)
     return ArrayFile(settings.data_dir / "owners.npz", OWNER_MODEL)
+
+
+def _page_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[PageModel]:
+    if is_shared(engine):
+        return SqlLearnedModel(engine, "page model", PAGE_MODEL, clock)
+    return ArrayFile(settings.data_dir / "pages.npz", PAGE_MODEL)
 
 
 def is_shared(engine: AsyncEngine) -> bool:
@@ -214,9 +229,16 @@ async def ingest(
 
 
 async def learn_owners(core: Core) -> bool:
-    """Fit the owner model from all closed incidents. Returns whether there were enough."""
+    """Fit the models that learn from closed incidents. Returns whether there were enough for that of owners."""
     await core.history.grow(core.store)
     await fit_severity(core.history.whole, store=core.store, clock=core.clock)
+    await learn_pages(
+        core.history.episodes,
+        models=core.page_models,
+        fit_model=partial(apart, fit_paging),
+        store=core.store,
+        clock=core.clock,
+    )
     return await fit_triage(
         core.history.incidents,
         teams=await current_teams(core.workspace),
@@ -260,7 +282,7 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
 
 
 def redactor(core: Core) -> Redactor:
-    """The redactor, which removes names, addresses and secrets from everything that is kept."""
+    """Return the redactor, which removes names, addresses and secrets from everything that is kept."""
     from adapters.secret_detector import SecretPatterns
 
     return Redactor(SecretPatterns(), core.workspace.private_names)

@@ -119,6 +119,11 @@ def incident_ports(core: Core, poster: Poster) -> IncidentPorts:
         retriever=core.knowledge.retriever,
         examined=core.examined,
         judge=core.model if workspace.two_step else None,
+        targets=tuple(section.target for section in workspace.filing),
+        publishers=core.publishers,
+        holding=workspace.holding,
+        page_models=core.page_models,
+        pages=core.history.pages,
     )
 
 

@@ -12,11 +12,12 @@ from adapters.store.conversations import SqlTeamsConversations
 from bot.observability.telemetry import POSTS, timed
 from bot.observability.tracing import span
 from bot.wiring.application import Core, secret
-from bot.wiring.behaviours import home_pages
+from bot.wiring.behaviours import home_pages, incident_ports
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Message
 from core.ports import Inbox, Messenger, SignallingMessenger, ThreadReader
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
+from handlers.questions.post_message import Poster
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         app_token=secret(settings.slack_app_token),
         channels=core.workspace.channels,
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        forms=AskInForm(incident_ports(core, Poster(core.store, {}))),
         home_of=home_pages(core),
         examples=core.workspace.examples,
         clock=core.clock,
@@ -103,14 +104,15 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     async def link_in_teams(reference: MessageReference) -> str:
         return await messenger.link(reference) if reference.place.platform is Platform.TEAMS else ""
 
+    ports = incident_ports(core, Poster(core.store, {}))
     inbound = TeamsInbound(
         app_id=app_id,
         tenant_ids=tenant_ids,
         anonymous=settings.teams_anonymous,
         audiences=TeamsAudiences(core.workspace.channels, guests),
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
-        refresher=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams),
+        forms=AskInForm(ports),
+        refresher=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams, ports.targets),
         references=references,
         clock=core.clock,
         session=core.session,

@@ -20,6 +20,7 @@ from core.model.prediction import PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Store, Transaction
 from core.triage.history import IncidentHistory
+from core.triage.paging import Episode, PageHistory, episode_of
 
 MAX_ENDED = 5_000  # latest closed incidents used
 EVERY = 30.0  # seconds between updates
@@ -41,6 +42,8 @@ class GrowingHistory:
         self._teams = teams
         self._clock = clock
         self._known = {incident.id for incident in self._incidents}
+        self._episodes: dict[str, Episode] = {}
+        self._pages: PageHistory | None = None
         self._closed: dict[str, tuple[datetime, PastIncident]] = {}  # by id, with the time of opening
         self._whole = IncidentHistory(self._incidents)
         self._whole_at: datetime | None = None
@@ -60,6 +63,17 @@ class GrowingHistory:
     def readable_by(self, audience: Audience) -> IncidentHistory:
         """Return the readable part of the history; see `IncidentHistory.readable_by`."""
         return self._whole.readable_by(audience)
+
+    @property
+    def episodes(self) -> tuple[Episode, ...]:
+        """Return all ended incidents as the judgement whether a person is needed learns from them."""
+        return tuple(self._episodes.values())
+
+    def pages(self) -> PageHistory:
+        """Return the same incidents, to judge a new one by. Takes milliseconds after a change."""
+        if self._pages is None:
+            self._pages = PageHistory(sorted(self._episodes.values(), key=lambda each: each.began_at))
+        return self._pages
 
     async def grow(self, store: Store) -> None:
         """Read all closed incidents. An incident is readable by those who may read its channel."""
@@ -103,6 +117,7 @@ class GrowingHistory:
             ended = [
                 (each, await _owner_labels(each, transaction)) for each in await transaction.incidents.ended(MAX_ENDED)
             ]
+        self._episodes = {}
         await self._take(ended, {})
         self._read_at = self._whole_at = now
 
@@ -111,6 +126,7 @@ class GrowingHistory:
     ) -> None:
         closed = dict(before)
         for each, labels in labelled:
+            self._episodes[each.id], self._pages = episode_of(each), None
             readers = incident_audience(each, self._channels).disclosed_to
             past = closed_incident(each, self._teams, readers, labels)
             if past is not None and past.id not in self._known:

@@ -7,6 +7,7 @@ next. Everything else is a menu away.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.incidents.incident_layout import (
@@ -22,6 +23,7 @@ from core.incidents.incident_layout import (
     cut,
     fitted,
 )
+from core.model.badge import Badge
 from core.model.incident import (
     AskedTeam,
     Explanation,
@@ -52,6 +54,8 @@ MAX_LINK = 45  # characters of the title of another incident
 MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, since half a command does harm
 MAX_ON_CALL = 3  # people of a team who are named
+MAX_REASONS = 3  # of the judgement whether a person is needed
+SURE = 0.9  # probability from which such a judgement is called probable
 MAX_PARTS = 3  # incidents that are named in the message of the one that leads them
 SYSTEMS = {
     "azure_monitor": "Azure Monitor",
@@ -77,7 +81,7 @@ def incident_view(message: IncidentMessage) -> IncidentView:
         progress=_progress(incident),
         buttons=tuple(_buttons(incident)),
         judging=tuple(_judging(incident)),
-        more=tuple(_more(incident)),
+        more=tuple(_more(message)),
     )
     return fitted(view)
 
@@ -119,7 +123,10 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
         by = f"by {incident.acknowledged.by} " if incident.acknowledged.by else ""
         at = _minute(incident.acknowledged.at, incident.opened_at)
         yield from _line("", f"Acknowledged {by}in {SYSTEMS.get(incident.source, incident.source)} {at}", subtle=True)
+    yield from _page(incident)
     yield from _suggested(incident)
+    if filed := [Link(cut(each.filed.key, MAX_NAME), each.filed.url) for each in incident.filings if each.filed]:
+        yield Line("Filed", "", links=tuple(filed))
 
 
 def _grouping(message: IncidentMessage) -> Iterator[Line]:
@@ -258,6 +265,27 @@ def _suggested(incident: Incident) -> Iterator[Line]:
         yield Line("Duplicate", told, badge="" if incident.duplicate_of else duplicate.badge.text, links=(link,))
 
 
+def _page(incident: Incident) -> Iterator[Line]:
+    """The judgement whether a person is needed, until one is there. Without a percentage there is none."""
+    page = incident.page
+    is_answered = bool(incident.taken_by) or incident.acknowledged is not None or incident.absorbed is not None
+    if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
+        return
+    said, badge = page_claim(page.badge, incident.severity)
+    yield from _line("", f"{said}: {', '.join(page.evidence[:MAX_REASONS])}", badge=badge.text, subtle=True)
+
+
+def page_claim(badge: Badge, severity: Severity) -> tuple[str, Badge]:
+    """Return the claim of a calibrated badge that a person is needed, and the badge of that claim.
+
+    Of a critical incident it is never said that it can wait.
+    """
+    needed = badge.probability or 0.0
+    if needed <= 1 - SURE and severity is not Severity.CRITICAL:
+        return "Can probably wait", replace(badge, probability=1 - needed)
+    return ("Probably needs a person" if needed >= SURE else "May need a person"), badge
+
+
 def shown_severity(incident: Incident) -> SeveritySuggestion | None:
     """Return the suggested severity; None where the alert or a person says it already.
 
@@ -325,7 +353,8 @@ def _judging(incident: Incident) -> Iterator[Judged]:
         yield _judged("Duplicate", duplicate, ButtonAction.DUPLICATE_RIGHT, ButtonAction.DUPLICATE_WRONG)
 
 
-def _more(incident: Incident) -> Iterator[Control]:
+def _more(message: IncidentMessage) -> Iterator[Control]:
+    incident = message.incident
     owner, explanation = _claimed_owner(incident), incident.explanation
     if owner is not None:
         yield _pressed(ButtonAction.WHY_OWNER, owner.prediction_id)
@@ -337,6 +366,8 @@ def _more(incident: Incident) -> Iterator[Control]:
         yield _pressed(ButtonAction.BELONGS, incident.id)
     if incident.absorbed is not None and incident.owner is not None:
         yield _pressed(ButtonAction.HAND_OVER, incident.id)
+    for action in message.filing:
+        yield _pressed(action, incident.id)
     if alert := next((alert.url for alert in incident.alerts if alert.url.startswith(WEB)), ""):
         yield Control("Open alert", url=alert)
 

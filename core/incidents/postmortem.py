@@ -18,9 +18,9 @@ NOT_KNOWN = "not known"
 MAX_TEXT = 600  # characters of one text that somebody else wrote
 MAX_ALERTS = 5  # named, the first ones
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!@])")
+_SPECIAL = re.compile(r"([\\`*\[\]<|~&]|(?<![^\W_])_|_(?![^\W_]))")
 _ADDRESS = re.compile(r"https?://[^\s<>]{1,500}")
-_FIRST = re.compile(r"^([-+]|\d{1,9}(?=[.)]))")
+_FIRST = re.compile(r"^([-+#>=]|\d{1,9}(?=[.)]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,18 @@ def draft_postmortem(incident: Incident) -> Postmortem:
     return Postmortem(f"Postmortem: {incident.title}", sections, tuple(draft.sources))
 
 
-def as_markdown(postmortem: Postmortem) -> str:
-    """The draft as Markdown in which no text of others is markup; each line links to its evidence further below."""
-    parts = [f"# {escaped(postmortem.title)}", "Draft, made from what was recorded. Complete it before it is filed."]
+def as_markdown(postmortem: Postmortem, *, filed: bool = False) -> str:
+    """Return the draft as Markdown in which no text of others is markup; each line links to its evidence further below.
+
+    With `filed`, it is for another system: without its title, and with plain numbers, because not every system gives
+    headings an anchor.
+    """
+    parts: list[str] = []
+    if not filed:
+        parts += [f"# {escaped(postmortem.title)}"]
+        parts += ["Draft, made from what was recorded. Complete it before it is filed."]
     for section in postmortem.sections:
-        parts += [f"## {section.title}", "\n".join(_line(line) for line in section.lines)]
+        parts += [f"## {section.title}", "\n".join(_line(line, filed=filed) for line in section.lines)]
     parts.append("## Evidence")
     for number, source in enumerate(postmortem.sources, start=1):
         parts += [f"### Evidence {number}", _source(source)]
@@ -95,16 +102,21 @@ def as_markdown(postmortem: Postmortem) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return one line of plain text as Markdown that shows it and nothing else."""
+    """Return one line of plain text as Markdown that shows it and nothing else.
+
+    Only what could be markup where it stands is escaped, because people read and edit the draft as it is.
+    """
     visible = "".join(c for c in text[: 4 * MAX_TEXT] if c.isprintable() or c.isspace())
     line = " ".join(visible.split())
     short = line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 1]}…"
     return _FIRST.sub(r"\\\1", _SPECIAL.sub(r"\\\1", short)).replace("://", r"\://")
 
 
-def _line(line: Line) -> str:
+def _line(line: Line, *, filed: bool) -> str:
+    numbers = ", ".join(map(str, line.sources))
     links = " ".join(f"[{number}](#evidence-{number})" for number in line.sources)
-    return f"- {escaped(line.text)} {links}".rstrip()
+    told = f"(evidence {numbers})" if numbers else ""
+    return f"- {escaped(line.text)} {told if filed else links}".rstrip()
 
 
 def _source(source: Source) -> str:

@@ -30,6 +30,7 @@ class Act(StrEnum):
     PRESSED = "pressed"  # a button; `detail` is its name
     REASSIGNED = "reassigned"  # `detail`: from which team to which team
     PROPOSED = "proposed"  # a correction
+    FILED = "filed"  # `detail` is the target, `documents` what was written there
     CONFIRMED = "confirmed"  # a correction; from then on it is used as an answer
     VIEWED = "viewed"  # a page of the console
     EXPORTED = "exported"  # a download from the console

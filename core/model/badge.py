@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from core.model.prediction import PredictionKind
@@ -110,3 +110,19 @@ class Policy:
 
 
 NO_POLICY = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """The channels and limits for holding back an incident that surely needs no person. By default, there are none.
+
+    `below` is the largest calibrated probability of needing a person, None for never; `length` the time after which it is
+    posted all the same, unless it has ended; `channels` are the names of the channels in which this is allowed.
+    """
+
+    below: float | None = None
+    length: timedelta = timedelta(minutes=10)
+    channels: frozenset[str] = frozenset()
+
+
+NO_HOLDING = Holding()

@@ -19,7 +19,8 @@ class Feedback:
     - `subject`: a prediction id for a verdict, a curated answer's id for `confirm`, otherwise an incident id. For
       `reassign` and `not ours`, it is the owner prediction that the person was asked about, if there was one.
     - `place`: the place of a reply (the message's thread); `audience`: its readers.
-    - `text`: the text typed above the button; `choice`: the id that was picked there. Both are untrusted.
+    - `text`: the text typed above the button; `choice`: the id that was picked there; `title`: the title typed in a form
+      that has one. All are untrusted.
     - `in_form`: the platform asks for details in its own form, so no message has to.
     """
 
@@ -33,6 +34,7 @@ class Feedback:
     audience: Audience = NOBODY
     choice: str = ""
     in_form: bool = False
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from core.model.answer import Citation
 from core.model.badge import Badge
 from core.model.conversation import PUBLIC, Audience, Channel, MessageReference, Place, channel_audience
 from core.model.correlation import current_correlation
+from core.model.filing import Filing
 from core.model.trajectory import Responsibility, Trajectory
 
 MAX_KEPT_ALERTS = 50  # alerts kept in full per incident; further ones are counted
@@ -211,6 +212,21 @@ class SeveritySuggestion:
     evidence: tuple[str, ...]
     badge: Badge
     prediction_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageJudgement:
+    """The judgement whether an incident needs a person, made when it began.
+
+    `badge` is that of the claim that it does. `evidence` gives the reasons in words. `deploying`: a deployment was in
+    progress. `held_until`: until then it is not posted unless it becomes critical; None if it was not held back.
+    """
+
+    badge: Badge
+    prediction_id: str
+    evidence: tuple[str, ...]
+    deploying: bool = False
+    held_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,11 +559,13 @@ class Incident:
     cut_short: str = ""  # why the analysis ended early; empty if it did not
     suggested_severity: SeveritySuggestion | None = None
     severity_by: str = ""
+    page: PageJudgement | None = None
     suggested_duplicate: DuplicateSuggestion | None = None
     duplicate_of: str = ""
     suggested_parent: SuggestedParent | None = None
     runbook: Runbook | None = None
     notes: tuple[ThreadNote, ...] = ()  # oldest first
+    filings: tuple[Filing, ...] = ()  # what people filed, or tried to, oldest first; at most one per target
     revision: int = 1
 
     @property
@@ -563,6 +581,13 @@ class Incident:
         if self.also_firing or len(standing) < len(given):
             return None
         return max(standing, key=lambda each: each.at, default=None)
+
+    def is_held_back(self, now: datetime) -> bool:
+        """Return whether it is not posted for now, or was over before it would have been posted."""
+        until = self.page.held_until if self.page is not None else None
+        if until is None or self.severity is Severity.CRITICAL:
+            return False
+        return now < until if self.resolved_at is None else self.resolved_at < until
 
     @property
     def precedents(self) -> tuple[SimilarIncident, ...]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from core.model.answer import Answer
 from core.model.badge import Badge, BadgeExplanation
 from core.model.curated import CuratedAnswer
+from core.model.filing import FilingKind
 from core.model.incident import AskedTeam, Incident
 from core.model.prediction import Drift, Estimator, PredictionKind
 
@@ -36,7 +37,8 @@ class IncidentMessage:
     """The message of an incident, edited in place.
 
     `asks_owner` and `asks_cause`: the finding is phrased as a question, because the badge is low (see `Policy`).
-    `leader` is the parent that it was merged into, `parts` are the incidents merged into it, oldest first.
+    `leader` is the parent that it was merged into, `parts` are the incidents merged into it, oldest first. `filing` are
+    the buttons to file something that are allowed here.
     """
 
     incident: Incident
@@ -44,6 +46,7 @@ class IncidentMessage:
     asks_cause: bool = False
     leader: RelatedIncident | None = None
     parts: tuple[RelatedIncident, ...] = ()
+    filing: tuple[ButtonAction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,21 @@ class JoinRequest:
 
     incident_id: str
     incidents: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilingRequest:
+    """A draft to be edited and sent, with a picker of `targets` (names, at least one, the first one picked).
+
+    `text` is Markdown. `footer` is the line that is written below it.
+    """
+
+    incident_id: str
+    kind: FilingKind
+    title: str
+    text: str
+    targets: tuple[str, ...]
+    footer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +204,7 @@ Message = (
     | CorrectionRequest
     | HandoverRequest
     | JoinRequest
+    | FilingRequest
     | ProposalMessage
     | BadgeMessage
     | OwnerPing
@@ -194,7 +213,8 @@ Message = (
     | Notice
 )
 
-Form = CorrectionRequest | HandoverRequest | CauseRequest | IncidentDetails  # forms that a platform may open
+# Forms that a platform may open.
+Form = CorrectionRequest | HandoverRequest | CauseRequest | FilingRequest | IncidentDetails
 
 
 def claim(message: Message) -> str:
@@ -219,6 +239,14 @@ PICK_TEAM = "Team"
 WHY_NOT_OURS = "Why (I learn from it)"
 WHICH_INCIDENT = "Which incident should this one be merged into? That incident’s message will list this one."
 PICK_INCIDENT = "Incident"
+FILE_IT = {
+    FilingKind.ISSUE: "Edit the draft, then file it as an issue. Nothing is written until you press “File it”.",
+    FilingKind.POSTMORTEM: "Edit the draft, then publish it. Nothing is written until you press “File it”.",
+}
+PICK_TARGET = "Where"
+FILING_TITLE = "Title"
+FILING_TEXT = "Text (Markdown)"
+ADDED_BELOW = "This line is added below: {footer}"
 RIGHT_ANSWER = "The right answer"
 RIGHT_CAUSE = "The cause"
 SEND = "Send"
@@ -262,6 +290,9 @@ class ButtonAction(StrEnum):
     JOIN = "join"
     JOIN_SUGGESTED = "join-suggested"
     DETAILS = "details"
+    CREATE_ISSUE = "create-issue"
+    PUBLISH_POSTMORTEM = "publish-postmortem"
+    FILE = "file"
     CORRECTION = "correction"
     CONFIRM = "confirm"
     WHY_ANSWER = "why-answer"
@@ -291,6 +322,9 @@ BUTTON_LABELS = {
     ButtonAction.JOIN: "Merge",
     ButtonAction.JOIN_SUGGESTED: "Join",
     ButtonAction.DETAILS: "Details",
+    ButtonAction.CREATE_ISSUE: "Create issue…",
+    ButtonAction.PUBLISH_POSTMORTEM: "Publish postmortem…",
+    ButtonAction.FILE: "File it",
     ButtonAction.CORRECTION: SEND,
     ButtonAction.CONFIRM: "Confirm",
     ButtonAction.WHY_ANSWER: "Why this number?",
@@ -304,7 +338,7 @@ class RequestView:
     """The request to a person, decided once for every chat.
 
     `picker` is the label of a list of `options` (values and names), `field` that of a text field; each is empty for none.
-    `buttons` send the input, with their labels; all are about `subject`.
+    `buttons` send the input, with their labels; all are about `subject`. A `draft` fills the text field, and has a title.
     """
 
     asked: str
@@ -313,9 +347,13 @@ class RequestView:
     picker: str = ""
     options: tuple[tuple[str, str], ...] = ()
     field: str = ""
+    draft: FilingRequest | None = None
 
 
-def request_view(request: CorrectionRequest | CauseRequest | HandoverRequest | JoinRequest) -> RequestView:
+Request = CorrectionRequest | CauseRequest | HandoverRequest | JoinRequest | FilingRequest
+
+
+def request_view(request: Request) -> RequestView:
     """Decide what a request asks."""
     match request:
         case CorrectionRequest(subject):
@@ -328,6 +366,10 @@ def request_view(request: CorrectionRequest | CauseRequest | HandoverRequest | J
         case JoinRequest(subject, incidents):
             buttons = ((ButtonAction.JOIN, BUTTON_LABELS[ButtonAction.JOIN]),)
             return RequestView(WHICH_INCIDENT, subject, buttons, PICK_INCIDENT, incidents)
+        case FilingRequest(subject):
+            buttons = ((ButtonAction.FILE, BUTTON_LABELS[ButtonAction.FILE]),)
+            targets = tuple((name, name) for name in request.targets)
+            return RequestView(FILE_IT[request.kind], subject, buttons, PICK_TARGET, targets, FILING_TEXT, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +384,9 @@ class Control:
 
 # Buttons that assign the incident to the person who presses.
 TAKING = frozenset({ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER})
+
+# Buttons that open the draft of something to be filed.
+FILING_ACTIONS = (ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM)
 
 # Buttons that ask for the explanation of a badge.
 WHY_ACTIONS = frozenset({ButtonAction.WHY_ANSWER, ButtonAction.WHY_OWNER, ButtonAction.WHY_CAUSE})

@@ -15,6 +15,7 @@ class PredictionKind(StrEnum):
     CAUSE = "cause"
     SEVERITY = "severity"
     DUPLICATE = "duplicate"
+    PAGE = "page"  # that an incident needs a person
 
     @property
     def plural(self) -> str:

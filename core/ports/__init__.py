@@ -12,6 +12,7 @@ from core.ports.chat import (
     SignallingMessenger,
     ThreadReader,
 )
+from core.ports.filing import Publisher
 from core.ports.knowledge import (
     Changes,
     ChangingSource,
@@ -113,6 +114,7 @@ __all__ = [
     "Post",
     "PostStore",
     "PredictionStore",
+    "Publisher",
     "RateLimiter",
     "ReplicaStore",
     "SecretDetector",

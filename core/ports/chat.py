@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from core.model.conversation import Audience, MessageReference, Place, Question, Turn
+from core.model.conversation import Audience, MessageReference, Person, Place, Question, Turn
 from core.model.feedback import Feedback, Reaction
 from core.model.incident import Incident, SimilarIncident
 from core.model.messages import AnswerMessage, ButtonAction, Form, IncidentMessage, Message
@@ -141,8 +141,8 @@ class CardRefresher(Protocol):
 class Forms(Protocol):
     """Provides the forms that a button opens, for platforms with forms."""
 
-    async def form(self, verdict: ButtonAction, subject: str, audience: Audience) -> Form | None:
-        """Return the form for this button, within milliseconds; None if nothing is to be asked.
+    async def form(self, verdict: ButtonAction, subject: str, audience: Audience, person: Person) -> Form | None:
+        """Return the form for this button that a person pressed, within milliseconds; None if nothing is to be asked.
 
         It contains nothing that the message's audience may not read. Raises StoreUnavailable.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from core.model.filing import FilingKind, footer, marker_of
 from core.model.incident import (
     AlertStatus,
     Gap,
@@ -18,6 +19,7 @@ from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
     CorrectionRequest,
+    FilingRequest,
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
@@ -91,6 +93,14 @@ SAMPLES: dict[str, Message] = {
     ),
     "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
     "handover request": HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet"))),
+    "filing request": FilingRequest(
+        "incident-1",
+        FilingKind.ISSUE,
+        "payment-gateway p99 latency above 2 s",
+        "## Summary\n\n- Critical incident of payment-gateway. (evidence 1)\n\n## Evidence\n\n### Evidence 1\n\nThe alert",
+        ("Payments board", "Platform board"),
+        footer(marker_of("incident-1", "Payments board")),
+    ),
     "join request": JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
     "answer while a model still chooses": AnswerMessage(answered(badge=None, prediction_id=None)),
     "proposal": ProposalMessage(proposed()),

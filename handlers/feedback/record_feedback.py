@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from core.model.feedback import Feedback
 from core.model.incident import Incident, may_see_incident
-from core.model.messages import CORRECT, TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
+from core.model.messages import CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome
 from core.ports import Store, Transaction
 from handlers.feedback.explain_badge import explain_badge
+from handlers.incidents.file_incident import ask_to_file, file_report
 from handlers.incidents.group_incidents import ask_for_parent, join_incident, separate_incident
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.present_incident import show_details
@@ -37,6 +38,8 @@ ABOUT_INCIDENTS = frozenset(
         ButtonAction.JOIN,
         ButtonAction.JOIN_SUGGESTED,
         ButtonAction.DETAILS,
+        *FILING_ACTIONS,
+        ButtonAction.FILE,
     }
 )
 
@@ -164,5 +167,7 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, QuestionPorts], Awaitable[None]]
     ButtonAction.JOIN: join_incident,
     ButtonAction.JOIN_SUGGESTED: join_incident,
     ButtonAction.DETAILS: show_details,
+    **dict.fromkeys(FILING_ACTIONS, ask_to_file),
+    ButtonAction.FILE: file_report,
 }
 """The handlers of buttons. Every other button stores a label."""

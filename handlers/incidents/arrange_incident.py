@@ -20,8 +20,9 @@ from core.incidents.grouping import (
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Merge, Severity, Stage
 from core.model.silences import Silence, silenced_now
-from core.ports import AlertMonitor, Store, Transaction
+from core.ports import AlertMonitor, Store, Task, Transaction
 from handlers.incidents.open_incident import ask_to_present, investigate_task
+from handlers.incidents.quiet_hours import PRESENT_HELD
 from handlers.incidents.stored_incident import change_incident, save_next
 from handlers.ports import IncidentPorts
 
@@ -72,12 +73,16 @@ async def arrange_incident(incident_id: str, ports: IncidentPorts) -> Incident:
 async def watch_incidents(ports: IncidentPorts) -> None:
     """Update every open incident: post those whose silence ended, and separate those whose parent has been resolved.
 
-    An incident that was silenced after it was posted says so in its message.
+    An incident that was silenced after it was posted says so in its message. One that was held back, since it seemed to
+    need nobody, is posted once its time is over.
     """
     now = ports.clock.now()
     silences = await silences_at(now, ports)
 
     async def look_after(latest: Incident, transaction: Transaction) -> Incident:
+        if latest.page is not None and latest.page.held_until is not None and not latest.is_held_back(now):
+            held = f"{latest.id}:{latest.page.held_until:%Y%m%dT%H%M%S}"
+            await transaction.tasks.add(Task(f"held-back:{held}", PRESENT_HELD, latest.id, {}))
         return await _update_silence(await _freed(latest, transaction, now), silences, ports, transaction, now)
 
     last: Incident | None = None

@@ -10,6 +10,7 @@ from core.model.incident import Incident, IncidentState
 from core.model.prediction import Outcome
 from core.model.team import Team, means_nobody, team_named
 from core.ports import Store, Transaction
+from core.triage.paging import needed_person
 from handlers.ports import Ports
 
 NOTE = "note"  # the labeller if no person pressed a button
@@ -99,7 +100,8 @@ MAX_CLOSED = 500  # latest incidents checked
 async def label_suggestions(*, store: Store) -> None:
     """Label the suggestions of resolved incidents.
 
-    A severity is right if it equals the final severity. A duplicate is right if the notes on both causes agree, or if
+    That it needed a person is right if somebody did something about it. A severity is right if it equals the final
+    severity. A duplicate is right if the notes on both causes agree, or if
     the incident's own note names the other incident's id; without both notes it stays unlabelled.
     """
     async with store.transaction() as transaction:
@@ -112,6 +114,9 @@ async def label_suggestions(*, store: Store) -> None:
 
 async def _label_suggestions_of(incident: Incident, transaction: Transaction) -> None:
     severity, duplicate = incident.suggested_severity, incident.suggested_duplicate
+    if incident.page is not None:
+        right = needed_person(incident)
+        await _unless_labelled(incident.page.prediction_id, incident, transaction, right=right)
     if severity is not None:
         is_right = severity.severity is incident.severity
         await _unless_labelled(severity.prediction_id, incident, transaction, right=is_right)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from core.incidents.filing import offered_actions
 from core.incidents.grouping import share_an_audience
 from core.incidents.incident_view import is_put_off
 from core.incidents.postmortem import draft_postmortem, postmortem_address, worth_a_postmortem
@@ -14,10 +15,12 @@ from core.model.badge import Policy
 from core.model.conversation import Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.model.feedback import Feedback
+from core.model.filing import FilingTarget
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Store, Transaction
 from handlers.incidents.arrange_incident import arrange_incident
+from handlers.incidents.judge_page import judge_page
 from handlers.incidents.open_incident import ask_to_present
 from handlers.incidents.ping_owner import ping_owner
 from handlers.incidents.quiet_hours import hold_incident, is_held
@@ -40,7 +43,7 @@ async def show_incident(incident_id: str, ports: IncidentPorts) -> None:
         if await _is_under_way(incident_id, ports.store):
             return  # the investigation goes on, and its last step shows everything
         raise
-    if await is_held(incident_id, store=ports.store):
+    if await is_held(incident_id, store=ports.store, clock=ports.clock):
         return
     await ping_owner(incident_id, ports)
     await update_details(incident_id, ports)
@@ -54,7 +57,7 @@ async def present_meanwhile(incident_id: str, ports: IncidentPorts) -> None:
 
 
 async def _arrange_and_present(incident_id: str, ports: IncidentPorts) -> None:
-    await arrange_incident(incident_id, ports)
+    await judge_page(await arrange_incident(incident_id, ports), ports)
     await present_incident(incident_id, ports)
 
 
@@ -70,9 +73,9 @@ async def _is_under_way(incident_id: str, store: Store) -> bool:
 async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
     """Post the incident's message, or edit it if it is out of date.
 
-    A silenced incident that was never posted stays unposted. During quiet hours, an existing message is edited but none
-    is posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm causes successive
-    edits and no queue.
+    A silenced incident that was never posted stays unposted. During quiet hours, or while it is held back, an existing
+    message is edited but none is posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm
+    causes successive edits and no queue.
     """
     intent = incident_intent(incident_id)
     async with ports.poster.one_at_a_time(intent):
@@ -83,6 +86,7 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
             parent, parts = await _related(incident, ports.channels, transaction)
         if incident.silenced is None or incident.message is not None:
             message = await _put(incident, parent, parts, ports.policy, ports.poster.link)
+            message = replace(message, filing=offered_actions(incident, ports.targets, ports.channels))
             await _show(message, ports)
         async with ports.store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(intent, pending_updates)
@@ -214,7 +218,13 @@ def shown_incident(incident: Incident, policy: Policy) -> IncidentMessage:
 
 
 async def message_now(
-    incident_id: str, *, policy: Policy, channels: Sequence[Channel], store: Store, link: Link
+    incident_id: str,
+    *,
+    policy: Policy,
+    channels: Sequence[Channel],
+    store: Store,
+    link: Link,
+    targets: Sequence[FilingTarget] = (),
 ) -> IncidentMessage | None:
     """Return an incident's message as it would be shown now; None if the incident is not stored."""
     async with store.transaction() as transaction:
@@ -222,7 +232,8 @@ async def message_now(
         if incident is None:
             return None
         parent, parts = await _related(incident, channels, transaction)
-    return await _put(incident, parent, parts, policy, link)
+    message = await _put(incident, parent, parts, policy, link)
+    return replace(message, filing=offered_actions(incident, targets, channels))
 
 
 async def _put(
@@ -255,7 +266,8 @@ def _shown(message: IncidentMessage) -> str:
     """Return a digest that changes exactly when the rendered message changes."""
     incident = message.incident
     seen = replace(incident, revision=0, message=None, updated_at=incident.opened_at, reopenings=())
-    return hashlib.blake2b(repr((seen, message.leader, message.parts)).encode(), digest_size=16).hexdigest()
+    shown = (seen, message.leader, message.parts, message.filing)
+    return hashlib.blake2b(repr(shown).encode(), digest_size=16).hexdigest()
 
 
 async def write_postmortem(incident_id: str, ports: Ports) -> None:

@@ -11,26 +11,30 @@ from core.model.conversation import Place
 from core.model.errors import ConfigurationError, QuietNow, Unavailable, Undeliverable
 from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
-from core.ports import HeldIncident, Store, Task
+from core.ports import Clock, HeldIncident, Store, Task
 from handlers.ports import Ports
 from handlers.questions.post_message import Poster
 
 
 async def hold_incident(incident: Incident, place: Place, ports: Ports) -> bool:
-    """Hold the incident if the place's quiet hours apply to it now. Returns whether it is held."""
+    """Hold the incident if the place's quiet hours apply to it now. Returns whether it is held, or held back."""
+    now = ports.clock.now()
+    if incident.is_held_back(now):
+        return True
     async with ports.store.transaction() as transaction:
         quiet = (await transaction.channel_settings.get(place)).quiet
-        now = ports.clock.now()
         if quiet is None or not quiet.hold(incident.severity, now):
             return False
         await transaction.held_incidents.hold(incident.id, place, now)
         return True
 
 
-async def is_held(incident_id: str, *, store: Store) -> bool:
-    """Return whether the incident is held for the channel that it is first posted in."""
+async def is_held(incident_id: str, *, store: Store, clock: Clock) -> bool:
+    """Return whether the incident is held back, or is held for the channel that it is first posted in."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
+        if incident is not None and incident.is_held_back(clock.now()):
+            return True
         return incident is not None and incident.place in await transaction.held_incidents.places(incident_id)
 
 

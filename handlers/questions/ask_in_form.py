@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.model.badge import NO_POLICY, Policy
-from core.model.conversation import Audience, Channel, MessageReference
+from core.model.conversation import Audience, Channel, MessageReference, Person
+from core.model.filing import FilingTarget
 from core.model.incident import Incident, may_see_incident
 from core.model.messages import (
+    FILING_ACTIONS,
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
+    FilingRequest,
     Form,
     HandoverRequest,
     IncidentDetails,
@@ -20,7 +23,9 @@ from core.model.messages import (
 from core.model.prediction import Prediction, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import Store
+from handlers.incidents.file_incident import draft_of
 from handlers.incidents.present_incident import Link, message_now
+from handlers.ports import Ports
 
 # The kind of claim that each button disputes.
 DISPUTED = {
@@ -33,18 +38,20 @@ DISPUTED = {
 class AskInForm:
     """Implements `core.ports.Forms`."""
 
-    def __init__(self, store: Store, teams: Sequence[Team], channels: Sequence[Channel]) -> None:
-        self._store = store
-        self._teams = teams
-        self._channels = channels
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
 
-    async def form(self, verdict: ButtonAction, subject: str, audience: Audience) -> Form | None:
+    async def form(self, verdict: ButtonAction, subject: str, audience: Audience, person: Person) -> Form | None:
         """Return the form; None if its prediction or incident is not stored, or the audience may not see it."""
         if verdict is ButtonAction.HAND_OVER:
             return await self._handover(subject, audience)
         if verdict is ButtonAction.DETAILS:
             incident = await self._visible(subject, audience)
             return IncidentDetails(incident) if incident is not None else None
+        if verdict in FILING_ACTIONS:
+            seen = await self._visible(subject, audience)
+            draft = await draft_of(verdict, subject, audience, person, self._ports) if seen else ""
+            return draft if isinstance(draft, FilingRequest) else None
         prediction = await self._prediction(subject) if verdict in DISPUTED else None
         if prediction is None or prediction.kind is not DISPUTED[verdict]:
             return None
@@ -58,16 +65,16 @@ class AskInForm:
 
     async def _handover(self, incident_id: str, audience: Audience) -> HandoverRequest | None:
         incident = await self._visible(incident_id, audience)
-        return handover_request(incident, self._teams) if incident is not None else None
+        return handover_request(incident, self._ports.teams) if incident is not None else None
 
     async def _visible(self, incident_id: str, audience: Audience) -> Incident | None:
-        async with self._store.transaction() as transaction:
+        async with self._ports.store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)
-        seen = incident is not None and may_see_incident(audience, incident, self._channels)
+        seen = incident is not None and may_see_incident(audience, incident, self._ports.channels)
         return incident if seen else None
 
     async def _prediction(self, prediction_id: str) -> Prediction | None:
-        async with self._store.transaction() as transaction:
+        async with self._ports.store.transaction() as transaction:
             return await transaction.predictions.get(prediction_id)
 
 
@@ -90,13 +97,19 @@ class ShownAgain:
     """Implements `core.ports.CardRefresher` for messages that change: incidents and proposed answers."""
 
     def __init__(
-        self, store: Store, policy: Policy = NO_POLICY, channels: Sequence[Channel] = (), link: Link = no_link
+        self,
+        store: Store,
+        policy: Policy = NO_POLICY,
+        channels: Sequence[Channel] = (),
+        link: Link = no_link,
+        targets: Sequence[FilingTarget] = (),
     ) -> None:
         """Create the renderer. `link` returns the address of a message, for people who may read it."""
         self._store = store
         self._policy = policy
         self._channels = channels
         self._link = link
+        self._targets = targets
 
     async def message(self, reference: MessageReference) -> Message | None:
         async with self._store.transaction() as transaction:
@@ -106,6 +119,11 @@ class ShownAgain:
         if kind == "incident":
             incident_id = subject.partition("@")[0]  # a suffix names the place of a copy
             return await message_now(
-                incident_id, policy=self._policy, channels=self._channels, store=self._store, link=self._link
+                incident_id,
+                policy=self._policy,
+                channels=self._channels,
+                store=self._store,
+                link=self._link,
+                targets=self._targets,
             )
         return ProposalMessage(answer) if answer is not None else None

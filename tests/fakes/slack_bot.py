@@ -24,7 +24,7 @@ from tests.fakes import slack_api, slack_payloads
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.passage_index import FakePassageIndex
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import ports, question_ports
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.store import InMemoryStore
 
@@ -82,7 +82,7 @@ async def slack_bot(
             app_token=app_token,
             channels=CHANNELS,
             inbox=inbox,
-            forms=AskInForm(store, TEAMS, CHANNELS),
+            forms=AskInForm(ports(store=store, teams=TEAMS, channels=CHANNELS)),
             home_of=home,
             examples=EXAMPLES,
             clock=clock,

@@ -21,7 +21,7 @@ from adapters.teams.sdk import SdkName
 from adapters.teams.threads import TeamsThreads
 from adapters.teams.transport import open_transport
 from bot.web.routes import Webhooks, build_app
-from core.model.conversation import Audience, Channel, MessageReference
+from core.model.conversation import Audience, Channel, MessageReference, Person
 from core.model.messages import ButtonAction, Form, Message
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
@@ -37,7 +37,7 @@ class FakeForms:
     def __init__(self) -> None:
         self.known: dict[ButtonAction, Form] = {}
 
-    async def form(self, verdict: ButtonAction, subject: str, audience: Audience) -> Form | None:
+    async def form(self, verdict: ButtonAction, subject: str, audience: Audience, person: Person) -> Form | None:
         return self.known.get(verdict)
 
 

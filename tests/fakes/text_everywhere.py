@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from core.incidents.filing import MAX_TITLE
 from core.model.answer import Answer, Citation, Conflict, Contact, Excerpt, Sentence
 from core.model.badge import BadgeReference
 from core.model.conversation import Person, Platform
+from core.model.filing import FilingKind
 from core.model.incident import (
     AskedTeam,
     Evidence,
@@ -33,6 +35,7 @@ from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
     CorrectionRequest,
+    FilingRequest,
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
@@ -110,6 +113,9 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         ),
         "handover request": HandoverRequest("incident-1", text, tuple((f"team-{number}", text) for number in several)),
         "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
+        "filing request": FilingRequest(
+            "incident-1", FilingKind.ISSUE, text[:MAX_TITLE], text, ("Board", *(f"Board {n}" for n in several)), "Filed"
+        ),
         "join request": JoinRequest("incident-1", tuple((f"incident-{number}", text) for number in several)),
         "drift alarm": drift_alarm(shown=(0.9,) * 200, correct=(True, False) * 100),
         "ping": OwnerPing(text, "", CALIBRATED, on_call=tuple(text for _ in several)),

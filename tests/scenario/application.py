@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,12 +22,21 @@ from bot.wiring.application import ingest, open_core
 from core.model.conversation import MessageReference, Place
 from core.model.messages import Message
 from core.ports import Store
+from tests.fakes.publisher_servers import FakeGitHub
 from tests.fakes.slack_api import BOT_TOKEN, SIGNING_SECRET
+from tests.fakes.tool_servers import TOKEN as TOOL_TOKEN
+from tests.fakes.tool_servers import reached
 from tests.scenario.bot_client import BotClient
 from tests.scenario.company import write_company
 from tests.scenario.slack import WatchedSlack
 
 TOKEN = "one-token-for-every-door"
+FILING = """\
+filing:
+  - {{kind: github_issue, name: Till board, url: "{url}", repository: acme/ops, token_env: TRACKER_TOKEN, channels: [pages, incidents]}}
+  - {{kind: github_file, name: Wiki, url: "{url}", repository: acme/ops, token_env: TRACKER_TOKEN, channels: [incidents]}}
+  - {{kind: github_issue, name: Board of Bo, url: "{url}", repository: acme/ops, token_env: TRACKER_TOKEN, channels: [incidents], people: ["slack:U0BO"]}}
+"""
 
 
 class RunningBot(BotClient):
@@ -41,20 +51,28 @@ class RunningBot(BotClient):
         said: list[Message],
         store: Store,
         company: Path,
+        tracker: FakeGitHub,
     ) -> None:
         super().__init__(address, session)
         self.app = app
         self.slack = slack
         self.store = store
         self.company = company  # the folder of plumbline.yaml
+        self.tracker = tracker  # in which people may file
         self.said = said  # on the local page, posted or edited, in order
 
 
 @asynccontextmanager
 async def running_bot(folder: Path) -> AsyncIterator[RunningBot]:
     """The bot with the small company, its corpus indexed, a Slack, and every door that can be locked locked."""
-    async with WatchedSlack() as slack, _running(_settings(folder, slack.url), slack) as bot:
-        yield bot
+    tracker = FakeGitHub()
+    async with WatchedSlack() as slack, reached(tracker) as github:
+        settings = _settings(folder, slack.url)
+        assert settings.config is not None
+        settings.config.write_text(settings.config.read_text() + FILING.format(url=github.url.rstrip("/")))
+        with patch.dict(os.environ, {"TRACKER_TOKEN": TOOL_TOKEN.removeprefix("Bearer ")}):
+            async with _running(settings, slack, tracker) as bot:
+                yield bot
 
 
 def _settings(folder: Path, slack_url: str) -> Settings:
@@ -74,7 +92,7 @@ def _settings(folder: Path, slack_url: str) -> Settings:
 
 
 @asynccontextmanager
-async def _running(settings: Settings, slack: WatchedSlack) -> AsyncIterator[RunningBot]:
+async def _running(settings: Settings, slack: WatchedSlack, tracker: FakeGitHub) -> AsyncIterator[RunningBot]:
     apps: list[web.Application] = []
     said: list[Message] = []
 
@@ -104,7 +122,7 @@ async def _running(settings: Settings, slack: WatchedSlack) -> AsyncIterator[Run
                     server.running(core) as address,
                     aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}) as session,
                 ):
-                    yield RunningBot(address, session, apps[0], slack, said, core.store, company)
+                    yield RunningBot(address, session, apps[0], slack, said, core.store, company, tracker)
         finally:
             # The engine holds one instance per process, and has no public way to forget it.
             _get_or_create_dbos_registry().instance_info_map.clear()

@@ -38,7 +38,7 @@ from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import Core, ingest, open_core
-from bot.wiring.behaviours import behaviours
+from bot.wiring.behaviours import behaviours, incident_ports
 from bot.work.workflows import Behaviours
 from core.model.conversation import Place, Platform, Question
 from core.model.feedback import Feedback, Reaction
@@ -251,7 +251,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         anonymous=False,
         audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, core.session), core.clock)),
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        forms=AskInForm(incident_ports(core, Poster(core.store, {}))),
         refresher=ShownAgain(core.store),
         references=references,
         clock=core.clock,

@@ -14,9 +14,10 @@ from aiohttp import web
 
 from adapters.slack.inbound import SlackInbound
 from bot.wiring.application import Core
-from bot.wiring.behaviours import home_pages
+from bot.wiring.behaviours import home_pages, incident_ports
 from core.ports import Inbox
 from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.post_message import Poster
 from tests.fakes import slack_payloads
 from tests.fakes.slack_api import BOT_TOKEN, BOT_USER, CHANNEL, SIGNING_SECRET, FakeSlack
 
@@ -34,7 +35,7 @@ def inbound_of(core: Core, slack: FakeSlack, inbox: Inbox) -> SlackInbound:
         app_token=None,
         channels=core.workspace.channels,
         inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        forms=AskInForm(incident_ports(core, Poster(core.store, {}))),
         home_of=home_pages(core),
         examples=core.workspace.examples,
         clock=core.clock,

@@ -14,11 +14,13 @@ from core.model.messages import (
     ButtonAction,
     CauseRequest,
     CorrectionRequest,
+    FilingRequest,
     Form,
     HandoverRequest,
     IncidentMessage,
 )
 from core.samples import explained_incident
+from core.samples.messages import SAMPLES
 from tests.fakes.adaptive_card import of_type, texts
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import CHANNEL, TENANT
@@ -88,6 +90,24 @@ async def test_a_card_that_is_looked_at_again_is_answered_as_it_stands_now(chat:
 async def test_a_card_of_a_message_that_does_not_change_is_left_as_it_is(chat: TeamsAdapter) -> None:
     answer = await invoke(chat, "adaptiveCard/action", {"action": {"verb": "refresh"}})
     assert answer["statusCode"] == 400
+
+
+async def test_a_draft_opens_in_a_dialog_and_comes_back_as_it_was_edited(chat: TeamsAdapter) -> None:
+    draft = SAMPLES["filing request"]
+    assert isinstance(draft, FilingRequest)
+    chat.forms.known[ButtonAction.CREATE_ISSUE] = draft
+    data = {"verdict": "create-issue", "subject": "incident-1", "msteams": {"type": "task/fetch"}}
+    window = (await invoke(chat, "task/fetch", {"data": data}))["task"]["value"]
+    card = window["card"]["content"]
+    shown = {field["id"]: field["value"] for field in card["body"] if field["type"].startswith("Input.")}
+    assert shown == {"choice": "Payments board", "title": draft.title, "text": draft.text}
+    (send,) = card["actions"]
+    sent = shown | {"text": "Edited.", **send["data"]}
+    await invoke(chat, "task/submit", {"data": sent}, id="1700000000003")
+    opened, filed = chat.inbox.feedback
+    assert (opened.verdict, opened.in_form) == (ButtonAction.CREATE_ISSUE, True)
+    assert (filed.verdict, filed.subject, filed.choice) == (ButtonAction.FILE, "incident-1", "Payments board")
+    assert (filed.title, filed.text) == (draft.title, "Edited.")
 
 
 async def test_whoever_takes_an_incident_sees_it_at_once(chat: TeamsAdapter) -> None:

@@ -1,4 +1,4 @@
-"""`plumbline doctor` on the schedules and catalogues of teams: what fails is named, and stops nobody."""
+"""`plumbline doctor` on schedules, catalogues and places to file in: what fails is named, and stops nobody."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
-from bot.commands.doctor import check_catalogue, check_schedule
+from bot.commands.doctor import check_catalogue, check_filing, check_schedule
+from bot.config.filing_sections import GitHubFileSection
 from bot.config.settings import Settings
 from bot.config.team_sections import BackstageSection, CodeownersSection, OpsgenieSection, PagerDutySection
 from bot.config.workspace import load_workspace
 from tests.fakes.on_call_servers import FakeOpsgenie, FakePagerDuty
+from tests.fakes.publisher_servers import FakeGitHub
 
 
 async def test_a_schedule_that_lets_us_in_is_well_and_one_that_does_not_is_no_fatal_finding(
@@ -41,6 +43,36 @@ async def test_users_of_opsgenie_are_told_when_it_ends_and_what_replaces_it(monk
     assert (found.result, found.fatal) == ("says who is on call", False)
     assert "5 April 2027" in found.remedy
     assert "jira_service_management" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("token", "may_write", "well", "said"),
+    [
+        ("tool-token", True, True, "may write there"),
+        ("tool-token", False, False, "may not write"),
+        ("wrong", True, False, "refuses the token"),
+        ("", True, False, "FILING_TOKEN"),
+    ],
+)
+async def test_a_token_is_asked_whether_it_may_write_and_writes_nothing(
+    monkeypatch: pytest.MonkeyPatch, token: str, may_write: bool, well: bool, said: str
+) -> None:
+    tracker = FakeGitHub()
+    tracker.may_write = may_write
+    async with TestServer(tracker.app()) as server, aiohttp.ClientSession() as session:
+        section = GitHubFileSection(
+            kind="github_file",
+            name="Handbook",
+            url=str(server.make_url("")).rstrip("/"),
+            repository="acme/ops",
+            token_env="FILING_TOKEN",
+            channels=("incidents",),
+        )
+        monkeypatch.setattr(os, "environ", {"FILING_TOKEN": token})
+        found = await check_filing(section, session)
+    assert (found.well, found.fatal) == (well, False) or well
+    assert said in f"{found.result} {found.remedy}"
+    assert tracker.items == []
 
 
 async def test_a_catalogue_is_counted_and_one_that_is_missing_is_no_fatal_finding(tmp_path: Path) -> None:

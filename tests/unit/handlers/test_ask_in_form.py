@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from core import samples as messages
-from core.model.conversation import Channel, Place, Platform, channel_audience
+from core.model.conversation import Channel, Person, Place, Platform, channel_audience
 from core.model.messages import ButtonAction, CauseRequest, CorrectionRequest, Form, HandoverRequest
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.model.team import Team
 from handlers.questions.ask_in_form import AskInForm
+from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 
+PERSON = Person(Platform.SLACK, "U1")
 TEAMS = (Team("payments", "Payments"), Team("fleet", "Fleet"), Team("bookings", "Bookings"))
 HANDOVER = HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet")), "owner-1")
 CHANNELS = (Channel("vault", {Platform.SLACK: "C0INC"}, private=True),)
@@ -31,7 +33,7 @@ async def forms() -> AskInForm:
         for id_, (kind, subject) in CLAIMS.items():
             claim = Prediction(id_, kind, subject, "x", Evaluation(0.5, 0.5), "evidence", "v1", messages.START)
             await transaction.predictions.add(claim)
-    return AskInForm(store, TEAMS, CHANNELS)
+    return AskInForm(ports(store=store, teams=TEAMS, channels=CHANNELS))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ async def forms() -> AskInForm:
 async def test_what_is_asked_follows_from_what_was_pressed(
     forms: AskInForm, verdict: ButtonAction, subject: str, form: Form | None
 ) -> None:
-    assert await forms.form(verdict, subject, channel_audience(messages.incident().place, CHANNELS)) == form
+    assert await forms.form(verdict, subject, channel_audience(messages.incident().place, CHANNELS), PERSON) == form
 
 
 @pytest.mark.parametrize(
@@ -62,4 +64,4 @@ async def test_whose_it_is_is_not_told_where_the_incident_may_not_be_known(
     forms: AskInForm, verdict: ButtonAction, subject: str
 ) -> None:
     elsewhere = channel_audience(Place(Platform.SLACK, "C0ASK"), CHANNELS)
-    assert await forms.form(verdict, subject, elsewhere) is None
+    assert await forms.form(verdict, subject, elsewhere, PERSON) is None

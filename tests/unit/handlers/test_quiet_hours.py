@@ -79,7 +79,7 @@ def question(text: str) -> Question:
 async def test_what_can_wait_is_told_in_the_morning_with_a_summary(company: Company) -> None:
     await company.present()
     assert company.said == []
-    assert await is_held("i1", store=company.store)
+    assert await is_held("i1", store=company.store, clock=company.clock)
     await company.look_for_morning()
     assert company.said == []
     company.clock = FakeClock(MORNING)
@@ -120,7 +120,7 @@ async def test_what_is_loud_enough_is_told_at_once(company: Company) -> None:
     company.change(severity=Severity.CRITICAL)
     await company.present()
     assert company.kinds == [IncidentMessage, IncidentDetails]
-    assert not await is_held("i1", store=company.store)
+    assert not await is_held("i1", store=company.store, clock=company.clock)
 
 
 async def test_what_becomes_loud_at_night_is_told_then(company: Company) -> None:

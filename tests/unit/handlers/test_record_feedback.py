@@ -7,7 +7,7 @@ import pytest
 
 from core.model.conversation import Person, Place, Platform
 from core.model.feedback import Feedback
-from core.model.messages import CORRECT, TAKING, WHY_ACTIONS, ButtonAction, Notice
+from core.model.messages import CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.samples import explained_incident
 from handlers.feedback.record_feedback import record_feedback
@@ -56,7 +56,7 @@ def test_the_other_buttons_ask_for_something() -> None:
         ButtonAction.BELONGS,
         ButtonAction.JOIN,
     }
-    asking |= {ButtonAction.JOIN_SUGGESTED, ButtonAction.DETAILS}
+    asking |= {ButtonAction.JOIN_SUGGESTED, ButtonAction.DETAILS, *FILING_ACTIONS, ButtonAction.FILE}
     assert set(ButtonAction) - CORRECT.keys() == asking
 
 

@@ -1,0 +1,142 @@
+"""GitLab: issues, and Markdown files that are proposed as merge requests.
+
+https://docs.gitlab.com/api/issues/ · https://docs.gitlab.com/api/commits/ ·
+https://docs.gitlab.com/api/merge_requests/ · https://docs.gitlab.com/api/branches/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from pydantic import BaseModel, TypeAdapter
+
+from adapters.http import Http, Refused
+from core.model.errors import SourceUnavailable
+from core.model.filing import Filed, Report
+
+REPORTER, DEVELOPER = 20, 30  # access levels of https://docs.gitlab.com/api/access_requests/
+
+
+class _Names(BaseModel):
+    full: str
+
+
+class _Item(BaseModel):
+    web_url: str
+    references: _Names
+    description: str | None = ""
+
+
+class _Access(BaseModel):
+    access_level: int = 0
+
+
+class _AccessOf(BaseModel):
+    project_access: _Access | None = None
+    group_access: _Access | None = None
+
+
+class _Project(BaseModel):
+    default_branch: str | None = None
+    permissions: _AccessOf = _AccessOf()
+
+    @property
+    def level(self) -> int:
+        access = (self.permissions.project_access, self.permissions.group_access)
+        return max((each.access_level for each in access if each is not None), default=0)
+
+
+_ITEM, _ITEMS, _PROJECT = TypeAdapter(_Item), TypeAdapter(list[_Item]), TypeAdapter(_Project)
+_ANYTHING = TypeAdapter(dict[str, object])
+
+
+def _filed(item: _Item) -> Filed:
+    return Filed(item.references.full, item.web_url)
+
+
+@dataclass(frozen=True, slots=True)
+class GitLabIssues:
+    """Issues of a project, named by its path including groups."""
+
+    name: str
+    http: Http
+    project: str
+    settles_after: float = 0.0
+
+    async def find(self, report: Report) -> Filed | None:
+        asked = {"search": report.marker, "in": "description", "scope": "all", "state": "all"}
+        found = await self.http.parsed(f"{_path(self.project)}/issues", _ITEMS, asked)
+        return next((_filed(item) for item in found if report.marker in (item.description or "")), None)
+
+    async def file(self, report: Report) -> Filed:
+        value = {"title": report.title, "description": report.body}
+        return _filed(await self.http.send("POST", f"{_path(self.project)}/issues", value, _ITEM))
+
+    async def check(self) -> None:
+        await _require(REPORTER, self.http, self.project)
+
+
+@dataclass(frozen=True, slots=True)
+class GitLabFiles:
+    """Markdown files in a folder of a project, each proposed as a merge request into `branch`.
+
+    An empty `branch` is the default branch. The name of the proposing branch follows from the report, so that every step
+    may be repeated.
+    """
+
+    name: str
+    http: Http
+    project: str
+    folder: str
+    branch: str = ""
+    settles_after: float = 0.0
+
+    async def find(self, report: Report) -> Filed | None:
+        asked = {"source_branch": _branch(report), "state": "all"}
+        found = await self.http.parsed(f"{_path(self.project)}/merge_requests", _ITEMS, asked)
+        return _filed(found[0]) if found else None
+
+    async def file(self, report: Report) -> Filed:
+        base = self.branch or (await self.http.parsed(_path(self.project), _PROJECT)).default_branch or "main"
+        is_new = not await self._has_branch(_branch(report))
+        written = {"action": "create" if is_new else "update", "content": report.file}
+        commit = {
+            "branch": _branch(report),
+            "commit_message": report.title,
+            "actions": [{**written, "file_path": report.path(self.folder)}],
+            **({"start_branch": base} if is_new else {}),
+        }
+        await self.http.send("POST", f"{_path(self.project)}/repository/commits", commit, _ANYTHING)
+        value = {
+            "source_branch": _branch(report),
+            "target_branch": base,
+            "title": report.title,
+            "description": report.footer,
+        }
+        return _filed(await self.http.send("POST", f"{_path(self.project)}/merge_requests", value, _ITEM))
+
+    async def check(self) -> None:
+        await _require(DEVELOPER, self.http, self.project)
+
+    async def _has_branch(self, branch: str) -> bool:
+        try:
+            await self.http.parsed(f"{_path(self.project)}/repository/branches/{quote(branch, safe='')}", _ANYTHING)
+        except Refused as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
+
+async def _require(level: int, http: Http, project: str) -> None:
+    if (await http.parsed(_path(project), _PROJECT)).level < level:
+        raise SourceUnavailable(f"The token may not write to the project {project}: its role there is too low.")
+
+
+def _path(project: str) -> str:
+    return f"api/v4/projects/{quote(project, safe='')}"
+
+
+def _branch(report: Report) -> str:
+    return f"plumbline/{report.marker}"

@@ -1,0 +1,112 @@
+"""The `filing` section of plumbline.yaml: where people may file issues and postmortems. Without it, nothing is written."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bot.config.section import Section
+from bot.config.source_sections import EnvironmentName
+from bot.config.tool_sections import Project, Url
+from core.model.conversation import PUBLIC
+from core.model.filing import FilingKind, FilingTarget
+
+Repository = Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+Key = Annotated[str, Field(pattern=r"^~?[\w.-]+$")]
+PersonId = Annotated[str, Field(pattern=r"^(slack|teams|console):.+$")]
+
+
+class _FilingSection(Section):
+    """A target. It may be used in `channels`, by `people` (`slack:U123…`, `teams:…`; empty: everybody there).
+
+    `private_to` names the channels whose members are all who can read the target; without it, everybody is taken to.
+    """
+
+    name: Annotated[str, Field(min_length=1, max_length=60)]
+    token_env: EnvironmentName
+    channels: Annotated[tuple[str, ...], Field(min_length=1)]
+    people: tuple[PersonId, ...] = ()
+    private_to: tuple[str, ...] = ()
+
+    @property
+    def filed(self) -> FilingKind:
+        return FilingKind.ISSUE
+
+    @property
+    def target(self) -> FilingTarget:
+        readers = frozenset(f"channel:{name}" for name in self.private_to) or frozenset({PUBLIC})
+        return FilingTarget(self.name, self.filed, frozenset(self.channels), frozenset(self.people), readers)
+
+
+class _PostmortemSection(_FilingSection):
+    @property
+    def filed(self) -> FilingKind:
+        return FilingKind.POSTMORTEM
+
+
+class GitHubIssueSection(_FilingSection):
+    """Issues of a GitHub repository, `owner/name`. The token needs to write issues."""
+
+    kind: Literal["github_issue"]
+    url: Url = "https://api.github.com"
+    repository: Repository
+
+
+class GitLabIssueSection(_FilingSection):
+    """Issues of a GitLab project, named by its path including groups."""
+
+    kind: Literal["gitlab_issue"]
+    url: Url = "https://gitlab.com"
+    project: Project
+
+
+class JiraIssueSection(_FilingSection):
+    """Issues of a Jira project. The token belongs to the account `email` (Cloud), or to nobody by name (Data Center)."""
+
+    kind: Literal["jira_issue"]
+    url: Url
+    project: Key
+    issue_type: Annotated[str, Field(min_length=1)] = "Task"
+    email: str = ""
+
+
+class ConfluencePageSection(_PostmortemSection):
+    """Pages of a Confluence space, below the page with the id `parent`. For `url` and `email`, see the source."""
+
+    kind: Literal["confluence_page"]
+    url: Url
+    space: Key
+    parent: Annotated[str, Field(pattern=r"^\d*$")] = ""
+    email: str = ""
+
+
+class GitHubFileSection(_PostmortemSection):
+    """Markdown files in a GitHub repository, each proposed as a pull request against `branch` (empty: the default)."""
+
+    kind: Literal["github_file"]
+    url: Url = "https://api.github.com"
+    repository: Repository
+    folder: str = "postmortems"
+    branch: str = ""
+
+
+class GitLabFileSection(_PostmortemSection):
+    """Markdown files in a GitLab project, each proposed as a merge request into `branch` (empty: the default)."""
+
+    kind: Literal["gitlab_file"]
+    url: Url = "https://gitlab.com"
+    project: Project
+    folder: str = "postmortems"
+    branch: str = ""
+
+
+FilingSection = Annotated[
+    GitHubIssueSection
+    | GitLabIssueSection
+    | JiraIssueSection
+    | ConfluencePageSection
+    | GitHubFileSection
+    | GitLabFileSection,
+    Field(discriminator="kind"),
+]

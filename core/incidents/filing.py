@@ -1,0 +1,116 @@
+"""Drafts of the issues and postmortems that people may file from an incident, and the targets allowed for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from core.incidents.postmortem import Postmortem, Source, as_markdown, draft_postmortem, worth_a_postmortem
+from core.model.conversation import Audience, Channel
+from core.model.filing import FilingKind, FilingTarget
+from core.model.incident import Incident, incident_audience
+from core.model.messages import ButtonAction
+
+KINDS = {ButtonAction.CREATE_ISSUE: FilingKind.ISSUE, ButtonAction.PUBLISH_POSTMORTEM: FilingKind.POSTMORTEM}
+ISSUE_SECTIONS = frozenset({"Summary", "Impact", "Cause", "Actions"})
+MAX_DRAFT = 12_000  # characters; Slack takes them in five fields
+MAX_TITLE = 200  # characters; Jira accepts 255
+CUT = "…\n\nThe rest did not fit: see the postmortem on Plumbline’s own page."
+
+_REFERENCE = re.compile(r"([@#!])(?=\w)")  # other systems notify people and link issues that a text names so
+_WORD_JOINER = "\u2060"  # invisible
+_NO_FILE_NAME = re.compile(r"[^a-z0-9]+")
+
+
+def allowed_targets(
+    incident: Incident,
+    kind: FilingKind,
+    audience: Audience,
+    targets: Sequence[FilingTarget],
+    channels: Sequence[Channel],
+) -> list[FilingTarget]:
+    """Return the targets of a kind for an incident, in a channel with this audience.
+
+    A target that more people can read than the incident is refused.
+    """
+    readers = incident_audience(incident, channels).disclosed_to
+    return [
+        target
+        for target in targets
+        if target.kind is kind and target.is_allowed_in(audience) and target.is_no_wider_than(readers)
+    ]
+
+
+def offered_actions(
+    incident: Incident, targets: Sequence[FilingTarget], channels: Sequence[Channel]
+) -> tuple[ButtonAction, ...]:
+    """Return the buttons that an incident's message shows: one for each kind with an allowed target."""
+    audience = incident_audience(incident, channels)
+    # A message that stands in several channels is offered what is allowed in one of them; the press is checked again.
+    names = frozenset(f"channel:{name}" for target in targets for name in target.channels)
+    everywhere = replace(audience, readers=audience.readers | (names & audience.disclosed_to))
+    return tuple(
+        action
+        for action, kind in KINDS.items()
+        if (kind is FilingKind.ISSUE or worth_a_postmortem(incident))
+        and allowed_targets(incident, kind, everywhere, targets, channels)
+    )
+
+
+def draft_report(incident: Incident, kind: FilingKind, redact: Callable[[str], str]) -> tuple[str, str]:
+    """Return title and Markdown of a draft. No text of others in it is markup, or notifies anybody.
+
+    `redact` is applied to each text before it is cut or escaped, since afterwards a secret would not be recognised.
+    """
+    draft = draft_postmortem(incident)
+    if kind is FilingKind.ISSUE:
+        draft = replace(_only(ISSUE_SECTIONS, draft), title=incident.title)
+    draft = _redacted(draft, redact)
+    text = _REFERENCE.sub(rf"\1{_WORD_JOINER}", as_markdown(draft, filed=True))
+    title = " ".join(draft.title.split())[:MAX_TITLE]
+    return _REFERENCE.sub(rf"\1{_WORD_JOINER}", title), cut_draft(text, MAX_DRAFT)
+
+
+def _redacted(draft: Postmortem, redact: Callable[[str], str]) -> Postmortem:
+    sections = tuple(
+        replace(section, lines=tuple(replace(line, text=redact(line.text)) for line in section.lines))
+        for section in draft.sections
+    )
+    sources = tuple(
+        Source(redact(each.label), redact(each.quote), each.url if redact(each.url) == each.url else "")
+        for each in draft.sources
+    )
+    return Postmortem(redact(draft.title), sections, sources)
+
+
+def cut_draft(text: str, limit: int) -> str:
+    """Return the paragraphs that fit into `limit` characters; if any are missing, the end says so."""
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - len(CUT)]
+    return f"{kept[: kept.rfind(chr(10) * 2)]}\n\n{CUT}" if "\n\n" in kept else f"{kept}{CUT}"
+
+
+def file_stem(incident: Incident) -> str:
+    """Return a file name for an incident's postmortem, without its suffix."""
+    words = _NO_FILE_NAME.sub("-", incident.title.casefold()).strip("-")[:60].strip("-")
+    own = _NO_FILE_NAME.sub("-", incident.id.casefold()).strip("-")
+    return "-".join(filter(None, (f"{incident.started_at:%Y-%m-%d}", words, own)))
+
+
+def _only(titles: frozenset[str], draft: Postmortem) -> Postmortem:
+    """Return the draft with these sections and the sources that they cite, numbered anew."""
+    sections = [section for section in draft.sections if section.title in titles]
+    cited = sorted({number for section in sections for line in section.lines for number in line.sources})
+    renumbered = {number: position for position, number in enumerate(cited, start=1)}
+    shown = tuple(
+        replace(
+            section,
+            lines=tuple(
+                replace(line, sources=tuple(renumbered[number] for number in line.sources)) for line in section.lines
+            ),
+        )
+        for section in sections
+    )
+    return replace(draft, sections=shown, sources=tuple(draft.sources[number - 1] for number in cited))

@@ -1,0 +1,358 @@
+"""The judgement whether a new incident needs a person or can wait, learned from what people did about earlier ones.
+
+A logistic regression of what was known when the incident began: how often this alert needed a person, how it flaps, how it
+ends by itself, what else is open, and whether a deployment is in progress. Its probabilities are calibrated on judgements
+that were made out of fold by time: each one by a model of earlier incidents alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from importlib import import_module
+from itertools import pairwise
+from math import log1p, sqrt
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from core.confidence.calibrator import Label
+from core.confidence.ensemble import FloatArray
+from core.confidence.measures import NORMAL_95
+from core.model.incident import Incident, IncidentState, Severity
+from core.model.prediction import Evaluation
+
+VERSION = "paging-1"
+MIN_LABELS = 60  # incidents with a known outcome; below, nothing is said
+MIN_EACH = 10  # of which so many needed a person, and so many did not
+MIN_SEEN = 3  # known outcomes of an alert below which none of its incidents is held back
+BLOCKS = 5  # of time, of which each but the first is judged by a model of those before it
+DAY, HOUR, JUST_NOW = timedelta(days=1), timedelta(hours=1), timedelta(minutes=10)
+DEPLOYING = timedelta(minutes=30)  # after a deployment, in which it is called in progress
+DEPLOYS = frozenset({"deploy", "deployment", "release", "rollout"})  # kinds of changes
+ALIKE = 200  # past judgements that one is compared to before it holds anything back
+LATEST = 5  # outcomes of an alert that show whether it has changed
+KEPT_SPANS = 20  # latest durations of an alert that ended by itself
+PRIOR = 2.0  # incidents that the share of the service, or of all services, counts for
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """An incident as it is learned from.
+
+    `alert` names its alert or group. `needed` tells whether a person was needed, None if unknown; it counts as known from
+    `ended_at` on. `flaps` is how often it fired again. `has_parent`: an open incident was known that it is a part of.
+    """
+
+    id: str
+    alert: str
+    service: str
+    severity: Severity
+    began_at: datetime
+    ended_at: datetime | None = None
+    needed: bool | None = None
+    deploying: bool = False
+    has_parent: bool = False
+    flaps: int = 0
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.service, self.alert
+
+
+def needed_person(incident: Incident) -> bool | None:
+    """Return whether people did something about an incident; None if it is open or nobody was to be told.
+
+    They took, acknowledged, reassigned or remarked on it, set its severity, or noted how it was resolved.
+    """
+    acted = (
+        incident.taken_by,
+        incident.hops,
+        incident.notes,
+        incident.severity_by,
+        incident.resolution,
+        incident.filings,
+        any(alert.acknowledged is not None and not alert.acknowledged.withdrawn for alert in incident.alerts),
+    )
+    if any(acted):
+        return True
+    return False if incident.state is IncidentState.RESOLVED and incident.silenced is None else None
+
+
+def episode_of(incident: Incident) -> Episode:
+    """Return a stored incident as it is learned from."""
+    page, alert = incident.page, incident.alerts[0] if incident.alerts else None
+    causes = incident.explanation.hypotheses if incident.explanation is not None else ()
+    blamed = (each.change for each in causes if each.change is not None)
+    return Episode(
+        incident.id,
+        alert.name if alert is not None and alert.name else incident.group_key,
+        incident.service,
+        incident.severity,
+        incident.opened_at,
+        incident.resolved_at,
+        needed_person(incident),
+        page.deploying
+        if page is not None
+        else any(each.kind in DEPLOYS and is_just_before(each.at, incident.opened_at) for each in blamed),
+        incident.absorbed is not None or incident.suggested_parent is not None,
+        incident.reopened_count,
+    )
+
+
+def is_just_before(deployed_at: datetime, at: datetime) -> bool:
+    return timedelta(0) <= at - deployed_at <= DEPLOYING
+
+
+@dataclass(slots=True)
+class _Outcomes:
+    """Known outcomes: how many needed a person, how many did not, and how long the latest of these lasted."""
+
+    needed: int = 0
+    alone: int = 0
+    minutes: deque[float] = field(default_factory=lambda: deque[float](maxlen=KEPT_SPANS))
+    latest: deque[bool] = field(default_factory=lambda: deque[bool](maxlen=LATEST))
+
+    def recent_share(self, prior: float) -> float:
+        return (sum(self.latest) + PRIOR * prior) / (len(self.latest) + PRIOR)
+
+    def share(self, prior: float) -> float:
+        return (self.needed + PRIOR * prior) / (self.needed + self.alone + PRIOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Facts that are known when an incident begins. `minutes` is the median time after which its alert ended by itself."""
+
+    severity: Severity
+    needed: int
+    alone: int
+    alert_share: float
+    recent_share: float
+    service_share: float
+    lately: int  # times that the alert fired within a day
+    last_hour: int
+    minutes: float | None
+    others_open: int  # on the same service
+    just_began: int  # anywhere
+    deploying: bool
+    has_parent: bool
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        return (
+            float(self.severity is Severity.CRITICAL),
+            float(self.severity is Severity.INFO),
+            _log_odds(self.alert_share),
+            _log_odds(self.recent_share),
+            _log_odds(self.service_share),
+            log1p(self.needed + self.alone),
+            log1p(self.lately),
+            log1p(self.last_hour),
+            log1p(self.minutes) if self.minutes is not None else log1p(24 * 60),
+            log1p(self.others_open),
+            log1p(self.just_began),
+            float(self.deploying),
+            float(self.has_parent),
+        )
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """Return the reasons in words, most informative first."""
+        seen = self.needed + self.alone
+        told = [
+            f"{self.alone} of the last {seen} ended by themselves" if seen and self.alone >= self.needed else "",
+            f"{self.needed} of the last {seen} needed a person" if seen and self.alone < self.needed else "",
+            "the first of its kind" if not seen else "",
+            f"usually within {round(self.minutes)} min" if self.minutes and self.alone > self.needed else "",
+            "part of another open incident" if self.has_parent else "",
+            "a deployment is in progress" if self.deploying else "",
+            f"fired {self.lately} times today" if self.lately > 1 else "",
+            f"{self.others_open} more open on this service" if self.others_open and not self.has_parent else "",
+            f"{self.just_began} other incidents began within 10 min" if self.just_began > 1 else "",
+        ]
+        return tuple(filter(None, told))
+
+
+def _log_odds(share: float) -> float:
+    return float(np.log(share / (1 - share)))
+
+
+class PageHistory:
+    """Earlier incidents as they are known at a time. They are added when they end, in any order."""
+
+    def __init__(self, ended: Iterable[Episode] = ()) -> None:
+        self._all = _Outcomes()
+        self._services = defaultdict[str, _Outcomes](_Outcomes)
+        self._alerts = defaultdict[tuple[str, str], _Outcomes](_Outcomes)
+        self._begun: list[datetime] = []
+        self._fired = defaultdict[tuple[str, str], list[datetime]](list[datetime])
+        for episode in ended:
+            self.add(episode)
+
+    def add(self, ended: Episode) -> None:
+        insort(self._begun, ended.began_at)
+        for _ in range(1 + ended.flaps):
+            insort(self._fired[ended.key], ended.began_at)
+        if ended.needed is None:
+            return
+        for outcomes in (self._all, self._services[ended.service], self._alerts[ended.key]):
+            outcomes.latest.append(ended.needed)
+            if ended.needed:
+                outcomes.needed += 1
+            else:
+                outcomes.alone += 1
+                if ended.ended_at is not None:
+                    outcomes.minutes.append((ended.ended_at - ended.began_at).total_seconds() / 60)
+
+    def facts(self, new: Episode, still_open: Collection[Episode]) -> Facts:
+        """Return what is known of a new incident, with the other incidents that are still open."""
+        at, own = new.began_at, self._alerts.get(new.key, _Outcomes())
+        of_service = self._services.get(new.service, _Outcomes())
+        others = [each for each in still_open if each.id != new.id]
+        fired = [*self._fired.get(new.key, ()), *(each.began_at for each in others if each.key == new.key)]
+        service_share = of_service.share(self._all.share(0.5))
+        began = bisect_right(self._begun, at) - bisect_left(self._begun, at - JUST_NOW)
+        return Facts(
+            new.severity,
+            own.needed,
+            own.alone,
+            own.share(service_share),
+            own.recent_share(own.share(service_share)),
+            service_share,
+            sum(at - DAY <= each <= at for each in fired),
+            sum(at - HOUR <= each <= at for each in fired),
+            median(own.minutes) if own.minutes else None,
+            sum(each.service == new.service for each in others),
+            began + sum(at - JUST_NOW <= each.began_at <= at for each in others),
+            new.deploying,
+            new.has_parent,
+        )
+
+
+def facts_in_order(episodes: Sequence[Episode]) -> list[tuple[Episode, Facts]]:
+    """Return each incident with what was known when it began, in the order of their beginnings."""
+    history, told = PageHistory(), list[tuple[Episode, Facts]]()
+    still_open: dict[str, Episode] = {}
+    endings: list[tuple[datetime, str]] = []
+    for new in sorted(episodes, key=lambda each: (each.began_at, each.id)):
+        while endings and endings[0][0] <= new.began_at:
+            history.add(still_open.pop(heappop(endings)[1]))
+        told.append((new, history.facts(new, still_open.values())))
+        still_open[new.id] = new
+        if new.ended_at is not None:
+            heappush(endings, (new.ended_at, new.id))
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class PageModel:
+    """A fitted model. `judged` are the probabilities of past judgements, made out of fold by time, in ascending order;
+    `needed` are their outcomes (0 or 1).
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    weights: FloatArray
+    bias: float
+    judged: FloatArray
+    needed: FloatArray
+
+    def probability(self, facts: Facts) -> float:
+        """Return the probability that a person is needed, before calibration."""
+        score = (np.array(facts.features) - self.mean) / self.scale @ self.weights + self.bias
+        return float(1 / (1 + np.exp(-score)))
+
+    @property
+    def labels(self) -> list[Label]:
+        """Return the past judgements, to fit a calibrator on."""
+        pairs = zip(self.judged.tolist(), self.needed.tolist(), strict=True)
+        return [Label(Evaluation(1.0, judged), bool(needed)) for judged, needed in pairs]
+
+    def like(self, probability: float) -> tuple[int, int]:
+        """Return the number of past judgements nearest to this probability, and how many of these needed a person."""
+        rank = int(np.searchsorted(self.judged, probability))
+        near = self.needed[max(0, rank - ALIKE // 2) : rank + ALIKE // 2]
+        return len(near), int(near.sum())
+
+    def may_wait(self, raw: float, calibrated: float | None, facts: Facts, hold_below: float) -> bool:
+        """Return whether an incident may be held back: surely not critical, and surely without need of a person.
+
+        Its calibrated probability, and the upper end of the 95 % interval of the share among past judgements like it, are
+        at most `hold_below`; and outcomes of its own alert are known.
+        """
+        if facts.severity is Severity.CRITICAL or facts.needed + facts.alone < MIN_SEEN:
+            return False
+        return calibrated is not None and calibrated <= hold_below and _upper(*self.like(raw)) <= hold_below
+
+
+def _upper(count: int, held: int) -> float:
+    """Return the upper end of the 95 % interval of a share (Wilson 1927); 1 for no cases."""
+    if count == 0:
+        return 1.0
+    share, spread = held / count, NORMAL_95**2 / count
+    half = NORMAL_95 * sqrt(share * (1 - share) / count + spread / count / 4)
+    return (share + spread / 2 + half) / (1 + spread)
+
+
+def has_enough(episodes: Iterable[Episode]) -> bool:
+    """Return whether enough outcomes of either kind are known to say anything."""
+    return _is_enough([each.needed for each in episodes if each.needed is not None])
+
+
+def fit_paging(episodes: Sequence[Episode]) -> PageModel | None:
+    """Fit a model; None for too few known outcomes, or too few of either kind, to say anything."""
+    rows = [(each, facts) for each, facts in facts_in_order(episodes) if each.needed is not None]
+    if not has_enough(episodes):
+        return None
+    judged = judged_out_of_fold(rows)
+    if not _is_enough([needed for _, needed in judged.values()], least=MIN_LABELS // 2, each=MIN_EACH // 2):
+        return None
+    made = sorted(judged.values())
+    mean, scale, weights, bias = _regression(rows)
+    return PageModel(
+        mean,
+        scale,
+        weights,
+        bias,
+        np.array([probability for probability, _ in made]),
+        np.array([float(needed) for _, needed in made]),
+    )
+
+
+def judged_out_of_fold(rows: Sequence[tuple[Episode, Facts]]) -> dict[str, tuple[float, bool]]:
+    """Return the probability and the outcome of each incident that a model of earlier outcomes alone can judge, by id.
+
+    `rows` are incidents with known outcomes, in order.
+    """
+    judged: dict[str, tuple[float, bool]] = {}
+    edges = [len(rows) * block // BLOCKS for block in range(BLOCKS + 1)]
+    for first, after in pairwise(edges[1:]):
+        block = rows[first:after]
+        known = [
+            (each, facts) for each, facts in rows[:first] if each.ended_at and each.ended_at <= block[0][0].began_at
+        ]
+        if not _is_enough([bool(each.needed) for each, _ in known], least=2 * MIN_EACH, each=MIN_EACH // 2):
+            continue
+        mean, scale, weights, bias = _regression(known)
+        model = PageModel(mean, scale, weights, bias, np.empty(0), np.empty(0))
+        judged |= {each.id: (model.probability(facts), bool(each.needed)) for each, facts in block}
+    return judged
+
+
+def _is_enough(needed: Sequence[bool], least: int = MIN_LABELS, each: int = MIN_EACH) -> bool:
+    return len(needed) >= least and each <= sum(needed) <= len(needed) - each
+
+
+def _regression(rows: Sequence[tuple[Episode, Facts]]) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    values = np.array([facts.features for _, facts in rows])
+    mean, scale = values.mean(axis=0), values.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    model: Any = import_module("sklearn.linear_model").LogisticRegression(C=1.0, max_iter=1000)  # untyped
+    model.fit((values - mean) / scale, [bool(each.needed) for each, _ in rows])
+    return mean, scale, np.array(model.coef_[0]), float(model.intercept_[0])

@@ -1,0 +1,158 @@
+"""File an issue or a postmortem from an incident: a person sees the draft, edits it and sends it; then it is written once.
+
+What was sent is stored on the incident before it is written. Whoever goes on after a failure or a crash asks the other
+system first whether it is already there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from core.incidents.filing import KINDS, MAX_TITLE, allowed_targets, draft_report, file_stem
+from core.incidents.postmortem import worth_a_postmortem
+from core.model.audit import Act, audit_entry
+from core.model.conversation import Audience, Person
+from core.model.errors import SourceUnavailable, Unavailable
+from core.model.feedback import Feedback
+from core.model.filing import Filed, Filing, FilingKind, FilingTarget, Report, footer, marker_of
+from core.model.incident import Incident
+from core.model.messages import BUTTON_LABELS, ButtonAction, FilingRequest, Notice, NoticeKind
+from core.ports import Transaction
+from handlers.incidents.open_incident import present_task
+from handlers.incidents.stored_incident import change_incident, save_next, stored_incident, update_incident
+from handlers.ports import Ports, redacted
+
+NOT_ALLOWED = "Nothing was filed. plumbline.yaml doesn’t allow you to file that from this channel."
+NOT_YET = "There is no postmortem yet: the incident isn’t over, or nothing was found out about it."
+EMPTY = "Nothing was filed, because the title or the text is empty. Press “{button}” again."
+ALREADY = "Nothing was filed, because {person} has already filed this in {target}: {url}"
+FILED = "{person} filed “{title}” in {target} as {key}: {url}"
+FAILED = "{target} did not take it. {problem} The draft is kept: “{button}” opens it again."
+BUTTONS = {kind: BUTTON_LABELS[action] for action, kind in KINDS.items()}
+
+
+async def draft_of(
+    action: ButtonAction, incident_id: str, audience: Audience, person: Person, ports: Ports
+) -> FilingRequest | str:
+    """Return the draft for a person in a place with this audience, or the reason why there is none."""
+    async with ports.store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident_id)
+    kind = KINDS[action]
+    allowed = _allowed(incident, kind, audience, person, ports) if incident is not None else []
+    if incident is None or not allowed:
+        return NOT_ALLOWED
+    if kind is FilingKind.POSTMORTEM and not worth_a_postmortem(incident):
+        return NOT_YET
+    names = [target.name for target in allowed]
+    kept = next((each for each in incident.filings if each.target in names and each.filed is None), None)
+    drafted = partial(redacted, redact=ports.redact)
+    title, text = (kept.title, kept.text) if kept is not None else draft_report(incident, kind, drafted)
+    names.sort(key=lambda name: kept is None or name != kept.target)
+    return FilingRequest(incident.id, kind, title, text, tuple(names), footer(marker_of(incident.id, names[0])))
+
+
+def _allowed(
+    incident: Incident, kind: FilingKind, audience: Audience, person: Person, ports: Ports
+) -> list[FilingTarget]:
+    found = allowed_targets(incident, kind, audience, ports.targets, ports.channels)
+    return [target for target in found if target.is_open_to(person)]
+
+
+async def ask_to_file(feedback: Feedback, ports: Ports) -> None:
+    """Post the draft with its fields in the thread, unless the platform has opened a form; or why there is none."""
+    if feedback.in_form:
+        return
+    draft = await draft_of(feedback.verdict, feedback.subject, feedback.audience, feedback.person, ports)
+    message = Notice(draft) if isinstance(draft, str) else draft
+    await ports.poster.post_once(f"filing-asked:{feedback.id}", feedback.place, message)
+
+
+async def file_report(feedback: Feedback, ports: Ports) -> None:
+    """Write what a person has sent, once for each incident and target, and post a link in the thread.
+
+    If the other system fails, the draft is kept on the incident, and the thread says why. Raises Unavailable to be called
+    again while the other system may not show yet what was written.
+    """
+    async with ports.store.transaction() as transaction:
+        incident = await stored_incident(feedback.subject, transaction)
+    allowed = [
+        target
+        for kind in FilingKind
+        for target in _allowed(incident, kind, feedback.audience, feedback.person, ports)
+        if target.name == feedback.choice
+    ]
+    if not allowed:
+        await _say(NOT_ALLOWED, feedback, ports)
+        return
+    target = allowed[0]
+    if not (feedback.title.strip() and feedback.text.strip()):
+        await _say(EMPTY.format(button=BUTTONS[target.kind]), feedback, ports)
+        return
+    async with ports.store.lock(f"file {incident.id} {target.name}"):
+        await _file(incident.id, target, feedback, ports)
+
+
+async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, ports: Ports) -> None:
+    async with ports.store.transaction() as transaction:
+        incident = await stored_incident(incident_id, transaction)
+    known = next((each for each in incident.filings if each.target == target.name), None)
+    if known is not None and known.filed is not None:
+        if known.press == feedback.id:  # this ran before, and was interrupted before it could say so
+            await _tell(known, known.filed, incident_id, feedback, ports)
+        else:
+            told = ALREADY.format(person=known.person, target=target.name, url=known.filed.url)
+            await _say(told, feedback, ports)
+        return
+    publisher, now = ports.publishers[target.name], ports.clock.now()
+    if known is not None and (left := known.at.timestamp() + publisher.settles_after - now.timestamp()) > 0:
+        raise SourceUnavailable(f"{target.name} may not show yet what was written there.", left)
+    person, since = feedback.person.name or feedback.person.id, known.since if known is not None else now
+    title = " ".join(feedback.title.split())[:MAX_TITLE]
+    filing = Filing(target.name, target.kind, title, feedback.text, person, feedback.id, since, now)
+    await update_incident(incident_id, partial(_with, filing), ports.store)
+    report = Report(marker_of(incident_id, target.name), title, feedback.text, file_stem(incident), since)
+    try:
+        filed = (await publisher.find(report) if known is not None else None) or await publisher.file(report)
+    except Unavailable as error:
+        await update_incident(incident_id, partial(_with, replace(filing, problem=str(error))), ports.store)
+        told = FAILED.format(target=target.name, problem=error, button=BUTTONS[target.kind])
+        await _say(told, feedback, ports, NoticeKind.ERROR)
+        return
+    await _record(replace(filing, filed=filed, text=""), filed, incident_id, feedback, ports)
+    await _tell(filing, filed, incident_id, feedback, ports)
+
+
+async def _record(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, ports: Ports) -> None:
+    async def recorded(latest: Incident, transaction: Transaction) -> Incident:
+        saved = await save_next(_with(filing, latest), latest, transaction)
+        await transaction.tasks.add(present_task(saved))
+        await transaction.audit.add(
+            audit_entry(
+                f"filed:{feedback.id}",
+                feedback.at,
+                Act.FILED,
+                feedback.person,
+                incident_id,
+                place=feedback.place,
+                documents=(filed.url,),
+                detail=filing.target,
+            )
+        )
+        return saved
+
+    await change_incident(incident_id, recorded, ports.store)
+
+
+def _with(filing: Filing, incident: Incident) -> Incident:
+    others = tuple(each for each in incident.filings if each.target != filing.target)
+    return replace(incident, filings=(*others, filing))
+
+
+async def _tell(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, ports: Ports) -> None:
+    text = FILED.format(person=filing.person, title=filing.title, target=filing.target, key=filed.key, url=filed.url)
+    await ports.poster.post_once(f"filed:{incident_id}:{filing.target}", feedback.place, Notice(text))
+
+
+async def _say(text: str, feedback: Feedback, ports: Ports, kind: NoticeKind = NoticeKind.INFORMATION) -> None:
+    await ports.poster.post_once(f"filing:{feedback.id}", feedback.place, Notice(text, kind))

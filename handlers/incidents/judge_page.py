@@ -1,0 +1,115 @@
+"""Judge whether a new incident needs a person or can wait, before it is first posted; and learn from what people did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+import structlog
+
+from core.confidence.calibrator import fit
+from core.model.badge import Holding
+from core.model.conversation import Channel
+from core.model.errors import Unavailable
+from core.model.incident import Incident, IncidentState, PageJudgement
+from core.model.prediction import Estimator, Evaluation, PredictionKind
+from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
+from core.triage.paging import DEPLOYING, DEPLOYS, VERSION, Episode, PageModel, episode_of, has_enough
+from handlers.feedback.record_prediction import record_prediction
+from handlers.incidents.stored_incident import update_incident
+from handlers.ports import IncidentPorts
+
+ENGINE = "evidence"
+NEEDS_A_PERSON = "needs a person"
+MAX_OPEN = 500  # other open incidents that are looked at
+DEADLINE = 1.0  # seconds to learn of deployments; the message does not wait longer
+
+log = structlog.get_logger()
+
+
+async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
+    """Return the incident with its judgement, once it has one; unchanged while too little was learned to judge.
+
+    It is held back if `holding` allows that in all of its channels, and the judgement is sure. Raises Unavailable; any
+    other failure leaves it without a judgement, so that it is posted.
+    """
+    if incident.page is not None or incident.message is not None or incident.state is not IncidentState.OPEN:
+        return incident
+    try:
+        model = await ports.page_models.load() if ports.page_models is not None else None
+        return await _judged(incident, model, ports) if model is not None else incident
+    except Unavailable:
+        raise
+    except Exception:  # a bug here must not keep an incident from being posted
+        log.exception("no judgement whether a person is needed", incident=incident.id)
+        return incident
+
+
+async def _judged(incident: Incident, model: PageModel, ports: IncidentPorts) -> Incident:
+    holding = ports.holding
+    async with ports.store.transaction() as transaction:
+        others = await transaction.incidents.latest_open(MAX_OPEN)
+    new = replace(episode_of(incident), deploying=await _is_deploying(incident, ports.readers.changes, ports.clock))
+    still_open = [episode_of(each) for each in others]
+    facts = await asyncio.to_thread(lambda: ports.pages().facts(new, still_open))
+    raw = model.probability(facts)
+    prediction_id, badge = await record_prediction(
+        PredictionKind.PAGE,
+        incident.id,
+        NEEDS_A_PERSON,
+        Evaluation(1.0, raw),
+        ports,
+        engine=ENGINE,
+        estimator_version=VERSION,
+    )
+    is_held = (
+        holding.below is not None
+        and _is_allowed(incident, holding, ports.channels)
+        and model.may_wait(raw, badge.probability, facts, holding.below)
+    )
+    held_until = incident.opened_at + holding.length if is_held else None
+    page = PageJudgement(badge, prediction_id, facts.evidence, new.deploying, held_until)
+    return await update_incident(incident.id, lambda latest: replace(latest, page=latest.page or page), ports.store)
+
+
+def _is_allowed(incident: Incident, holding: Holding, channels: Sequence[Channel]) -> bool:
+    """Return whether all places of an incident are channels in which it may be held back."""
+    allowed = {item for each in channels if each.name in holding.channels for item in each.ids.items()}
+    return all((place.platform, place.channel) in allowed for place in (incident.place, *incident.also_in))
+
+
+async def _is_deploying(incident: Incident, readers: Sequence[ChangeReader], clock: Clock) -> bool:
+    """Return whether the service was just deployed. False where that cannot be learned in time."""
+    now = clock.now()
+    window = TimeWindow(now - DEPLOYING, now)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            found = await asyncio.gather(*(reader.changes(window) for reader in readers))
+    except (Unavailable, TimeoutError) as error:
+        log.info("deployments unknown", incident=incident.id, reason=str(error) or "too slow")
+        return False
+    return any(each.kind in DEPLOYS and incident.service in each.touched for changes in found for each in changes)
+
+
+async def learn_pages(
+    episodes: Sequence[Episode],
+    *,
+    models: LearnedStore[PageModel],
+    fit_model: Callable[[Sequence[Episode]], Awaitable[PageModel | None]],
+    store: Store,
+    clock: Clock,
+) -> bool:
+    """Fit the model and its calibrator from ended incidents (nightly). Returns whether there were enough."""
+    model = await fit_model(episodes) if has_enough(episodes) else None
+    if model is None:
+        return False
+    now = clock.now()
+    version = f"{PredictionKind.PAGE}:{ENGINE}:{VERSION}:{now:%Y%m%dT%H%M%S}"
+    calibrator = await asyncio.to_thread(fit, model.labels, version, now)
+    if calibrator is None:
+        return False
+    await models.save(model)
+    async with store.transaction() as transaction:
+        await transaction.predictions.adopt(Estimator(PredictionKind.PAGE, ENGINE, VERSION), calibrator)
+    return True

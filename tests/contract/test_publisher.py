@@ -1,0 +1,167 @@
+"""Whatever a report is filed in, it stands there once: the fake, GitHub, GitLab, Jira and Confluence do the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from adapters.http import SOURCE, Http
+from adapters.publishers.atlassian import ConfluencePages, JiraIssues, wiki_markup
+from adapters.publishers.github import GitHubFiles, GitHubIssues
+from adapters.publishers.gitlab import GitLabFiles, GitLabIssues
+from core.model.errors import Unavailable
+from core.model.filing import Filed, Report, footer, marker_of
+from core.ports import Publisher
+from tests.fakes.publisher_servers import (
+    FakeConfluencePages,
+    FakeGitHub,
+    FakeGitLab,
+    FakeJira,
+    FakePublisher,
+    FakeTracker,
+)
+from tests.fakes.tool_servers import TOKEN, reached
+
+TEXT = "## Summary\n\n- The till was slow. (evidence 1)\n\n> pool_size 4\n\n<https://git.example/4711>"
+SINCE = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
+REPORT = Report(marker_of("i1", "ops"), "Till p99 latency", TEXT, "2026-03-14-till-i1", SINCE)
+OTHER = replace(REPORT, marker=marker_of("i2", "ops"), title="Shelf is empty", stem="2026-03-14-shelf-i2")
+
+PUBLISHERS: dict[str, tuple[Callable[[], FakeTracker], Callable[[Http], Publisher]]] = {
+    "github issue": (FakeGitHub, lambda http: GitHubIssues("ops", http, "acme/ops")),
+    "github file": (FakeGitHub, lambda http: GitHubFiles("ops", http, "acme/ops", "postmortems")),
+    "gitlab issue": (FakeGitLab, lambda http: GitLabIssues("ops", http, "acme/ops")),
+    "gitlab file": (FakeGitLab, lambda http: GitLabFiles("ops", http, "acme/ops", "postmortems")),
+    "jira cloud": (lambda: FakeJira(cloud=True), lambda http: JiraIssues("ops", http, "OPS", "Task", cloud=True)),
+    "jira": (lambda: FakeJira(cloud=False), lambda http: JiraIssues("ops", http, "OPS", "Task", cloud=False)),
+    "confluence cloud": (
+        lambda: FakeConfluencePages(cloud=True),
+        lambda http: ConfluencePages("ops", http, "OPS", "", cloud=True),
+    ),
+    "confluence": (
+        lambda: FakeConfluencePages(cloud=False),
+        lambda http: ConfluencePages("ops", http, "OPS", "12", cloud=False),
+    ),
+}
+
+
+@asynccontextmanager
+async def served(kind: str, token: str = TOKEN) -> AsyncIterator[tuple[Publisher, FakeTracker]]:
+    server, publisher = PUBLISHERS[kind]
+    fake = server()
+    async with reached(fake, token=token) as http:
+        yield publisher(replace(http, errors=SOURCE)), fake
+
+
+@asynccontextmanager
+async def fake(kind: str) -> AsyncIterator[tuple[Publisher, FakePublisher | FakeTracker]]:
+    if kind == "fake":
+        yield (memory := FakePublisher("ops")), memory
+        return
+    async with served(kind) as both:
+        yield both
+
+
+Opened = Callable[[str], AbstractAsyncContextManager[tuple[Publisher, FakePublisher | FakeTracker]]]
+
+
+@pytest.mark.parametrize("kind", ["fake", *PUBLISHERS])
+class TestPublisher:
+    async def test_what_is_filed_has_a_name_and_an_address_and_is_found_again(self, kind: str) -> None:
+        async with fake(kind) as (publisher, _):
+            assert publisher.name == "ops"
+            assert await publisher.find(REPORT) is None
+            filed = await publisher.file(REPORT)
+            assert filed.key
+            assert filed.url.startswith("http")
+            assert await publisher.find(REPORT) == filed
+            assert await publisher.find(OTHER) is None, "it is told apart from any other report"
+
+    async def test_two_reports_are_two(self, kind: str) -> None:
+        async with fake(kind) as (publisher, _):
+            first, second = await publisher.file(REPORT), await publisher.file(OTHER)
+            assert first != second
+            assert (await publisher.find(REPORT), await publisher.find(OTHER)) == (first, second)
+
+    async def test_a_token_that_may_not_write_is_found_out_without_writing(self, kind: str) -> None:
+        async with fake(kind) as (publisher, server):
+            await publisher.check()
+            server.may_write = False
+            with pytest.raises(Unavailable):
+                await publisher.check()
+            assert await publisher.find(REPORT) is None
+
+
+@pytest.mark.parametrize("kind", PUBLISHERS)
+async def test_a_write_whose_answer_was_lost_is_found_or_completed_and_stands_once(kind: str) -> None:
+    async with served(kind) as (publisher, server):
+        server.loses_answer = True
+        with pytest.raises(Unavailable):
+            await publisher.file(REPORT)
+        filed: Filed = await publisher.find(REPORT) or await publisher.file(replace(REPORT, text="anew"))
+        assert await publisher.find(REPORT) == filed
+        assert len(server.items) == len(server.texts) == 1
+
+
+@pytest.mark.parametrize("kind", PUBLISHERS)
+async def test_the_text_and_the_marker_stand_there_as_they_were_sent(kind: str) -> None:
+    async with served(kind) as (publisher, server):
+        await publisher.file(REPORT)
+        (text,) = server.texts
+        for said in ("Summary", "The till was slow.", "https://git.example/4711", REPORT.marker):
+            assert said in text.replace("\\", "")
+        assert re.search(r"pool_size 4", text.replace("\\", ""))
+
+
+@pytest.mark.parametrize("kind", PUBLISHERS)
+async def test_a_wrong_token_is_said_to_be_wrong(kind: str) -> None:
+    async with served(kind, token="Bearer other") as (publisher, server):
+        for attempt in (publisher.check(), publisher.find(REPORT), publisher.file(REPORT)):
+            with pytest.raises(Unavailable, match="refuses the token"):
+                await attempt
+        assert server.items == []
+
+
+async def test_the_reason_of_a_refusal_is_told() -> None:
+    async with reached(FakeJira(cloud=True)) as http:
+        publisher = JiraIssues("ops", replace(http, errors=SOURCE), "OPS", "Epic", cloud=True)
+        with pytest.raises(Unavailable, match="The issue type selected is invalid"):
+            await publisher.file(REPORT)
+
+
+async def test_an_issue_is_found_among_hundreds_of_later_ones() -> None:
+    async with served("github issue") as (publisher, _):
+        filed = await publisher.file(REPORT)
+        for number in range(150):
+            await publisher.file(replace(OTHER, marker=f"other{number}"))
+        assert await publisher.find(REPORT) == filed
+
+
+async def test_a_file_is_proposed_on_a_branch_of_its_own_and_begins_with_its_title() -> None:
+    for kind in ("github file", "gitlab file"):
+        async with served(kind) as (publisher, server):
+            await publisher.file(REPORT)
+            ((place, text),) = server.files.items()
+            assert place == f"plumbline/{REPORT.marker}:postmortems/2026-03-14-till-i1.md"
+            assert text.startswith("# Till p99 latency\n\n## Summary")
+            assert text.endswith(f"{footer(REPORT.marker)}\n")
+
+
+def test_markdown_becomes_wiki_markup_in_which_text_stays_text() -> None:
+    markdown = "# Till\n\n- **slow** since `x_y`\n  - {panel} [~ada]\n\n> said *so*\n\n[log](https://l.example/a|b)\n"
+    assert wiki_markup(markdown).splitlines() == [
+        "h1. Till",
+        "",
+        "* *slow* since {{x\\_y}}",
+        "** \\{panel\\} \\[\\~ada\\]",
+        "",
+        "",
+        "bq. said _so_",
+        "",
+        "[log|https://l.example/a%7Cb]",
+    ]

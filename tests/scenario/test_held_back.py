@@ -1,0 +1,84 @@
+"""An incident that surely needs nobody is posted only once its time is over, and always then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.evaluation import pages
+from bot.wiring.behaviours import incident_ports
+from core.model.badge import Holding
+from core.model.conversation import Place, Platform
+from core.model.incident import Incident, IncidentState, Severity
+from core.samples import incident
+from core.triage.paging import Episode, PageHistory, fit_paging
+from handlers.incidents.judge_page import learn_pages
+from handlers.incidents.present_incident import show_incident
+from handlers.incidents.stored_incident import update_incident
+from handlers.questions.post_message import Poster
+from tests.fakes.clock import FakeClock
+from tests.fakes.messenger import RecordingMessenger
+from tests.scenario.company import open_company
+
+NOW = datetime.now(UTC)
+PLACE = Place(Platform.CONSOLE, "incidents")
+NEW = replace(
+    incident(),
+    severity=Severity.WARNING,
+    opened_at=NOW,
+    started_at=NOW,
+    updated_at=NOW,
+    place=PLACE,
+    message=None,
+    revision=1,
+)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "change", "posted"),
+    [
+        (9, {}, False),
+        (10, {}, True),
+        (1, {"severity": Severity.CRITICAL}, True),
+        (20, {"state": IncidentState.RESOLVED, "resolved_at": NOW + timedelta(minutes=5)}, False),
+        (20, {"state": IncidentState.RESOLVED, "resolved_at": NOW + timedelta(minutes=15)}, True),
+    ],
+)
+async def test_it_is_posted_when_its_time_is_over_or_it_becomes_critical_but_not_if_it_ended_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: int, change: dict[str, object], posted: bool
+) -> None:
+    clock, chat = FakeClock(NOW), RecordingMessenger()
+    begins = [NOW - timedelta(days=day) for day in range(1, 41)]
+    alert = NEW.alerts[0].name
+    past = [
+        Episode(f"{at}", alert, NEW.service, Severity.WARNING, at, at + timedelta(minutes=5), False) for at in begins
+    ]
+    async with open_company(tmp_path) as opened:
+        holding = Holding(0.2, timedelta(minutes=10), frozenset({"incidents"}))
+        workspace = opened.workspace.model_copy(update={"holding": holding})
+        core = replace(opened, workspace=workspace, clock=clock)
+        monkeypatch.setattr(core.history, "pages", lambda: PageHistory(past))
+        poster = Poster(core.store, {Platform.CONSOLE: chat})
+        ports = incident_ports(core, poster)
+
+        async def fitted(_: object):
+            return fit_paging(pages.generate(1200, seed=5))
+
+        await learn_pages(
+            pages.generate(400, seed=5), models=core.page_models, fit_model=fitted, store=core.store, clock=clock
+        )
+        async with core.store.transaction() as transaction:
+            await transaction.incidents.save(NEW)
+        await show_incident(NEW.id, ports)
+        assert chat.posted == [], "it is held back"
+
+        def changed(latest: Incident) -> Incident:
+            return replace(latest, **change)
+
+        await update_incident(NEW.id, changed, core.store)
+        clock.advance(60 * minutes)
+        await show_incident(NEW.id, ports)
+        assert bool(chat.posted) is posted

@@ -1,0 +1,113 @@
+"""Whether an incident needs a person is judged by what was known when it began."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.evaluation import pages
+from core.model.incident import Acknowledgement, AlertStatus, Hop, Incident, IncidentState, Severity
+from core.samples import START, incident, resolved_incident
+from core.samples.parts import alert
+from core.triage.paging import (
+    MIN_LABELS,
+    Episode,
+    PageHistory,
+    PageModel,
+    episode_of,
+    facts_in_order,
+    fit_paging,
+    needed_person,
+)
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+ENDED = replace(resolved_incident(), taken_by="", resolution=None, alerts=())
+
+
+def episode(number: int, *, needed: bool | None = False, alert: str = "disk", **fields: object) -> Episode:
+    """An incident a day after the one before, which lasts ten minutes."""
+    at = NOW + timedelta(days=number)
+    return replace(Episode(f"e{number}", alert, "till", Severity.WARNING, at, at + 10 * MINUTE, needed), **fields)
+
+
+@pytest.mark.parametrize(
+    ("subject", "needed"),
+    [
+        (ENDED, False),
+        (replace(ENDED, taken_by="Ada"), True),
+        (replace(ENDED, hops=(Hop("payments", "", "Ada", "", START),)), True),
+        (
+            replace(
+                ENDED, alerts=(replace(alert(status=AlertStatus.RESOLVED), acknowledged=Acknowledgement("Ada", START)),)
+            ),
+            True,
+        ),
+        (replace(ENDED, alerts=(replace(alert(), acknowledged=Acknowledgement("Ada", START, withdrawn=True)),)), False),
+        (replace(ENDED, state=IncidentState.OPEN, resolved_at=None), None),
+    ],
+)
+def test_what_people_did_says_whether_a_person_was_needed(subject: Incident, needed: bool | None) -> None:
+    assert needed_person(subject) is needed
+
+
+def test_only_what_had_ended_is_known_when_an_incident_begins() -> None:
+    long = episode(0, ended_at=NOW + timedelta(days=2))
+    facts = [each for _, each in facts_in_order([long, episode(1), episode(3)])]
+    assert [each.alone for each in facts] == [0, 0, 2]
+    assert [each.others_open for each in facts] == [0, 1, 0]
+
+
+def test_the_evidence_says_how_the_alert_went_before_and_what_else_is_going_on() -> None:
+    history = PageHistory([episode(number) for number in range(14)] + [episode(14, needed=True)])
+    new = replace(episode(15, needed=None), deploying=True, ended_at=None)
+    other = replace(new, id="other", alert="queue")
+    assert history.facts(new, [new, other]).evidence == (
+        "14 of the last 15 ended by themselves",
+        "usually within 10 min",
+        "a deployment is in progress",
+        "1 more open on this service",
+    )
+
+
+def test_a_model_needs_outcomes_of_both_kinds_and_enough_of_them() -> None:
+    mixed = pages.generate(400, seed=5)
+    assert fit_paging(mixed[: MIN_LABELS // 2]) is None
+    assert fit_paging([each for each in mixed if each.needed]) is None
+    assert fit_paging(mixed) is not None
+
+
+@pytest.fixture(scope="module")
+def model() -> PageModel:
+    fitted = fit_paging(pages.generate(1200, seed=5))
+    assert fitted is not None
+    return fitted
+
+
+def test_it_is_nearer_to_what_happens_than_the_severity_and_holds_no_critical_one_back() -> None:
+    figures, judged = pages.run(pages.generate(900, seed=6), hold_below=0.2)
+    results = figures["results"]
+    assert results["plumbline"]["auroc"] > results["severity_only"]["auroc"] + 0.1
+    assert results["plumbline"]["precision@recall90"] > results["always_page"]["precision@recall90"]
+    assert figures["held"]["count"] > 0
+    assert figures["held"]["critical"] == 0
+    assert not any(each.held for each in judged if each.episode.severity is Severity.CRITICAL)
+
+
+def test_what_is_critical_new_or_unsure_never_waits(model: PageModel) -> None:
+    history = PageHistory([episode(number) for number in range(30)])
+    quiet = history.facts(episode(31), [])
+    raw = float(model.judged[len(model.judged) // 5])
+    assert model.may_wait(raw, 0.01, quiet, 0.2)
+    assert not model.may_wait(raw, 0.01, replace(quiet, severity=Severity.CRITICAL), 0.2)
+    assert not model.may_wait(raw, 0.01, replace(quiet, alone=2), 0.2)
+    assert not model.may_wait(raw, None, quiet, 0.2), "it is not calibrated"
+    assert not model.may_wait(raw, 0.3, quiet, 0.2)
+    assert not model.may_wait(1.0, 0.01, quiet, 0.2), "others like it needed a person"
+
+
+def test_a_stored_incident_is_learned_from_by_its_alert_and_what_was_found() -> None:
+    found = episode_of(replace(incident(), absorbed=None))
+    assert (found.alert, found.service, found.needed) == ("PaymentGatewayLatencyHigh", "payment-gateway", None)
