@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store.tables import tasks
-from core import samples as messages
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident
 from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.ports import Store, Task
+from tests import samples as messages
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
 CHANNEL = Place(Platform.SLACK, "C0INC", workspace="T0MARI")

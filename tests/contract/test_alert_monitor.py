@@ -18,7 +18,7 @@ from adapters.tools.prometheus import Prometheus
 from core.model.errors import ToolUnavailable
 from core.model.incident import AlertStatus
 from core.model.silences import silenced_now
-from core.samples import alert, incident
+from tests.samples import alert, incident
 
 NOW = datetime.now(UTC)
 HOUR = timedelta(hours=1)

@@ -8,9 +8,9 @@ import pytest
 
 from adapters.sources.curated import CuratedSource
 from core.model.document import Document
-from core.samples import START, confirmed, proposed
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
+from tests.samples import START, confirmed, proposed
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from core import samples as messages
 from core.ports import Store
+from tests import samples as messages
 from tests.contract.records import NOW
 
 

@@ -27,8 +27,8 @@ from core.model.messages import IncidentMessage, Notice, ProposalMessage
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.silences import Matcher, Silence
 from core.ports import Task
-from core.samples import explained_incident
 from tests.contract.records import add_ended_task, task_keys
+from tests.samples import explained_incident
 
 NOW = datetime.now(UTC)
 NOBODY = Person(Platform.SLACK, "forgotten", "")

@@ -10,7 +10,7 @@ from core.model.incident import Incident, IncidentState, Merge
 from core.model.messages import Notice
 from core.model.silences import Matcher, Silence
 from core.ports import Store
-from core.samples import SAMPLES, alert, explained_incident
+from tests.samples import SAMPLES, alert, explained_incident
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -12,8 +12,8 @@ from core.model.conversation import MessageReference
 from core.model.errors import Conflict
 from core.model.incident import IncidentState, Resolution
 from core.ports import Store
-from core.samples import unclear_owner
 from tests.contract.records import CHANNEL, MANY, NOW, THREAD, got, incident, saved
+from tests.samples import unclear_owner
 
 
 async def test_deliveries_are_known_once_they_were_added_however_often(store: Store) -> None:

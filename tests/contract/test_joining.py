@@ -14,7 +14,6 @@ from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, Severity
 from core.model.messages import ButtonAction
 from core.ports import Store, Transaction
-from core.samples import START, alert, explanation, hypothesis
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents import group_incidents as group_module
 from handlers.incidents.arrange_incident import arrange_incident
@@ -26,6 +25,7 @@ from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import incident_ports, ports
+from tests.samples import START, alert, explanation, hypothesis
 
 CHANNELS = (Channel("incidents", {Platform.SLACK: "C0INC"}),)
 PLACE = Place(Platform.SLACK, "C0INC")

@@ -10,12 +10,12 @@ from functools import partial
 
 import pytest
 
-from core import samples as messages
 from core.answering.answer_view import ALSO, CLOSEST_MATCH
 from core.model.answer import Answer, Conflict, Contact
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.model.messages import AnswerMessage, IncidentMessage, Notice
+from tests import samples as messages
 from tests.fakes.chats import Chat
 from tests.fakes.console_chat import console_chat
 from tests.fakes.slack_chat import slack_chat

@@ -15,8 +15,8 @@ from core.model.conversation import Place, Platform
 from core.model.incident import IncidentState
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.ports import Task
-from core.samples import explained_incident
 from tests.contract.records import add_ended_task, task_keys
+from tests.samples import explained_incident
 
 NOW = datetime.now(UTC)
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")

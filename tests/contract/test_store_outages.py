@@ -19,9 +19,9 @@ from adapters.store.store import SqlStore
 from core.model.errors import ChatUnavailable, StoreUnavailable
 from core.model.incident import Incident
 from core.ports import Task, Transaction
-from core.samples import incident
 from handlers.incidents.stored_incident import change_incident, save_next
 from tests.databases import database, new_postgres_database, sqlite_url
+from tests.samples import incident
 
 NOBODY = "postgresql://plumbline@127.0.0.1:9/plumbline"  # nobody listens on the discard port
 

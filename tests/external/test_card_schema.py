@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from adapters.teams.render import render
-from core.samples import SAMPLES
 from tests.fakes.text_everywhere import everywhere
+from tests.samples import SAMPLES
 
 pytestmark = pytest.mark.external
 

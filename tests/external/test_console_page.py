@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
-from core import samples as messages
 from core.model.document import Document
 from core.model.incident import Stage
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Notice
+from tests import samples as messages
 from tests.external.browser import open_browser
 from tests.fakes.console_site import Site, console_site
 from tests.fakes.text_everywhere import everywhere

@@ -11,8 +11,8 @@ from playwright.async_api import Page
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from core import samples as messages
 from core.model.conversation import Place, Platform
+from tests import samples as messages
 from tests.external.bot_in_slack import QUESTION, incident, over_http, workspace
 from tests.external.browser import open_browser
 from tests.external.slack_emulator import ARTIFACTS, BOT_TOKEN, BOT_USER, SlackWorkspace

@@ -12,10 +12,10 @@ from playwright.async_api import Browser
 from adapters.teams.dialogs import ask_dialog, form_dialog
 from adapters.teams.render import render
 from core.model.messages import CauseRequest, CorrectionRequest, HandoverRequest
-from core.samples import SAMPLES
 from tests.external.browser import open_browser
 from tests.external.slack_emulator import ARTIFACTS
 from tests.external.teams_cards import THEMES, card_page, draw
+from tests.samples import SAMPLES
 
 pytestmark = [pytest.mark.external, pytest.mark.asyncio(loop_scope="module")]
 

@@ -16,12 +16,12 @@ from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import open_transport
 from core.model.conversation import Place, Platform
 from core.model.messages import AnswerMessage
-from core.samples import answer
 from tests.external.bot_in_teams import QUESTION, fire, playground, sdk, started
 from tests.external.browser import open_browser
 from tests.external.slack_emulator import ARTIFACTS
 from tests.external.teams_playground import INCIDENTS, PERSONAL_CHAT, TENANT, Playground
 from tests.fakes.teams_connector import FakeReferences
+from tests.samples import answer
 
 __all__ = ["playground", "sdk", "started"]  # the fixtures
 

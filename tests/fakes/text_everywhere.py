@@ -48,7 +48,7 @@ from core.model.messages import (
     ProposalMessage,
     RelatedIncident,
 )
-from core.samples.parts import (
+from tests.samples.parts import (
     CALIBRATED,
     JUDGED_ANSWER,
     START,

@@ -13,8 +13,8 @@ from adapters.slack import render as slack
 from adapters.teams import render as teams
 from core.model.incident import Incident
 from core.model.messages import IncidentMessage
-from core.samples import START
 from tests.fakes import adaptive_card, block_kit
+from tests.samples import START
 
 NOON = START + timedelta(minutes=7)
 

@@ -8,9 +8,9 @@ import pytest
 
 from core.model.conversation import Channel, Person, Place, Platform
 from core.model.messages import AnswerMessage
-from core.samples import answer
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import CHANNEL, TENANT
+from tests.samples import answer
 
 SDKS = ("agents", "botbuilder")
 ASHA = Person(Platform.TEAMS, "5c1f-asha", "Asha Brandt")

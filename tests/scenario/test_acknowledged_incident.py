@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.model.incident import Acknowledgement, Incident
-from core.samples import alert, incident
+from tests.samples import alert, incident
 from tests.scenario.incident_in_chats import CHATS, NOON, in_teams, on_slack, on_the_page
 
 HOSTILE = "<script>alert(1)</script> <!channel>"

@@ -13,9 +13,9 @@ from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from core.model.conversation import Place, Platform
 from core.model.messages import DriftAlarm, OwnerPing
-from core.samples import CALIBRATED, SAMPLES, drift_alarm
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, FakeSlack
+from tests.samples import CALIBRATED, SAMPLES, drift_alarm
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -10,10 +10,10 @@ import aiohttp
 import pytest
 from bs4 import BeautifulSoup
 
-from core import samples as messages
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Person, Platform
 from core.model.document import Document
+from tests import samples as messages
 from tests.fakes.console_site import Site, console_site
 
 TOKEN = "a-long-console-token"

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import aiohttp
 
-from core import samples as messages
 from core.model.conversation import Place, Platform
 from core.model.messages import AnswerMessage, Notice
+from tests import samples as messages
 from tests.fakes.console_site import Site, console_site
 from tests.scenario.console import HELP, INCIDENTS, http, page, send, site, thread_of
 

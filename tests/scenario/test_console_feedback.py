@@ -7,8 +7,8 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
-from core import samples as messages
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Notice
+from tests import samples as messages
 from tests.fakes.console_site import Site
 from tests.scenario.console import HELP, INCIDENTS, LIVE, http, send, site, thread_of
 

@@ -12,10 +12,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from adapters.console import feed
-from core import samples as messages
 from core.model.conversation import MessageReference
 from core.model.incident import Stage
 from core.model.messages import IncidentMessage, Notice
+from tests import samples as messages
 from tests.fakes.console_site import Site, console_site
 from tests.scenario.console import HELP, INCIDENTS, TIMEOUT, http, page, send, site
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
-from core import samples as messages
+from tests import samples as messages
 from tests.fakes.console_site import Site, console_site
 from tests.scenario.console import http, page
 

@@ -20,8 +20,8 @@ from core.model.conversation import Place, Platform
 from core.model.errors import PlumblineError
 from core.model.messages import IncidentMessage
 from core.ports import DeadLetter
-from core.samples import explained_incident
 from tests.fakes.slack_api import CHANNEL
+from tests.samples import explained_incident
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import Message
 from tests.scenario.slack import TIMEOUT

@@ -18,12 +18,12 @@ from core.model.errors import ModelUnavailable
 from core.model.incident import Incident, Stage
 from core.model.language_model import ModelRequest
 from core.model.messages import IncidentMessage
-from core.samples import explained_incident
 from handlers.incidents.explain_incident import LOOKS_CLOSER
 from handlers.incidents.investigate_incident import explain_step, triage_again
 from handlers.questions.post_message import Poster
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.messenger import RecordingMessenger
+from tests.samples import explained_incident
 from tests.scenario.company import open_company
 from tests.scenario.incident_in_chats import CHATS
 from tests.scenario.slack import TIMEOUT

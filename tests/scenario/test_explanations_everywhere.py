@@ -23,7 +23,6 @@ from core.model.messages import ButtonAction, IncidentDetails, IncidentMessage, 
 from core.model.trajectory import Responsibility
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
-from core.samples import SAMPLES, explained_incident
 from handlers.incidents.investigate_with_model import investigate_with_model
 from handlers.incidents.observe_incident import Readers
 from tests.fakes import block_kit
@@ -32,6 +31,7 @@ from tests.fakes.code import FakeCodeReader
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import change, errors, observations, traffic
+from tests.samples import SAMPLES, explained_incident
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PAGE = Renderer(lambda: NOW, "Marigold Ferries")

@@ -13,7 +13,6 @@ from bot.wiring.behaviours import incident_ports
 from core.model.badge import Holding
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Severity
-from core.samples import incident
 from core.triage.paging import Episode, PageHistory, fit_paging
 from handlers.incidents.judge_page import learn_pages
 from handlers.incidents.present_incident import show_incident
@@ -21,6 +20,7 @@ from handlers.incidents.stored_incident import update_incident
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
+from tests.samples import incident
 from tests.scenario.company import open_company
 
 NOW = datetime.now(UTC)

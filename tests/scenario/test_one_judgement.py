@@ -15,9 +15,9 @@ from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction, IncidentDetails
 from core.model.prediction import Evaluation, Prediction, PredictionKind, RecordedFailure
-from core.samples import explained_incident
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
+from tests.samples import explained_incident
 from tests.scenario.company import open_company
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

@@ -13,11 +13,11 @@ from adapters.slack.messenger import SlackMessenger
 from core.model.conversation import Place, Platform
 from core.model.errors import Undeliverable
 from core.model.messages import AnswerMessage, Notice, NoticeKind
-from core.samples import answer
 from tests.fakes.block_kit import buttons
 from tests.fakes.slack_api import BOT_TOKEN, DIRECT, PERSON
 from tests.fakes.slack_bot import EXAMPLES, SlackBot, slack_bot
 from tests.fakes.slack_payloads import message
+from tests.samples import answer
 
 ROOT = "1773480500.000100"
 THREAD = Place(Platform.SLACK, DIRECT, ROOT)

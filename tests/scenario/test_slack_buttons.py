@@ -8,9 +8,9 @@ import pytest
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from core import samples as messages
 from core.model.conversation import Person, Place, Platform
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage
+from tests import samples as messages
 from tests.fakes import block_kit
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON
 from tests.fakes.slack_bot import SlackBot, slack_bot

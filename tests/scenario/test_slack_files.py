@@ -9,10 +9,10 @@ import pytest
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from core import samples as messages
 from core.model.answer import Sentence
 from core.model.conversation import Place, Platform
 from core.model.messages import AnswerMessage, Message, Notice
+from tests import samples as messages
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON, FakeSlack
 
 ROOT = "1773480500.000100"

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from adapters.slack.home import home_view
-from core import samples as messages
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Home, KnownSource
 from core.ports import Ingestion
+from tests import samples as messages
 from tests.fakes import block_kit
 from tests.fakes.slack_api import CHANNEL, PERSON, PRIVATE_CHANNEL
 from tests.fakes.slack_bot import SlackBot, slack_bot

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from adapters.slack.mrkdwn import code, escape, link, prose
 from adapters.slack.render import render
-from core import samples as messages
 from core.answering.answer_view import DONT_KNOW, NEAREST
 from core.model.answer import Sentence
 from core.model.incident import Severity
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+from tests import samples as messages
 from tests.fakes import block_kit
 from tests.fakes.text_everywhere import everywhere
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from core.model.messages import ButtonAction, IncidentMessage
-from core.samples import explained_incident
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import TeamsConnector
+from tests.samples import explained_incident
 from tests.scenario.teams import ANSWER, ASHA, THREAD, chat
 
 __all__ = ["chat"]  # the fixture

@@ -13,7 +13,9 @@ from adapters.teams.render import render
 from core.answering.answer_view import NEAREST
 from core.model.incident import Gap, GapReason
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
-from core.samples import (
+from tests.fakes.adaptive_card import of_type, problems, texts
+from tests.fakes.text_everywhere import everywhere
+from tests.samples import (
     abstention,
     answer,
     citation,
@@ -23,8 +25,6 @@ from core.samples import (
     incident,
     resolved_incident,
 )
-from tests.fakes.adaptive_card import of_type, problems, texts
-from tests.fakes.text_everywhere import everywhere
 
 MARK = "zqx"  # stands in no word of ours
 

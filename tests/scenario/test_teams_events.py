@@ -11,9 +11,9 @@ from core.incidents.command import CommandName, parse_command
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable
 from core.model.messages import IncidentMessage
-from core.samples import incident
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import BOT, CHANNEL, GROUP_CHAT, PERSONAL_CHAT, TENANT
+from tests.samples import incident
 from tests.scenario.teams import THREAD, chat
 
 __all__ = ["chat"]  # the fixture

@@ -19,11 +19,11 @@ from core.model.messages import (
     HandoverRequest,
     IncidentMessage,
 )
-from core.samples import explained_incident
-from core.samples.messages import SAMPLES
 from tests.fakes.adaptive_card import of_type, texts
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import CHANNEL, TENANT
+from tests.samples import explained_incident
+from tests.samples.messages import SAMPLES
 
 THREAD = Place(Platform.TEAMS, CHANNEL, "1700000000001", TENANT)
 HANDOVER = HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("web", "Web Store")))

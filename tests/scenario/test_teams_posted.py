@@ -11,9 +11,9 @@ import pytest
 from adapters.teams import history
 from adapters.teams.elements import Card
 from adapters.teams.history import LOOKED_BACK, marked
-from core import samples as messages
 from core.model.conversation import Place, Platform
 from core.model.messages import Notice
+from tests import samples as messages
 from tests.fakes.graph_server import graph_time
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import CHANNEL, GROUP, GROUP_CHAT, PERSONAL_CHAT, TENANT

@@ -10,9 +10,9 @@ import pytest
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage
-from core.samples import answer, excerpt_answer, explained_incident, explanation, incident
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import CHANNEL, GROUP_CHAT, PERSONAL_CHAT, TENANT, Failure
+from tests.samples import answer, excerpt_answer, explained_incident, explanation, incident
 from tests.scenario.teams import ANSWER, THREAD, chat, teams
 
 __all__ = ["chat", "teams"]  # the fixtures

@@ -12,10 +12,10 @@ from adapters.teams import messenger as streams
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 from core.model.messages import AnswerMessage, Notice, NoticeKind
-from core.samples import abstention, answer
 from tests.fakes.adaptive_card import texts
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import CHANNEL, PERSONAL_CHAT, TENANT, Failure
+from tests.samples import abstention, answer
 
 ANSWER = answer()
 PERSON_CHAT = Place(Platform.TEAMS, PERSONAL_CHAT, PERSONAL_CHAT, TENANT)

@@ -12,7 +12,8 @@ from adapters.teams.render import render as in_teams
 from adapters.terminal import TerminalMessenger
 from core.model.messages import IncidentMessage, OwnerPing, OwnerQuestion
 from core.model.team import TAG
-from core.samples import (
+from tests.fakes import adaptive_card, block_kit
+from tests.samples import (
     CALIBRATED,
     SAMPLES,
     explained_incident,
@@ -20,7 +21,6 @@ from core.samples import (
     suggested_severity,
     unclear_owner,
 )
-from tests.fakes import adaptive_card, block_kit
 
 SUGGESTED = explained_incident(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
 

@@ -11,7 +11,7 @@ from core.model.conversation import (
     with_outsiders,
 )
 from core.model.incident import incident_audience, may_see_incident
-from core.samples import incident
+from tests.samples import incident
 
 VAULT = Channel("vault", {Platform.SLACK: "C0VAULT", Platform.CONSOLE: "vault"}, private=True)
 HELP = Channel("help", {Platform.SLACK: "C0ASK"})

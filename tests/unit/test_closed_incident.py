@@ -7,7 +7,7 @@ import pytest
 from core.model.closed_incident import OwnerLabels, closed_incident
 from core.model.incident import Hop, Incident, IncidentState, Resolution
 from core.model.team import NOBODY, Team, team_named
-from core.samples import START, resolved_incident
+from tests.samples import START, resolved_incident
 
 TEAMS = (Team("payments", "Payments"), Team("bookings", "Bookings & Seats", aliases=("reservations",)))
 READERS = frozenset({"channel:incidents"})

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from core import samples
 from core.incidents.incident_details import format_votes, incident_details
 from core.incidents.incident_layout import CAUSE, HELPED, MAX_CONTROLS, NEXT, OWNER, PHONE_LINES, IncidentView, Mood
 from core.incidents.incident_view import format_owner, incident_view
@@ -25,8 +24,9 @@ from core.model.incident import (
     Vote,
 )
 from core.model.messages import ButtonAction, IncidentMessage
-from core.samples import explained_incident, explanation, incident, owner
+from tests import samples
 from tests.fakes.text_everywhere import everywhere
+from tests.samples import explained_incident, explanation, incident, owner
 
 MESSAGES = {name: message for name, message in samples.SAMPLES.items() if isinstance(message, IncidentMessage)}
 LARGEST = {

@@ -16,7 +16,7 @@ from core.incidents.runbook import (
 from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.incident import Incident
-from core.samples import alert, explanation, hypothesis, incident
+from tests.samples import alert, explanation, hypothesis, incident
 
 PAGE = """\
 # PoolExhausted

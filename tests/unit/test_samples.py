@@ -11,9 +11,9 @@ import pytest
 from adapters.slack.render import render as as_blocks
 from adapters.teams.render import render as as_card
 from core.model.messages import Message
-from core.samples import SAMPLES
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.text_everywhere import everywhere
+from tests.samples import SAMPLES
 
 # By the text that fills every field of outside: nothing, one letter, long lines, one endless word, markup.
 TEXTS = {

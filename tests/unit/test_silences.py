@@ -10,7 +10,7 @@ from core.incidents.command import LONGEST, MaintenanceWish, read_maintenance
 from core.model.incident import AlertStatus
 from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow, silenced_now
 from core.model.team import Team
-from core.samples import START, alert, incident
+from tests.samples import START, alert, incident
 
 HOUR = timedelta(hours=1)
 FACTS = {"service": frozenset({"till"}), "zone": frozenset({"north-1"})}

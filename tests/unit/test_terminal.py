@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from adapters.terminal import render
-from core import samples as messages
 from core.answering.answer_view import CLOSEST_MATCH
 from core.model.answer import Answer, Conflict, Contact
 from core.model.messages import AnswerMessage, Message
+from tests import samples as messages
 from tests.fakes.messages import telling
 
 

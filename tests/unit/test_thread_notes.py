@@ -10,8 +10,8 @@ from core.incidents.thread_notes import MAX_NOTES, bears_on_cause, named_first, 
 from core.model.incident import EvidenceKind, ThreadNote
 from core.rca.explain import explain
 from core.rca.observations import Observations
-from core.samples import START
 from tests.fakes.outage import change, errors, incident, observations, traffic
+from tests.samples import START
 
 POOL = change("C-1", "shop", -11, "Smaller pool", "config", "maximumPoolSize of the connection pool from 40 to 4")
 FLAG = change("C-2", "stock", -12, "Flag early-bird on", "flag", "early-bird for everybody")

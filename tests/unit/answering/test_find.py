@@ -18,8 +18,8 @@ from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Q
 from core.model.curated import document
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text
-from core.samples import confirmed
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.samples import confirmed
 
 PRIVATE = "channel:payments-private"
 PAGES = {

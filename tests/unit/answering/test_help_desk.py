@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core import samples as messages
 from core.answering.help_desk import MAX_CONTACTS, HelpDesk
 from core.model.answer import Citation, Conflict, Contact
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.team import Team
+from tests import samples as messages
 
 ASKED_AT = datetime(2026, 3, 14, tzinfo=UTC)
 QUESTION = Question(

@@ -24,7 +24,6 @@ from core.model.errors import MalformedInput, StoreUnavailable
 from core.model.feedback import Feedback
 from core.model.messages import ButtonAction
 from core.model.team import Team
-from core.samples import explained_incident
 from handlers.incidents.reassign_incident import reassign_incident
 from handlers.questions.post_message import Poster
 from tests.databases import database
@@ -32,6 +31,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 ADA = Person(Platform.SLACK, "U1", "Ada")

@@ -10,7 +10,7 @@ import pytest
 from bot.work.batch_writer import BATCH, BatchWriter
 from core.model.errors import ConfigurationError, Deadlock, StoreUnavailable
 from core.model.incident import AlertDelivery, Incident
-from core.samples import START, alert, incident
+from tests.samples import START, alert, incident
 
 
 def delivery(key: str) -> AlertDelivery:

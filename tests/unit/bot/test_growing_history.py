@@ -14,10 +14,10 @@ from core.model.incident import Incident, PastIncident, Resolution, Severity
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from core.ports import Store
-from core.samples import explained_incident, resolved_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 from tests.fakes.store.incidents import InMemoryIncidents
+from tests.samples import explained_incident, resolved_incident
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PAST = PastIncident("INC-1", "shelf search is slow", "", "shelf", Severity.WARNING, NOW, "catalogue")

@@ -11,9 +11,9 @@ from core.model.conversation import PUBLIC, Audience, MessageReference, Person, 
 from core.model.feedback import Feedback
 from core.model.incident import IncidentState, ThreadNote
 from core.model.messages import ButtonAction
-from core.samples import incident
 from handlers.questions.answer_in_incident import note_of
 from tests.fakes.store import InMemoryStore
+from tests.samples import incident
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")

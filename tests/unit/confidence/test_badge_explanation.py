@@ -7,8 +7,8 @@ import pytest
 from core.confidence.badge_explanation import explained
 from core.model.badge import Badge, Strength
 from core.model.prediction import Evaluation, Outcome, PredictionKind
-from core.samples import UNCALIBRATED, badge_explanation
-from core.samples.parts import JUDGED_ANSWER, START, UNCALIBRATED_ANSWER
+from tests.samples import UNCALIBRATED, badge_explanation
+from tests.samples.parts import JUDGED_ANSWER, START, UNCALIBRATED_ANSWER
 
 JUDGED = [(0.71, True), (0.8, True), (0.75, False), (0.7, True), (0.9, False)]
 

@@ -27,7 +27,6 @@ from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.model_calls.choice import Skill
 from core.rca.explain import explain
-from core.samples import alert
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment
 from core.triage.owner_evidence import evaluate_owner
@@ -37,6 +36,7 @@ from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, change, errors, incident, observations, traffic
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.triage import propose_owner
+from tests.samples import alert
 
 SEEN = 0.01  # a difference of a badge that is shown: one per cent
 HIGH, LOW = "0.98", "0.12"  # of as many characters: how long a text is may count

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from adapters.console.messages import Content, PersonMessage, decode, encode
-from core.samples import SAMPLES
 from tests.fakes.text_everywhere import everywhere
+from tests.samples import SAMPLES
 
 CONTENTS: dict[str, Content] = {
     **SAMPLES,

@@ -10,8 +10,8 @@ from bs4 import BeautifulSoup
 
 from adapters.console.messages import ConsoleMessage, Content, PersonMessage, encode
 from adapters.console.render import Renderer, verdict_subjects, web_url
-from core import samples as messages
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Message
+from tests import samples as messages
 from tests.fakes.messages import telling
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

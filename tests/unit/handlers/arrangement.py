@@ -12,7 +12,6 @@ from core.model.conversation import Audience, Channel, Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, IncidentState
 from core.model.messages import ButtonAction, IncidentMessage
-from core.samples import START, alert, explanation, hypothesis
 from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_incident
@@ -22,6 +21,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import incident_ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import START, alert, explanation, hypothesis
 
 CALLS = {"api": ("db",), "web": ("api",)}
 CHANNELS = (

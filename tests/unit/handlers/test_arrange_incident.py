@@ -11,13 +11,13 @@ from core.incidents.incident_view import incident_view
 from core.model.incident import Merge, Severity, Stage
 from core.model.messages import IncidentMessage
 from core.model.silences import Maintenance, Matcher, Silence
-from core.samples import START, owner
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.present_incident import present_details
 from handlers.ports import IncidentPorts
 from handlers.questions.ask_in_form import ShownAgain
 from tests.fakes.ports import ports
+from tests.samples import START, owner
 from tests.unit.handlers.arrangement import CHANNELS, HOUR, World, world
 
 __all__ = ["world"]  # the fixture

@@ -9,8 +9,8 @@ import pytest
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, Stage
 from core.model.silences import Matcher, Silence
-from core.samples import START
 from handlers.incidents.investigate_incident import reason_to_stop
+from tests.samples import START
 from tests.unit.handlers.arrangement import HOUR, World, world
 
 __all__ = ["world"]  # the fixture

@@ -29,7 +29,6 @@ from core.model.conversation import (
 from core.model.incident import IncidentState
 from core.model.messages import Notice
 from core.ports import Ingestion, SourceCursor
-from core.samples import explained_incident, incident
 from handlers.ports import QuestionPorts
 from handlers.questions.post_message import Poster
 from handlers.questions.run_command import COMMANDS, run_command
@@ -39,6 +38,7 @@ from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakePassageIndex
 from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident, incident
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0ASK", "17.25")

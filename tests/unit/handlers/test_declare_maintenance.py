@@ -7,13 +7,13 @@ import pytest
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.messages import Notice
 from core.model.silences import Maintenance
-from core.samples import START
 from handlers.incidents.declare_maintenance import NO_WINDOWS, NONE_OPEN, OUTSIDERS, declare_maintenance, open_windows
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import START
 
 PLACE = Place(Platform.SLACK, "C0INC")
 OPEN = Audience(frozenset({PUBLIC, "channel:incidents"}), frozenset({PUBLIC, "channel:incidents"}))

@@ -12,7 +12,6 @@ from core.model.feedback import Feedback
 from core.model.filing import Filing, FilingKind, FilingTarget
 from core.model.incident import Evidence, EvidenceKind
 from core.model.messages import ButtonAction, FilingRequest, Notice
-from core.samples import explained_incident, explanation, hypothesis, resolved_incident
 from handlers.incidents.file_incident import NOT_ALLOWED, NOT_YET, ask_to_file, draft_of, file_report
 from handlers.ports import Ports
 from handlers.questions.post_message import Poster
@@ -21,6 +20,7 @@ from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports
 from tests.fakes.publisher_servers import FakePublisher
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident, explanation, hypothesis, resolved_incident
 
 ADA = Person(Platform.SLACK, "U1", "Ada")
 THREAD = Place(Platform.SLACK, "C0INC", "17.25")

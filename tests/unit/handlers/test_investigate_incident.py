@@ -10,12 +10,12 @@ from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, Stage, TeamScore
 from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
-from core.samples import explained_incident, owner, suggested_duplicate, suggested_severity
 from handlers.feedback.record_feedback import accept_suggestion
 from handlers.incidents.investigate_incident import conclude_investigation, investigate_incident, save_findings
 from handlers.incidents.stored_incident import update_incident
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident, owner, suggested_duplicate, suggested_severity
 
 ADA = Person(Platform.SLACK, "U1", "Ada")
 RAW = explained_incident(id="i1", revision=1, owner=None, explanation=None, stage=Stage.TRIAGING)

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.model.incident import Incident, Stage
 from core.model.messages import IncidentMessage, Notice
-from core.samples import explained_incident
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
 from handlers.incidents.investigate_on_demand import (
     FOR_THE_WORKSPACE,
@@ -18,6 +17,7 @@ from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident
 
 QUESTION = Question(
     id="slack:C1:17.5",

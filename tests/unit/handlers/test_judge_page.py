@@ -14,7 +14,6 @@ from core.model.conversation import Channel, Platform
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Severity
 from core.ports import Change, TimeWindow
-from core.samples import START, incident
 from core.triage.paging import Episode, PageHistory, PageModel, fit_paging
 from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.judge_page import judge_page, learn_pages
@@ -23,6 +22,7 @@ from handlers.ports import Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import incident_ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import START, incident
 
 CHANNELS = (Channel("incidents", {Platform.SLACK: "C0INC"}),)
 ALLOWED = Holding(0.2, timedelta(minutes=10), frozenset({"incidents"}))

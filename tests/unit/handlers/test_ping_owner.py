@@ -12,13 +12,13 @@ from core.model.conversation import MessageReference, Platform
 from core.model.incident import Hop, Incident, IncidentState, Merge, Silenced, Stage
 from core.model.messages import OwnerPing, OwnerQuestion
 from core.model.team import Team
-from core.samples import explained_incident, explanation, owner, unclear_owner
 from handlers.incidents.ping_owner import ping_owner
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import incident_ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident, explanation, owner, unclear_owner
 
 CLOCK = FakeClock()
 DONE = explained_incident(id="i1", revision=1, message=None)

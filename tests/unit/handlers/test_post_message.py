@@ -16,12 +16,12 @@ from core.model.errors import (
     Undeliverable,
 )
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
-from core.samples import explained_incident
 from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver, drop_dead_letter, redeliver
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident
 
 PLACE = Place(Platform.CONSOLE, "incidents")
 ONE, TWO = Notice("one"), Notice("two")

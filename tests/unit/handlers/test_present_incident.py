@@ -10,7 +10,6 @@ from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, PlumblineError, Undeliverable
 from core.model.incident import Hop, Incident, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
-from core.samples import alert, explained_incident, explanation, owner
 from handlers.incidents.present_incident import FIRES_AGAIN, present_details, present_incident, update_details
 from handlers.incidents.stored_incident import update_incident
 from handlers.questions.post_message import Poster
@@ -18,6 +17,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.ports import incident_ports, ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import alert, explained_incident, explanation, owner
 
 CLOCK = FakeClock()
 DONE = explained_incident(id="i1", revision=1, message=None)

@@ -19,10 +19,10 @@ from core.model.conversation import (
 from core.model.feedback import Feedback
 from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
-from core.samples import START, incident
 from handlers.feedback.record_feedback import ABOUT_INCIDENTS, is_visible_here
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import START, incident
 
 ADA = Person(Platform.SLACK, "U0ADA", "Ada")
 VAULT, HELP, DIRECT = (Place(Platform.SLACK, channel) for channel in ("C0VAULT", "C0HELP", "D0ADA"))

@@ -11,7 +11,6 @@ from core.model.conversation import Audience, MessageReference, Person, Place, P
 from core.model.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
 from core.model.incident import Incident, IncidentState, Severity
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
-from core.samples import explained_incident
 from handlers.incidents.declare_maintenance import OUTSIDERS
 from handlers.incidents.present_incident import present_details, present_incident
 from handlers.incidents.quiet_hours import (
@@ -27,6 +26,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import incident_ports, ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident
 
 CHANNEL = Place(Platform.SLACK, "C0INC")
 NIGHT, MORNING = datetime(2026, 3, 14, 23, tzinfo=UTC), datetime(2026, 3, 15, 7, 1, tzinfo=UTC)

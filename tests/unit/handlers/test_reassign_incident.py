@@ -11,7 +11,6 @@ from core.model.incident import Hop, Incident, TeamScore
 from core.model.messages import ButtonAction, HandoverRequest, Notice
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
-from core.samples import explained_incident, owner, unclear_owner
 from handlers.incidents.reassign_incident import (
     ENGINE,
     MAX_HOPS,
@@ -28,6 +27,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident, owner, unclear_owner
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 LATER = datetime(2026, 3, 14, 9, 31, tzinfo=UTC)

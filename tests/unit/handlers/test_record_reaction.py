@@ -8,7 +8,6 @@ from itertools import permutations
 
 import pytest
 
-from core import samples as messages
 from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import (
@@ -26,6 +25,7 @@ from handlers.feedback.record_feedback import record_feedback
 from handlers.feedback.record_reaction import record_reaction
 from handlers.ports import QuestionPorts
 from handlers.questions.post_message import Poster
+from tests import samples as messages
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore

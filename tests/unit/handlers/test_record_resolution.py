@@ -13,7 +13,6 @@ from core.model.incident import Resolution
 from core.model.messages import Notice, NoticeKind
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
-from core.samples import explained_incident, explanation, owner
 from handlers.feedback.record_resolution import record_resolution, redacted_note
 from handlers.incidents.label_incident import NOTE, label_incident, label_noted_incidents
 from handlers.ports import QuestionPorts
@@ -21,6 +20,7 @@ from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident, explanation, owner
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 LATER = NOW.replace(hour=12)

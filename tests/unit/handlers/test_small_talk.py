@@ -12,7 +12,6 @@ from core.incidents.command import CommandName, parse_command
 from core.model.badge import Policy
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
 from core.model.messages import Home, IncidentMessage, KnownSource, Message, Notice, ProposalMessage
-from core.samples import explained_incident, proposed
 from handlers.ports import QuestionPorts
 from handlers.questions.ask_in_form import ShownAgain
 from handlers.questions.post_message import Poster
@@ -21,6 +20,7 @@ from handlers.questions.show_home import SHOWN, format_home, post_home
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident, proposed
 
 PLACE = Place(Platform.TEAMS, "a:1", "a:1")
 INES = Person(Platform.TEAMS, "5c1f", "Ines Okafor")

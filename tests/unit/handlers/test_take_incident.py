@@ -7,12 +7,12 @@ import pytest
 from core.model.conversation import Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.messages import ButtonAction, Notice
-from core.samples import explained_incident
 from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, take_incident
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 THREAD = Place(Platform.SLACK, "C0INC", "17.25")

@@ -23,7 +23,6 @@ from core.model.incident import (
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.rca.observations import Observations
-from core.samples import owner
 from core.triage.history import IncidentHistory
 from core.triage.owner_evidence import VERSION, version_with
 from core.triage.owner_model import OwnerModel
@@ -38,6 +37,7 @@ from tests.fakes.past_incidents import TEAMS
 from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
+from tests.samples import owner
 
 SHOP = Team("sales", "Sales", "## We own\n\nBaskets, tills.\n", frozenset({"shop"}), on_call=("Ines", "Tomas"))
 LOGIN = Team("identity", "Identity", "## We own\n\nTokens, keys.\n", frozenset({"login"}), on_call=("Mira",))

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from core.model.errors import Conflict, PlumblineError
-from core.samples import explained_incident
 from handlers.incidents.stored_incident import MAX_ATTEMPTS, update_incident
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident
 
 INCIDENT = explained_incident(id="i1", revision=3)
 

@@ -8,12 +8,12 @@ from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import PlumblineError
 from core.model.incident import Incident, Stage
 from core.model.messages import Notice
-from core.samples import explained_incident, resolved_incident
 from handlers.incidents.present_incident import write_postmortem
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
+from tests.samples import explained_incident, resolved_incident
 
 MESSAGE = MessageReference(Place(Platform.SLACK, "C0INC"), "77")
 RESOLVED = replace(resolved_incident(), id="i 1", message=MESSAGE)

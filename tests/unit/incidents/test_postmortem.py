@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from core.incidents.postmortem import NOT_KNOWN, as_markdown, draft_postmortem, escaped, worth_a_postmortem
 from core.model.answer import Citation
 from core.model.incident import Incident, Resolution, Runbook, TimelineEntry
-from core.samples import START, explained_incident, explanation, hypothesis, incident, resolved_incident
+from tests.samples import START, explained_incident, explanation, hypothesis, incident, resolved_incident
 
 RESOLVED = resolved_incident()
 TITLES = ["Summary", "Timeline", "Impact", "Cause", "Detection", "What went well", "Actions"]

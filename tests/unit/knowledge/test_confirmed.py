@@ -9,7 +9,7 @@ from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, confirmed_first
 from core.model.curated import document
 from core.model.document import Document, Passage
-from core.samples import START, confirmed
+from tests.samples import START, confirmed
 
 QUESTION = "How do I roll back a canary?"
 

@@ -9,8 +9,6 @@ import pytest
 
 from bot.evaluation import pages
 from core.model.incident import Acknowledgement, AlertStatus, Hop, Incident, IncidentState, Severity
-from core.samples import START, incident, resolved_incident
-from core.samples.parts import alert
 from core.triage.paging import (
     MIN_LABELS,
     Episode,
@@ -21,6 +19,8 @@ from core.triage.paging import (
     fit_paging,
     needed_person,
 )
+from tests.samples import START, incident, resolved_incident
+from tests.samples.parts import alert
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -17,7 +17,11 @@ from core.model.team import Team
 from core.ports import Change, LogLine, Series
 from core.rca.explain import explain
 from core.rca.observations import Observations
-from core.samples.parts import (
+from core.triage.history import IncidentHistory
+from core.triage.managers import gather
+from core.triage.monitoring import from_explanation
+from core.triage.negotiate import negotiate
+from tests.samples.parts import (
     HANDBOOK,
     START,
     UNCALIBRATED,
@@ -27,10 +31,6 @@ from core.samples.parts import (
     incident,
     owner,
 )
-from core.triage.history import IncidentHistory
-from core.triage.managers import gather
-from core.triage.monitoring import from_explanation
-from core.triage.negotiate import negotiate
 
 if TYPE_CHECKING:
     from core.model.answer import Answer

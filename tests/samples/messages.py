@@ -32,8 +32,8 @@ from core.model.messages import (
     ProposalMessage,
     RelatedIncident,
 )
-from core.samples.engine import answered, investigated, not_found, triaged, unanswered
-from core.samples.parts import (
+from tests.samples.engine import answered, investigated, not_found, triaged, unanswered
+from tests.samples.parts import (
     CALIBRATED,
     HANDBOOK,
     START,
