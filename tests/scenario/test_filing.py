@@ -122,10 +122,10 @@ async def test_whoever_may_not_file_somewhere_is_told_so_and_nothing_is_written(
 
 
 async def test_on_the_local_page_a_postmortem_is_drafted_in_the_thread_and_proposed_as_a_file(bot: RunningBot) -> None:
-    incident_id = await bot.deliver("postmortem", alert("published", service="shelf"))
+    incident_id = await bot.deliver("published", alert("published", service="shelf"))
     assert incident_id is not None
     await bot.incident(incident_id, is_done)
-    await bot.deliver("postmortem", alert("published", service="shelf", resolved=True))
+    await bot.deliver("published", alert("published", service="shelf", resolved=True))
     await bot.incident(incident_id, lambda incident: incident["state"] == "resolved")
     await bot.submit("console/feedback", incident=incident_id, verdict="publish-postmortem")
     request = await bot.until("incidents", found("filing request", incident_id))
