@@ -14,7 +14,7 @@ TIMEOUT = 15  # seconds for one answer
 
 
 def audited(lock: str) -> list[dict[str, Any]] | str:
-    """What is known of each package of a lock, or why nothing can be."""
+    """Return what is known of each package of a lock, or the reason why nothing can be found out."""
     options = ["--disable-pip", "--no-deps", "--format", "json", "--progress-spinner", "off", "--timeout", str(TIMEOUT)]
     command = [sys.executable, "-m", "pip_audit", "--requirement", str(ROOT / lock), *options]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- of our own

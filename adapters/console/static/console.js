@@ -20,6 +20,13 @@ function showConnection(text, open) {
   note.classList.toggle("open", open);
 }
 
+// A reload may have brought the message that a live event brings.
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  const { fragment, target } = event.detail;
+  const brought = fragment.querySelector("article[id]");
+  if (brought && brought.id !== target.id && document.getElementById(brought.id)) event.detail.shouldSwap = false;
+});
+
 document.addEventListener("htmx:sseOpen", () => showConnection("Live", true));
 document.addEventListener("htmx:sseError", () => showConnection("Reconnecting", false));
 
