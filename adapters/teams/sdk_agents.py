@@ -42,7 +42,6 @@ class Agents:
 
     def __init__(self) -> None:
         self._sessions: dict[str, aiohttp.ClientSession] = {}
-        self._is_closed = False
 
     def entity(self, fields: dict[str, Any]) -> Entity:
         return _WholeEntity.model_construct(type=fields["type"], fields=fields)
@@ -62,15 +61,12 @@ class Agents:
             raise ChatUnavailable(f"Teams cannot be reached: {type(error).__name__}.") from None
 
     async def close(self) -> None:
-        self._is_closed = True
         for session in self._sessions.values():
             await session.close()
 
     def _session(self, service_url: str) -> aiohttp.ClientSession:
         base = service_url if service_url.endswith("/") else f"{service_url}/"
         if base not in self._sessions:
-            if self._is_closed:  # a session that is opened now would stay open
-                raise ChatUnavailable("Teams is not asked any more: the bot is stopping.")
             timeout = aiohttp.ClientTimeout(total=TIMEOUT)
             self._sessions[base] = aiohttp.ClientSession(base_url=base, timeout=timeout)
         return self._sessions[base]

@@ -41,7 +41,7 @@ class Botbuilder:
             raise ChatUnavailable(f"Teams cannot be reached: {type(error).__name__}.") from None
 
     async def close(self) -> None:
-        """Return every request closes its own connection."""
+        """Do nothing: every request closes its own connection."""
 
 
 def _client(service_url: str, token: str) -> ConnectorClient:

@@ -9,7 +9,7 @@ from typing import Any
 from adapters.teams.connector import AccessToken
 from adapters.teams.elements import Card
 from adapters.teams.sdk import Sdk, SdkName, StreamPhase, StreamUpdate
-from core.model.errors import ConfigurationError, PlumblineError
+from core.model.errors import ChatUnavailable, ConfigurationError, PlumblineError
 
 
 class Transport:
@@ -26,10 +26,13 @@ class Transport:
         self._token = token
         self._loading = asyncio.Lock()
         self._sdk: Sdk | None = None
+        self._is_closed = False
 
     async def opened(self) -> Sdk:
-        """Return the SDK, loaded beside the event loop."""
+        """Return the SDK, loaded beside the event loop. Raise ChatUnavailable after `close`."""
         async with self._loading:
+            if self._is_closed:  # a session that is opened now would stay open
+                raise ChatUnavailable("Teams is not asked any more: the bot is stopping.")
             if self._sdk is None:
                 self._sdk = await asyncio.to_thread(self._load)
             return self._sdk
@@ -55,12 +58,15 @@ class Transport:
         await self._call(service_url, "delete_activity", conversation_id, message_id)
 
     async def close(self) -> None:
-        if self._sdk is not None:
-            await self._sdk.close()
+        async with self._loading:  # a load that has begun ends first
+            self._is_closed = True
+            if self._sdk is not None:
+                await self._sdk.close()
 
     async def _call(self, service_url: str, *arguments: Any) -> Any:
+        token = await self._token.get() if self._token else ""
         sdk = await self.opened()
-        return await sdk.call(service_url, await self._token.get() if self._token else "", *arguments)
+        return await sdk.call(service_url, token, *arguments)
 
 
 def open_transport(name: SdkName, token: AccessToken | None) -> Transport:

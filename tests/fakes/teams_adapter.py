@@ -113,14 +113,18 @@ async def open_teams(
             cloud=cloud,
         )
 
+        opened: list[TeamsMessenger] = []
+
         def new_messenger() -> TeamsMessenger:
-            return TeamsMessenger(
+            messenger = TeamsMessenger(
                 transport=open_transport(sdk, token),
                 references=references,
                 tenant_ids=tenant_ids,
                 cloud=cloud,
                 posted=PostedMessages(history(), clock) if token else None,
             )
+            opened.append(messenger)
+            return messenger
 
         def history() -> TeamsHistory:
             return TeamsHistory(
@@ -148,7 +152,8 @@ async def open_teams(
             yield TeamsAdapter(
                 connector, inbox, references, clock, messenger, new_messenger, threads, client, forms, standing
             )
-        await messenger.close()
+        for each in opened:
+            await each.close()
 
 
 def _bytes(text: bytes | str) -> bytes:

@@ -52,6 +52,4 @@ async def teams_chat(sdk: SdkName, *, consented: bool) -> AsyncIterator[TeamsCha
     async with open_teams(sdk) as adapter:
         adapter.connector.graph.consented = consented
         await adapter.deliver(adapter.connector.activity(type="installationUpdate", action="add"))
-        successor = adapter.new_messenger()
-        yield TeamsChat(adapter.connector, adapter.messenger, successor)
-        await successor.close()
+        yield TeamsChat(adapter.connector, adapter.messenger, adapter.new_messenger())

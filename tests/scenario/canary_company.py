@@ -257,13 +257,16 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         clock=core.clock,
         session=core.session,
     )
-    transport = open_transport("agents", token)
+    teams_messenger = TeamsMessenger(
+        transport=open_transport("agents", token), references=references, tenant_ids=tenants, cloud=cloud
+    )
+    stack.push_async_callback(teams_messenger.close)
     console = SqlConsoleMessages(core.engine)
     session = await stack.enter_async_context(aiohttp.ClientSession())
     client = slack_client(slack_api.BOT_TOKEN, slack.url, session)
     messengers = {
         Platform.SLACK: SlackMessenger(client),
-        Platform.TEAMS: TeamsMessenger(transport=transport, references=references, tenant_ids=tenants, cloud=cloud),
+        Platform.TEAMS: teams_messenger,
         Platform.CONSOLE: ConsoleMessenger(console, live, core.clock),
     }
     inbox.behaviours = behaviours(core, Poster(core.store, messengers), {Platform.SLACK: SlackThreads(client)})
