@@ -59,7 +59,7 @@ def redacted(text: str, redact: Redact) -> str:
 def redacted_beginning(text: str, limit: int, redact: Redact) -> str:
     """Return the first `limit` characters of a long text, redacted.
 
-    Text beyond the limit is redacted first, because a truncated password would not be recognised.
+    Some text beyond the limit is redacted too, because a truncated secret would not be recognised.
     """
     return redacted(text[: limit + BEYOND], redact)[:limit]
 
@@ -82,11 +82,11 @@ def no_history(_audience: Audience) -> IncidentHistory:
 class Readers:
     """Systems that may be read, and the service dependencies, which `graphs` extend.
 
-    Only a language model queries `code`. A change that names no service belongs to a service of the team that owns its
-    files, by `owners` and `teams`.
+    Only a language model queries `code`. By `owners` and `teams`, a change that names no service is assigned to a
+    service of the team that owns its files.
 
-    Those `toolboxes` that read builds are asked for the failed build that an incident is about, and the others for
-    everything that needs only a service name; a language model may use all of them.
+    The `toolboxes` that read builds are asked for the failed build of an incident, and the others for everything that
+    needs only a service name. A language model may use all of them.
     """
 
     logs: Sequence[LogReader] = ()
@@ -141,7 +141,8 @@ class IncidentPorts(Ports):
       alone.
     - `pages` returns the ended incidents by which the model of `page_models` judges whether a new one needs a person;
       `holding` says when one that needs nobody may be held back.
-    - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
+    - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes determine the
+      confidence.
     """
 
     policy: Policy = NO_POLICY

@@ -29,7 +29,7 @@ from core.model.errors import ConfigurationError, PlumblineError
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from handlers.questions.examine_model import keep_not
+from handlers.questions.examine_model import discard_outcome
 
 Start = Callable[[list[str]], None]
 
@@ -90,7 +90,7 @@ async def run_check(settings: Settings, url: str, out: Console) -> int:
     async with aiohttp.ClientSession() as session:
         for address in settings.llm_urls:
             model = llama_server(address, settings, session, TokenTally())
-            keep = KeptExam(settings.data_dir / EXAM_FILE, model).save if configured else keep_not
+            keep = KeptExam(settings.data_dir / EXAM_FILE, model).save if configured else discard_outcome
             abilities = [ability async for ability in check_model(model, keep)]
             out.print(_table(f"{model.name} at {address}", abilities))
             missing = missing or any(ability.needed and not ability.works for ability in abilities)
@@ -136,7 +136,7 @@ class Verdict:
 Outcome = tuple[bool, str]  # whether it works, and the details
 
 
-async def check_model(model: LanguageModel, keep: Callable[[int], None] = keep_not) -> AsyncIterator[Ability]:
+async def check_model(model: LanguageModel, keep: Callable[[int], None] = discard_outcome) -> AsyncIterator[Ability]:
     """Test every ability, needed ones first. A failure does not stop the following tests.
 
     `keep` receives the number of right choices in the model's exam.

@@ -52,7 +52,7 @@ def _evidence(prediction: Prediction, incident: Incident | None) -> tuple[str, .
     owner = incident.owner if incident is not None else None
     if owner is not None and owner.prediction_id == prediction.id:
         return (
-            tuple(f"It speaks for {owner.owner.team_name}: {each}." for each in owner.owner.reasons[:MAX_EVIDENCE])
+            tuple(f"Evidence for {owner.owner.team_name}: {each}." for each in owner.owner.reasons[:MAX_EVIDENCE])
             if owner.owner
             else ()
         )

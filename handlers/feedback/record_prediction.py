@@ -1,4 +1,4 @@
-"""Claims: estimate the confidence in one, and store it with everything that its badge is computed from."""
+"""Estimate the confidence in a claim, and store the claim with everything that its badge is computed from."""
 
 from __future__ import annotations
 
@@ -73,16 +73,17 @@ async def record_prediction(
 
 
 Claimed = tuple[Estimator, Evaluation]
-AS_LIKELY_AS_NOT = 0.5
+EVEN_ODDS = 0.5
 
 
 async def is_likelier(claim: Claimed, instead: Claimed | None, store: Store) -> bool:
-    """Return whether people's verdicts say that a claim is at least as likely right as the one that is shown `instead`.
+    """Return whether, by people's verdicts, a claim is at least as likely to be right as the one shown `instead`.
 
-    Where none is (None), the claim has to be as likely right as not. True while there are too few verdicts on either.
+    If `instead` is None, the claim must be right with a probability of at least EVEN_ODDS. Also returns True while
+    there are too few verdicts on either.
     """
     probability = await _calibrated_probability(*claim, store)
-    rival = await _calibrated_probability(*instead, store) if instead else AS_LIKELY_AS_NOT
+    rival = await _calibrated_probability(*instead, store) if instead else EVEN_ODDS
     return probability is None or rival is None or probability >= rival
 
 

@@ -73,8 +73,8 @@ async def arrange_incident(incident_id: str, ports: IncidentPorts) -> Incident:
 async def watch_incidents(ports: IncidentPorts) -> None:
     """Update every open incident: post those whose silence ended, and separate those whose parent has been resolved.
 
-    An incident that was silenced after it was posted says so in its message. One that was held back, since it seemed to
-    need nobody, is posted once its time is over.
+    An incident that was silenced after it was posted says so in its message. An incident that was held back because it
+    seemed to need nobody is posted when that time ends.
     """
     now = ports.clock.now()
     silences = await silences_at(now, ports)

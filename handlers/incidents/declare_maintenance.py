@@ -65,7 +65,7 @@ async def _ended(service: str, audience: Audience, store: Store, now: datetime) 
             await transaction.silences.save(replace(window, ends_at=now))
     if not windows:
         return NONE_OPEN.format(service=service)
-    return f"Maintenance of {service} is over. Alerts that still fire are posted within a minute."
+    return f"Maintenance of {service} is over. Alerts that are still firing are posted within a minute."
 
 
 async def _listed(audience: Audience, maintenance: Maintenance, store: Store, now: datetime) -> str:

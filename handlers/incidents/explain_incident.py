@@ -34,7 +34,7 @@ JUDGED_BY = 8  # similar past incidents used to judge a model's finding
 PROGRESS_DELAY = 1.0  # seconds before a step's progress is shown
 PROGRESS_INTERVAL = 10.0  # seconds after which it changes at the latest
 READING = "reading logs, metrics, changes and tools"
-COMPARING = "comparing {count} with the time before"
+COMPARING = "comparing {count} with the time before the incident"
 
 T = TypeVar("T")
 Show = Callable[[Incident], Awaitable[None]]  # receives the findings so far
@@ -52,11 +52,11 @@ async def explain_incident(
 ) -> Incident:
     """Return the incident with its explanation: ranked hypotheses, or none and what was ruled out.
 
-    A tool that fails or times out is named in the explanation as a gap. Where the evidence for the first cause is not
+    A tool that fails or times out is named in the explanation as a gap. If the evidence for the first cause is not
     strong, a language model that passed its exam ranks the causes; before that, `show` receives the evidence-only
-    result, which is a prediction of its own. Its ranking is shown where people's verdicts do not say that it is the worse
-    one, and never with a stronger badge. `progress` receives the current activity during slow steps. Everything stored
-    and shown is redacted.
+    result, which is a prediction of its own. The model's ranking is shown unless people's verdicts say that the
+    evidence ranks better, and never with a stronger badge. `progress` receives the current activity during slow steps.
+    Everything stored and shown is redacted.
     """
     report = progress or _no_progress
     observations, ruled_out = await _observed(incident, ports, history, report)
@@ -96,7 +96,7 @@ async def explain_incident(
 async def _observed(
     incident: Incident, ports: IncidentPorts, history: IncidentHistory, report: Progress
 ) -> tuple[Observations, Sequence[str]]:
-    """Return what the tools show, with redacted builds and without what people denied, and the denials."""
+    """Return the observations, with redacted builds and without the data that people denied, and the denials."""
     reading = observe_incident(incident, ports.readers, history=history, clock=ports.clock)
     observations = await _with_progress(reading, READING, report)
     builds = await run_in_analysis_thread(_clean_builds, observations.builds, ports.redact)
@@ -139,7 +139,7 @@ async def _claimed(
 
 
 async def _with_progress(work: Coroutine[Any, Any, T], doing: str, report: Progress) -> T:
-    """Return the result of `work`. After PROGRESS_DELAY, and every PROGRESS_INTERVAL, `report` receives what is done."""
+    """Return the result of `work`, reporting the activity after PROGRESS_DELAY and then every PROGRESS_INTERVAL."""
     task, began = asyncio.create_task(work), time.monotonic()
     pause, said = PROGRESS_DELAY, doing
     try:
@@ -161,7 +161,7 @@ def _count(observations: Observations) -> str:
         (len(observations.logs), "log record", "log records"),
         (len(observations.series), "metric", "metrics"),
         (len(observations.changes), "change", "changes"),
-        (len(observations.outputs), "answer of a tool", "answers of tools"),
+        (len(observations.outputs), "tool output", "tool outputs"),
         (len(observations.builds), "failed build", "failed builds"),
     )
     return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in told if count) or "nothing"
@@ -188,8 +188,8 @@ async def _judged(
 ) -> tuple[Evaluation, str]:
     """Return the evaluation of the cause and its version.
 
-    The evidence engine's own measures are kept. What a model ranked first is judged by `judge`, if there is one, by how
-    similar incidents ended, using only incidents from before this one.
+    The evidence engine's own measures are kept. A cause that a model ranked first is judged by `judge`, if there is
+    one, against similar incidents from before this one.
     """
     if explanation.engine == EVIDENCE or explanation.cause is None:
         return measured, VERSION

@@ -1,7 +1,7 @@
-"""File an issue or a postmortem from an incident: a person sees the draft, edits it and sends it; then it is written once.
+"""File an issue or a postmortem about an incident: a person edits the draft and sends it, and it is written once.
 
-What was sent is stored on the incident before it is written. Whoever goes on after a failure or a crash asks the other
-system first whether it is already there.
+The sent report is stored on the incident before it is written. A retry after a failure or a crash first asks the other
+system whether the report is already there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOT_YET = "There is no postmortem yet: the incident isn’t over, or nothing was
 EMPTY = "Nothing was filed, because the title or the text is empty. Press “{button}” again."
 ALREADY = "Nothing was filed, because {person} has already filed this in {target}: {url}"
 FILED = "{person} filed “{title}” in {target} as {key}: {url}"
-FAILED = "{target} did not take it. {problem} The draft is kept: “{button}” opens it again."
+FAILED = "Filing in {target} failed. {problem} Your draft is kept: press “{button}” to open it again."
 BUTTONS = {kind: BUTTON_LABELS[action] for action, kind in KINDS.items()}
 
 
@@ -60,7 +60,7 @@ def _allowed(
 
 
 async def ask_to_file(feedback: Feedback, ports: Ports) -> None:
-    """Post the draft with its fields in the thread, unless the platform has opened a form; or why there is none."""
+    """Post the draft in the thread, or the reason why there is none, unless the platform has opened a form."""
     if feedback.in_form:
         return
     draft = await draft_of(feedback.verdict, feedback.subject, feedback.audience, feedback.person, ports)
@@ -69,10 +69,10 @@ async def ask_to_file(feedback: Feedback, ports: Ports) -> None:
 
 
 async def file_report(feedback: Feedback, ports: Ports) -> None:
-    """Write what a person has sent, once for each incident and target, and post a link in the thread.
+    """Write the report that a person has sent, once for each incident and target, and post a link in the thread.
 
-    If the other system fails, the draft is kept on the incident, and the thread says why. Raises Unavailable to be called
-    again while the other system may not show yet what was written.
+    If the other system fails, the draft is kept on the incident, and the thread says why. Raises Unavailable, to be
+    called again, while the other system may not show yet what was written to it.
     """
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(feedback.subject, transaction)

@@ -27,9 +27,9 @@ from handlers.ports import IncidentPorts
 TRIAGE_AGAIN = "triage-again"
 DEADLINE = 8.0  # seconds that one monitoring system may take
 
-RESOLVED = "It was resolved before I finished investigating. This is what was known at that time."
+RESOLVED = "It was resolved before I finished investigating. This is what was known then."
 GONE = (
-    "{monitor} reports that the alert no longer fires, so I stopped investigating. This is what was known at that time."
+    "{monitor} reports that the alert is no longer firing, so I stopped investigating. This is what was known then."
 )
 
 Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
@@ -229,10 +229,9 @@ async def _triaged(incident: Incident, audience: Audience, ports: IncidentPorts,
 
 
 async def reason_to_stop(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:
-    """Return why the incident needs no long analysis; empty if it still needs one.
+    """Return the reason why the incident needs no long analysis; empty if it still needs one.
 
-    If any monitoring system reports that the alert fires, it fires. If none can tell, the state from the last delivery
-    counts.
+    The alert is firing if any monitoring system says so. If none can tell, the state from the last delivery counts.
     """
     if incident.state is IncidentState.RESOLVED:
         return RESOLVED

@@ -28,7 +28,7 @@ FOR_THE_WORKSPACE = (
     "Ask me in a members-only channel or in a direct message."
 )
 NO_INCIDENT = (
-    "I don’t know an incident that belongs to this thread. Paste the alert or a description after the command."
+    "No incident belongs to this thread. Paste the alert or a description after the command."
 )
 
 

@@ -1,4 +1,4 @@
-"""A language model looks further where tools may still show something, and ranks the causes that were found."""
+"""Let a language model call further tools if they may show something new, and rank the causes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from handlers.ports import Readers
 DEADLINE = 60.0  # seconds for the choice among the causes
 REPLY_DEADLINE = 120.0  # seconds that one reply of the controller may take
 NOTHING_MORE = Readers((), (), (), {})
-CHOOSING = "comparing the causes with the language model, for {seconds:.0f} s at most"
+CHOOSING = "comparing the causes with the language model, for at most {seconds:.0f} s"
 
 Progress = Callable[[str], Awaitable[None]]  # receives one line about the current activity
 
@@ -44,10 +44,10 @@ async def investigate_with_model(
     samples: int = SAMPLES,
     readers: Readers = NOTHING_MORE,
 ) -> Explanation:
-    """Return the explanation as the model leaves it: with its own finding, if it looked further, and the causes ranked.
+    """Return the explanation with the causes ranked by the model, and with its own finding if it investigated further.
 
-    It looks further only where the code or a toolbox of `readers` has tools that the fixed plan could not call. `right` is
-    its skill, in [0, 1]. If it fails, what was found until then stands.
+    It investigates further only if the code or a toolbox of `readers` has tools that the fixed plan could not call.
+    `right` is its skill, in [0, 1]. If it fails, the findings so far are kept.
     """
     incident = observations.incident
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=REPLY_DEADLINE)
@@ -56,7 +56,7 @@ async def investigate_with_model(
         explanation = replace(explanation, gaps=tuple(dict.fromkeys((*explanation.gaps, *gaps))))
     if tools:
         investigation = Investigation(model, tools, observations.services, request)
-        explanation = await _looked_further(
+        explanation = await _investigated_further(
             explanation, observations, incident_signals, investigation, progress, samples
         )
     if len(explanation.hypotheses) < 2:
@@ -72,7 +72,7 @@ async def investigate_with_model(
     return replace(explanation, hypotheses=ranked, engine=model.name)
 
 
-async def _looked_further(
+async def _investigated_further(
     explanation: Explanation,
     observations: Observations,
     incident_signals: IncidentSignals,
@@ -80,7 +80,7 @@ async def _looked_further(
     progress: Progress,
     samples: int,
 ) -> Explanation:
-    """Return the explanation with the controller's trajectory, and its finding where that can be shown to be observed."""
+    """Return the explanation with the controller's trajectory, and with its finding if the observations support it."""
 
     async def report(step: Step) -> None:
         if step.action and not step.fault:
@@ -115,7 +115,7 @@ async def action_set(
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
     """Return the tools of the controller, and a gap for each system that could not list its tools.
 
-    There are none unless one of them may show what the fixed plan could not ask for.
+    Returns no tools if the fixed plan could call all of them.
     """
     more, gaps = await offer_tools(readers.code, readers.toolboxes, observations)
     unasked = [tool for tool in more if not planned_calls([tool], observations.services)]

@@ -1,4 +1,4 @@
-"""Judge whether a new incident needs a person or can wait, before it is first posted; and learn from what people did."""
+"""Judge whether a new incident needs a person or can wait, before it is first posted. Learn from what people did."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from handlers.ports import IncidentPorts
 ENGINE = "evidence"
 NEEDS_A_PERSON = "needs a person"
 MAX_OPEN = 500  # other open incidents that are looked at
-DEADLINE = 1.0  # seconds to learn of deployments; the message does not wait longer
+DEADLINE = 1.0  # seconds to find out about deployments; the message does not wait longer
 
 log = structlog.get_logger()
 
 
 async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
-    """Return the incident with its judgement, once it has one; unchanged while too little was learned to judge.
+    """Return the incident with its judgement; unchanged while too little was learned to judge.
 
-    It is held back if `holding` allows that in all of its channels, and the judgement is sure. Raises Unavailable; any
-    other failure leaves it without a judgement, so that it is posted.
+    It is held back if `holding` allows that in all of its channels, and the judgement is certain enough. Raises
+    Unavailable. After any other failure it has no judgement and is posted.
     """
     if incident.page is not None or incident.message is not None or incident.state is not IncidentState.OPEN:
         return incident
@@ -42,7 +42,7 @@ async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
     except Unavailable:
         raise
     except Exception:  # a bug here must not keep an incident from being posted
-        log.exception("no judgement whether a person is needed", incident=incident.id)
+        log.exception("page not judged", incident=incident.id)
         return incident
 
 
@@ -80,7 +80,7 @@ def _is_allowed(incident: Incident, holding: Holding, channels: Sequence[Channel
 
 
 async def _is_deploying(incident: Incident, readers: Sequence[ChangeReader], clock: Clock) -> bool:
-    """Return whether the service was just deployed. False where that cannot be learned in time."""
+    """Return whether the service was just deployed. False if that cannot be found out in time."""
     now = clock.now()
     window = TimeWindow(now - DEPLOYING, now)
     try:

@@ -100,9 +100,9 @@ MAX_CLOSED = 500  # latest incidents checked
 async def label_suggestions(*, store: Store) -> None:
     """Label the suggestions of resolved incidents.
 
-    That it needed a person is right if somebody did something about it. A severity is right if it equals the final
-    severity. A duplicate is right if the notes on both causes agree, or if
-    the incident's own note names the other incident's id; without both notes it stays unlabelled.
+    The claim that an incident needs a person is right if somebody acted on it. A severity is right if it equals the
+    final severity. A duplicate is right if the notes on both causes agree, or if the incident's own note names the
+    other incident's id; without both notes it stays unlabelled.
     """
     async with store.transaction() as transaction:
         recent = await transaction.incidents.recent(MAX_CLOSED)

@@ -49,7 +49,7 @@ DEADLINE = 8.0  # seconds per tool call
 MAX_SERVICES = 16  # services whose logs and metrics are read
 MAX_LOG_LINES = 20_000  # records read of one service
 SIMILAR = 3  # similar past incidents shown
-MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chance
+MIN_SIMILARITY = 0.15  # below this, a past incident resembles this one only by chance
 
 LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # names of gaps for missing systems
 

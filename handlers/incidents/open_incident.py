@@ -20,7 +20,7 @@ INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"
 
 MAX_NAMES = 300  # characters of group names in an error
-UPDATE_TIMEOUT = timedelta(minutes=5)  # after which an update that did not finish is taken to have failed
+UPDATE_TIMEOUT = timedelta(minutes=5)  # after this, an update that did not finish counts as failed
 
 PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
 

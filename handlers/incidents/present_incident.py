@@ -29,14 +29,14 @@ from handlers.ports import IncidentPorts, Ports
 
 MAX_PARTS = 500  # parts read for one incident
 ROUND = 1.0  # seconds between edits while further changes arrive
-FIRES_AGAIN = "The alert fires again. The incident is reopened."
+FIRES_AGAIN = "The alert is firing again, so I reopened the incident."
 
 
 Link = Callable[[MessageReference], Awaitable[str]]
 
 
 async def show_incident(incident_id: str, ports: IncidentPorts) -> None:
-    """Update the chats: the message, a ping if the policy wants one, and a postmortem once it is resolved."""
+    """Update the chats: the message, a ping if the policy asks for one, and a postmortem once it is resolved."""
     try:
         await _arrange_and_present(incident_id, ports)
     except ChatBusy:
@@ -85,7 +85,7 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
             incident = await stored_incident(incident_id, transaction)
             parent, parts = await _related(incident, ports.channels, transaction)
         if incident.silenced is None or incident.message is not None:
-            message = await _put(incident, parent, parts, ports.policy, ports.poster.link)
+            message = await _with_related(incident, parent, parts, ports.policy, ports.poster.link)
             message = replace(message, filing=offered_actions(incident, ports.targets, ports.channels))
             await _show(message, ports)
         async with ports.store.transaction() as transaction:
@@ -114,7 +114,7 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
         reference = await ports.poster.post_or_edit(intent, incident.place, message, version)
         if incident.message != reference:
             await update_incident(incident.id, lambda latest: replace(latest, message=reference), ports.store)
-            await _lead_to(incident, ports)
+            await _link_parts(incident, ports)
         if _calls_again(incident) and not is_held:
             thread = replace(reference.place, thread=reference.message_id)  # an edit notifies nobody
             again = f"reopened:{incident.id}:{incident.reopened_count}"
@@ -133,7 +133,7 @@ def _calls_again(incident: Incident) -> bool:
     return is_loud and incident.reopened_count > 0 and incident.state is IncidentState.OPEN
 
 
-async def _lead_to(incident: Incident, ports: Ports) -> None:
+async def _link_parts(incident: Incident, ports: Ports) -> None:
     """Queue updates of the parts' messages, so that they link to the message that was just posted."""
     async with ports.store.transaction() as transaction:
         for part in await transaction.incidents.merged_into(incident.id, MAX_PARTS):
@@ -232,11 +232,11 @@ async def message_now(
         if incident is None:
             return None
         parent, parts = await _related(incident, channels, transaction)
-    message = await _put(incident, parent, parts, policy, link)
+    message = await _with_related(incident, parent, parts, policy, link)
     return replace(message, filing=offered_actions(incident, targets, channels))
 
 
-async def _put(
+async def _with_related(
     incident: Incident, parent: Incident | None, parts: Sequence[Incident], policy: Policy, link: Link
 ) -> IncidentMessage:
     """Return the message with the related incidents."""
@@ -248,7 +248,7 @@ async def _put(
 
 
 async def _mention(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
-    """Return a related incident, linked if both are on the same platform."""
+    """Return a mention of a related incident, linked if both are on the same platform."""
     there = other.message
     url = await link(there) if there is not None and there.place.platform is incident.place.platform else ""
     return RelatedIncident(other.id, other.title, other.alert_count, other.state is IncidentState.OPEN, url)

@@ -30,7 +30,7 @@ async def hold_incident(incident: Incident, place: Place, ports: Ports) -> bool:
 
 
 async def is_held(incident_id: str, *, store: Store, clock: Clock) -> bool:
-    """Return whether the incident is held back, or is held for the channel that it is first posted in."""
+    """Return whether the incident is held back, or is held for the channel in which it is first posted."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
         if incident is not None and incident.is_held_back(clock.now()):
@@ -95,9 +95,8 @@ async def _report(place: Place, held: Sequence[Incident], summary: str, store: S
     incidents = sorted(held, key=lambda incident: (incident.started_at, incident.id))
     intent = f"quiet-summary:{place.platform}:{place.channel}:{summary}"
     if incidents:
-        with suppress(
-            Undeliverable, ConfigurationError
-        ):  # If the chat refuses the summary, the open incidents are still posted.
+        # If the chat refuses the summary, the open incidents are still posted.
+        with suppress(Undeliverable, ConfigurationError):
             await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *_lines(incidents)])))
     async with store.transaction() as transaction:
         for incident in incidents:

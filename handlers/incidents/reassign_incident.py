@@ -1,4 +1,4 @@
-"""Take an incident, give it to another team, or reject its owner, so that the negotiation goes on.
+"""Take an incident, give it to another team, or reject its owner, so that the teams negotiate again.
 
 Each reassignment is stored as a hop on the incident, labels the proposal, and trains the next triage.
 """
@@ -31,7 +31,7 @@ MAX_HOPS = 20  # after this many, people have to settle it
 
 PICK_ONE = "Pick the team that should own it, then press “Reassign”. If you don’t know, press “Not ours”."
 OVERTAKEN = "Nothing was changed, because it has already been reassigned since you were asked. If it isn’t theirs either, press “Reassign…” again."
-WHOM_DO_YOU_SPEAK_FOR = (
+TEAM_UNKNOWN = (
     "Nothing was changed, because it has no owner and I don’t know which team you belong to. "
     "Pick the team that should own it, or ask the person who works on it to press “Take”."
 )
@@ -73,7 +73,7 @@ async def reassign_incident(feedback: Feedback, ports: Ports) -> None:
     hop = _hop(feedback, incident, given, ports.teams)
     if not _is_known(feedback, incident):  # a known one means that the step ran before and was interrupted
         if not (hop.turned_away or hop.given_to):
-            await ports.poster.post_once(f"speaks-for:{feedback.id}", feedback.place, Notice(WHOM_DO_YOU_SPEAK_FOR))
+            await ports.poster.post_once(f"speaks-for:{feedback.id}", feedback.place, Notice(TEAM_UNKNOWN))
             return
         if len(incident.hops) >= MAX_HOPS:
             await ports.poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))

@@ -1,4 +1,4 @@
-"""The teams' managers consult their own monitoring."""
+"""The monitoring data that a team's manager votes by."""
 
 from __future__ import annotations
 

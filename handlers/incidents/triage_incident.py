@@ -36,8 +36,8 @@ JUDGED_BY = 8  # similar past incidents behind a badge
 ASKED = 2  # candidate teams asked if no owner can be named
 
 WITHOUT_MODEL = "The language model did not answer in time."
-NEW_TEAM = "{names} owns the service but has no past incidents to compare with. A person should decide."
-NO_OWNER_BEFORE = "Most similar incidents belonged to no team. A person should decide."
+NEW_TEAM = "The service belongs to {names}, but I know no past incidents of theirs. A person should decide."
+NO_OWNER_BEFORE = "Most of the similar incidents belonged to no team. A person should decide."
 NO_MAJORITY = "The teams did not agree, even with their monitoring. A person should decide."
 DEADLINE = 60.0  # seconds for the language model
 
@@ -51,15 +51,15 @@ async def triage_incident(
     history: IncidentHistory,
     observe: Observe | None = None,
 ) -> Incident:
-    """Return the incident with a proposed owner, at its next stage. An owner that a person chose is kept while it
+    """Return the incident with a proposed owner, at its next stage. An owner chosen by a person is kept while it
     exists.
 
     When run again after the explanation, the cause revises the proposal (Triangle, section 3.3): a loud symptom in one
     team's service no longer outvotes the measured cause in another's.
 
     - `observe` lets the managers of the teams consult their own monitoring and vote in rounds.
-    - A language model that passed its exam decides where the managers agree on nobody. Its choice is shown where people's
-      verdicts do not say that it is no good.
+    - A language model that passed its exam decides if the managers do not agree. Its choice is shown unless people's
+      verdicts speak against it.
     """
     teams = await ports.current_teams() if ports.current_teams is not None else ports.teams
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
@@ -73,7 +73,7 @@ async def triage_incident(
     async def gathered(known: Enrichment) -> TriageEvidence:
         return await run_in_analysis_thread(gather, incident, teams, history, known, owners, ports.code, vector)
 
-    removed = _todays(incident.turned_away, teams)
+    removed = _current_ids(incident.turned_away, teams)
     if observe is not None:
         look = TeamMonitoring(incident, observe).finding
         settled = await negotiate_in_rounds(gathered, enrichment, look, removed)
@@ -90,7 +90,7 @@ async def triage_incident(
     return replace(incident, owner=await _recorded(found, incident, evidence, ports), stage=stage)
 
 
-def _todays(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset[str]:
+def _current_ids(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset[str]:
     """Return the current ids of teams that turned the incident away, including teams renamed since."""
     return frozenset(team.id for each in turned_away if (team := current_team(each, teams)) is not None)
 
@@ -137,7 +137,7 @@ async def _decided(
     right: float,
     store: Store,
 ) -> _Found:
-    """Return what the model decides; `found`, with a note, where it fails, and without where verdicts speak against it."""
+    """Return the model's proposal; `found` with a note if the model fails, or as it is if verdicts speak against it."""
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
     try:
         async with asyncio.timeout(DEADLINE):

@@ -1,4 +1,4 @@
-"""Turns incidents into vectors, where an embedding model was configured; without it, triage goes on by their words."""
+"""Turn incidents into vectors. Without an embedding model, triage compares their words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 async def embed_past_incidents(
     incidents: Sequence[PastIncident], embedder: Embedder, known: Embeddings | None = None
 ) -> Embeddings:
-    """Return the vectors of all incidents; what is `known` by the same model is not embedded again.
+    """Return the vectors of all incidents, reusing those `known` from the same model.
 
     Raises ModelUnavailable.
     """

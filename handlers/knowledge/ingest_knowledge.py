@@ -1,4 +1,4 @@
-"""Ingest knowledge sources into the index: encode what changed, and delete what is gone."""
+"""Ingest knowledge sources into the index: encode changed documents, and delete removed ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from core.ports import (
 )
 
 BATCH = 200  # passages per write
-# Of a changing source, the documents and the cursor are written after so many documents, or so much time.
+# The documents and the cursor of a changing source are written after this many documents, or this much time.
 CHECKPOINT = 500  # documents
 CHECKPOINT_AFTER = 60.0  # seconds
 
@@ -169,7 +169,7 @@ class _Run:
             raise
         except Exception as error:
             log.exception("source_failed", source=source.name)
-            self.failed[source.name] = f"An unexpected error ended it ({type(error).__name__}); the log shows where."
+            self.failed[source.name] = f"It stopped at an unexpected error ({type(error).__name__}); see the log."
 
     def _leave_out(self, source: str, left_out: Sequence[LeftOut]) -> None:
         for each in left_out:
@@ -249,7 +249,7 @@ def _position(setting: str, kept: str) -> str:
 
 
 async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-    """Yield everything that a source holds. Known documents that it did not name are removed at its end."""
+    """Yield everything that a source holds. Known documents that it no longer holds are removed at the end."""
     seen = set[str]()
     async for found in source.documents():
         if isinstance(found, LeftOut):

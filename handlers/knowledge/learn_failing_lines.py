@@ -1,6 +1,4 @@
-"""Learn which log lines explain a failed build from people's confirmations, and use them for the project's next
-failure.
-"""
+"""Learn from people's confirmations which log lines explain a failed build, for the project's next failure."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ HISTORY = 10  # confirmed failures used to read the next one
 KEPT = 20  # failures kept per project: this many confirmed, and as many unconfirmed
 
 LEARNED = "Thank you. I’ll use lines {first} to {last} to find the cause of the next failure of {project}."
-NO_SUCH_LINES = "These lines of the log are empty or don’t exist. The log has {count} lines."
+NO_SUCH_LINES = "Those lines of the log are empty or don’t exist. The log has {count} lines."
 
 
 async def failure_histories(builds: Sequence[FailedBuild], store: Store) -> dict[str, FailureHistory]:

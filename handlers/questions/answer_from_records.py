@@ -125,7 +125,7 @@ def _owner(wanted: Lookup, ports: QuestionPorts) -> _Findings | None:
         return None
     owned = _listed([wanted.service] if wanted.service else sorted(team.services))
     public = {channel.name for channel in ports.channels if not channel.private}
-    reached = f" They are reached in #{team.channel}." if team.channel in public else ""
+    reached = f" Reach them in #{team.channel}." if team.channel in public else ""
     told = _Findings()
     origin = ports.origins.get(wanted.service, CONFIGURATION)
     told.add(
@@ -138,7 +138,7 @@ def _owner(wanted: Lookup, ports: QuestionPorts) -> _Findings | None:
 
 
 def _claimed(words: str, ports: QuestionPorts) -> _Findings | None:
-    """Return the line of the only team document that claims what these words name; None if several or none do."""
+    """Return the line of the only team document that mentions all of these words; None if several or none do."""
     thing = distinct_terms(words) - _ASKING
     found = [
         (team, block.text)
@@ -151,7 +151,7 @@ def _claimed(words: str, ports: QuestionPorts) -> _Findings | None:
         return None
     team, text = found[0]
     told = _Findings()
-    told.add(f"{team.name} owns, by its own document: {text}", f"{team.name}: what it owns", text)
+    told.add(f"According to its own document, {team.name} owns: {text}", f"{team.name}: what it owns", text)
     return told
 
 
@@ -179,7 +179,7 @@ async def _on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Find
         said += f". Next: {after}"
     told.add(f"{said}.", schedule, "", "On call")
     if at and not team.rota and schedule == CONFIGURATION and wanted.window and wanted.window.end < now:
-        told.note = f"{CONFIGURATION} names who is on call today."
+        told.note = f"{CONFIGURATION} lists only who is on call today."
     return told
 
 
@@ -234,7 +234,7 @@ async def _changes(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Find
         if services is None or change.service in services
     }
     unread = [reader.name for reader, changes in zip(ports.changes, read, strict=True) if changes is None]
-    told = _Findings(note=f"Not read: {_listed(unread)}." if unread else "")
+    told = _Findings(note=f"I could not read {_listed(unread)}." if unread else "")
     of = wanted.service or (team.name if team is not None else "")
     subject = f"of {of} " if of else ""
     span = f"between {_moment(window.start)} and {_moment(window.end)}"
@@ -283,7 +283,7 @@ async def _incidents(wanted: Lookup, question: Question, ports: QuestionPorts) -
     for incident in found[:MAX_SHOWN]:
         told.add(f"{named}: {_incident(incident)}", f"incident {incident.id}", incident.title, "", _link(incident))
     if not found:
-        told.add(f"{named} is in no open incident that this channel can see.", "incidents of Plumbline")
+        told.add(f"No open incident that this channel can see affects {named}.", "incidents of Plumbline")
     return told
 
 

@@ -28,10 +28,10 @@ Ask = Callable[[Question, QuestionPorts], Awaitable[None]]
 
 
 async def answer_in_incident(question: Question, ports: QuestionPorts, *, otherwise: Ask) -> None:
-    """Answer a question about the incident whose thread it is asked in; pass other questions to `otherwise`.
+    """Answer a question about the incident in whose thread it is asked. Pass other questions to `otherwise`.
 
     A remark that names or rules out a cause or a change starts a new investigation, which updates the incident's
-    message; there is no reply. Other questions go to `otherwise` with the incident as context.
+    message; there is no reply. Questions for `otherwise` get the incident as context.
     """
     async with ports.store.transaction() as transaction:
         incident = await incident_of_thread(question.place, transaction)

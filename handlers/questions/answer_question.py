@@ -37,9 +37,9 @@ from handlers.questions.show_waiting import ANSWERED, QUOTED, Waiting, answer_in
 HISTORY_TURNS = 8  # of the thread, the latest ones
 
 QUOTES_AFTER = 0.7  # seconds that a model has before the evidence engine's answer is shown
-DEADLINE = 60.0  # seconds that a model has in all
+DEADLINE = 60.0  # seconds that a model has in total
 WITHOUT_MODEL = "The language model did not answer in time."
-READS_ON = "The language model is still reading what else was found. No confidence yet."
+READS_ON = "The language model is still reading the other results, so this answer has no confidence yet."
 
 MAX_WAITS = 3  # retries of a rate-limited chat when a model's answer is ready
 LONGEST_WAIT = 5.0  # seconds per retry
@@ -85,7 +85,7 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     asked = replace(question, history=question.history or history)
     wanted = await requested_record(asked, ports)
     known = await answer_from_records(asked, wanted, ports) if wanted else None
-    answer, evaluation = known or await _answer_of_either(asked, ports, show)
+    answer, evaluation = known or await _answer_from_documents(asked, ports, show)
     answer = ports.help_desk.completed(answer, question)
     if answer.abstained:
         return answer
@@ -104,12 +104,12 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     return replace(answer, badge=badge, prediction_id=prediction_id)
 
 
-async def _answer_of_either(question: Question, ports: QuestionPorts, show: Show) -> Judged:
+async def _answer_from_documents(question: Question, ports: QuestionPorts, show: Show) -> Judged:
     """Return the evidence engine's answer, or the excerpt that a model chooses if that answer is not certain.
 
     `show` receives the evidence engine's answer as soon as the model takes longer than QUOTES_AFTER. The model's choice
-    is dropped if it cites documents that were removed meanwhile, or if people's verdicts on both engines make the other
-    answer likelier. Raises IndexUnavailable.
+    is dropped if it cites documents that were removed meanwhile, or if people's verdicts on both engines make the
+    evidence engine's answer likelier. Raises IndexUnavailable.
     """
     retriever, examined = ports.retriever, ports.examined
     found = await find_answer(question, retriever)

@@ -1,4 +1,4 @@
-"""The requests of a chat about a message: the form that a button opens, and the message as it would be shown now."""
+"""The form that a button opens, and a message as it would be shown now."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from handlers.questions.post_message import Poster
 
 LOOKED_BACK = 20  # turns of the thread searched for the corrected question
 
-NO_ANSWER_HERE = "There is no answer of mine in this thread to correct. In the thread of an answer, write “correct:” and the right answer."
+NO_ANSWER_HERE = "I haven’t answered anything in this thread. To correct an answer, write “correct:” and the right answer in its thread."
 SOMEBODY_ELSE = "Thank you. Somebody other than the author must confirm it."
 
 

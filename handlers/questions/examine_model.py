@@ -1,4 +1,4 @@
-"""A language model is examined before anybody's answer depends on it, once, in the background."""
+"""Examine a language model once, in the background, before any answer depends on it."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from core.model.language_model import ModelRequest, Urgency
 from core.model_calls.choice import Skill
 from core.ports import LanguageModel
 
-DEADLINE = 600.0  # seconds for one question of the exam: it is in nobody's way
+DEADLINE = 600.0  # seconds per exam question; nobody waits for it
 
 log = structlog.get_logger()
 
 
-def not_kept() -> int | None:
-    """Return None: no outcome is known from before."""
+def no_outcome() -> int | None:
+    """Return None: the outcome of no earlier exam is stored."""
     return None
 
 
-def keep_not(_right: int) -> None:
-    """Keep no outcome for later."""
+def discard_outcome(_right: int) -> None:
+    """Discard the outcome."""
 
 
 class ExaminedModel:
-    """A language model, and what it is good for.
+    """A language model with the skill that it showed in its exam.
 
-    `load` returns the outcome of an earlier exam of this model, if it is known, and `save` keeps one. A model that does not
-    answer is examined again when it is next wanted; until it has passed, nobody waits for it.
+    `load` returns the number of right answers in an earlier exam of this model, or None; `save` stores it. A model that
+    does not answer is examined again when it is next needed. Until it has passed, nobody waits for it.
     """
 
     def __init__(
         self,
         model: LanguageModel,
-        load: Callable[[], int | None] = not_kept,
-        save: Callable[[int], None] = keep_not,
+        load: Callable[[], int | None] = no_outcome,
+        save: Callable[[int], None] = discard_outcome,
     ) -> None:
         self.model = model
         self._load = load
@@ -49,19 +49,19 @@ class ExaminedModel:
 
     @property
     def skill(self) -> Skill | None:
-        """The worth of the model; None if it has not passed. Where that is not known yet, an exam begins."""
+        """Return the skill of the model; None if it has not passed. Starts an exam if the outcome is not known yet."""
         if self._right is None and (self._exam is None or self._exam.done()):
             self._exam = asyncio.create_task(self._examine())
         return skill_of(self._right) if self._right is not None else None
 
     async def recall(self) -> None:
-        """Look up the outcome of an earlier exam."""
+        """Load the outcome of an earlier exam, if the model answers."""
         with suppress(ModelUnavailable):
-            await self.model.context_tokens()  # from then on it tells its name
+            await self.model.context_tokens()  # after this call, its name is known
             self._right = self._load()
 
     async def close(self) -> None:
-        """End an exam that is under way."""
+        """Cancel an exam that is under way."""
         if self._exam is not None:
             self._exam.cancel()
             with suppress(asyncio.CancelledError):

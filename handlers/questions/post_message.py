@@ -45,9 +45,8 @@ class Poster:
         Raises Withdrawn if the message must no longer be shown, and Undeliverable if the chat refuses it. A refused
         message becomes a dead letter, and is retried only with `again`; the caller then removes the dead letter.
         """
-        async with self._store.lock(
-            f"post {intent}"
-        ):  # the second of two writers, in any process, finds the message posted
+        # The second of two writers, in any process, finds the message posted.
+        async with self._store.lock(f"post {intent}"):
             return (await self._posted(intent, place, message, version, again=again))[0]
 
     async def _posted(

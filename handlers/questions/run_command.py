@@ -27,7 +27,7 @@ from handlers.questions.show_status import show_status
 from handlers.questions.show_waiting import answer_intent
 
 CUT = f"Your message is too long. I read only its first {MAX_MESSAGE:,} characters."
-WELCOME = "You are welcome."
+WELCOME = "You’re welcome."
 
 
 async def run_command(question: Question, ports: QuestionPorts) -> None:

@@ -56,10 +56,10 @@ async def show_answer(message: Message, question: Question, stage: str, poster: 
     """
     named = f"{stage}:{question.revision}" if question.revision else stage
     version = f"{named}|{part}" if part else named
-    await poster.post_or_edit(answer_intent(question.id), question.place, message, version, keeps=says_more)
+    await poster.post_or_edit(answer_intent(question.id), question.place, message, version, keeps=is_further)
 
 
-def says_more(shown: str, version: str) -> bool:
+def is_further(shown: str, version: str) -> bool:
     """Return whether `shown` belongs to a later wording of the question, or to a later stage of its answer."""
     return _stage(shown) > _stage(version)
 
@@ -140,12 +140,10 @@ class QueuedQuestions:
             try:
                 await self.check(poster)
             except Exception:  # a bug must not stop the notices for good
-                log.exception("questions in the queue cannot be spoken of")
+                log.exception("notices for queued questions failed")
 
     async def check(self, poster: Poster) -> None:
-        """Post a notice for the questions that have waited longest and too long, MOST at a time, once for each
-        question.
-        """
+        """Post one notice for each question that has waited too long, MOST per call, the longest-waiting first."""
         await asyncio.gather(*(self._post_notice(question, poster) for question in self._due()))
 
     async def _post_notice(self, question: Question, poster: Poster) -> None:

@@ -67,7 +67,7 @@ async def test_an_incident_that_a_note_calls_nobodys_is_nobodys_the_next_time(bo
     await note(bot, root, "root cause: a rehearsal; owner: nobody")
     again, _ = await opened(bot, "rehearsal-2", "the rehearsal of the alarm clock rings loudly")
     assert again["owner"]["owner"] is None
-    assert again["owner"]["note"] == "Most similar incidents belonged to no team. A person should decide."
+    assert again["owner"]["note"] == "Most of the similar incidents belonged to no team. A person should decide."
     assert first["id"] in {similar["id"] for similar in again["explanation"]["similar"]}
 
 

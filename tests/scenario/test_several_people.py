@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from core.model.messages import I_AM_UNSURE, PING, ButtonAction
-from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, WHOM_DO_YOU_SPEAK_FOR
+from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, TEAM_UNKNOWN
 from tests.fakes import block_kit, slack_payloads
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import CHANNEL
@@ -151,7 +151,7 @@ async def test_of_two_teams_that_are_asked_the_one_whose_person_says_no_is_asked
     async with crowded(home, raise_unclear) as (_, crowd):
         claim = crowd.button("Reassign…")["value"]
         await crowd.say(ButtonAction.NOT_OURS, claim, "somebody")
-        await home.slack.until(lambda: crowd.thread(WHOM_DO_YOU_SPEAK_FOR))
+        await home.slack.until(lambda: crowd.thread(TEAM_UNKNOWN))
         assert len(crowd.thread(I_AM_UNSURE)) == 1, "the same question is not asked again"
         await crowd.say(ButtonAction.NOT_OURS, claim, "Ada Quist")
         await home.slack.until(lambda: "Payments" not in crowd.shown.partition("*Owner*")[2].partition("*Cause*")[0])

@@ -100,7 +100,7 @@ async def said(text: str, retriever: Retriever, *changes: ChangeReader) -> str:
 
 
 async def test_an_owner_is_told_with_a_channel_that_everybody_may_know_of(retriever: Retriever) -> None:
-    assert await said("who owns pricing?", retriever) == "Bookings owns pricing. They are reached in #bookings."
+    assert await said("who owns pricing?", retriever) == "Bookings owns pricing. Reach them in #bookings."
     assert await said("who owns gateway?", retriever) == "Payments owns gateway."
 
 

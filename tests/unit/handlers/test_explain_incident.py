@@ -281,7 +281,7 @@ async def test_what_is_being_done_is_told_at_every_step_that_takes_a_while(
         assert told == []
     else:
         assert told[0] == "reading logs, metrics, changes and tools"
-        assert told[1].endswith("log records, 1 metric, 1 change with the time before")
+        assert told[1].endswith("log records, 1 metric, 1 change with the time before the incident")
 
 
 class HangingModel(ScriptedModel):

@@ -17,7 +17,7 @@ from handlers.incidents.reassign_incident import (
     OVERTAKEN,
     PICK_ONE,
     TOO_MANY_HOPS,
-    WHOM_DO_YOU_SPEAK_FOR,
+    TEAM_UNKNOWN,
     ask_for_owner,
     reassign_incident,
 )
@@ -298,7 +298,7 @@ async def test_who_speaks_for_none_of_those_that_are_asked_moves_nothing_and_is_
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
     found = await reassigned(press(ButtonAction.NOT_OURS), store, chat)
     assert found.hops == ()
-    assert [message for _, message in chat.posted] == [Notice(WHOM_DO_YOU_SPEAK_FOR)]
+    assert [message for _, message in chat.posted] == [Notice(TEAM_UNKNOWN)]
     assert not store.tasks.added
 
 

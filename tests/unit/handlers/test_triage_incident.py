@@ -312,7 +312,7 @@ async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_
     )
     assert found.owner is not None
     if found.owner.owner is None:
-        assert found.owner.note.startswith("Baskets owns the service but has no past incidents")
+        assert found.owner.note.startswith("The service belongs to Baskets")
     else:
         assert found.owner.owner.team_id == "baskets"
 
