@@ -1,1 +1,1 @@
-"""Question and evidence → an answer of which every sentence is cited."""
+"""Answer questions from the documents, with a citation for every sentence."""

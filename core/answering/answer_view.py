@@ -1,4 +1,4 @@
-"""The message of an answer: what it says and offers, decided once for every chat; the chats only draw it."""
+"""The text and buttons of an answer's message, the same for every chat; the adapters only render it."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Further:
 class AnswerView:
     """The message of an answer.
 
-    `heading` is empty where the answer is shown as certain. `said` is Markdown (untrusted), piece by piece, each with the
-    numbers of its sources. An abstention says nothing but names what is `nearest`. `buttons` are in sight, `more` is behind
-    a menu.
+    `heading` is empty if the answer is certain. `said` is the text: pieces of Markdown (untrusted), each with the
+    numbers of its sources. An abstention has no text, and names the `nearest` documents. `buttons` are visible, `more`
+    is behind a menu.
     """
 
     heading: str
@@ -65,13 +65,13 @@ class AnswerView:
 
     @property
     def subjects(self) -> dict[ButtonAction, str]:
-        """Return what can be pressed, and the id that each press is about."""
+        """Return the available actions, each with the id that it refers to."""
         offered = (*self.buttons, *self.more)
         return {control.verdict: control.subject for control in offered if control.verdict is not None}
 
 
 def answer_view(answer: Answer) -> AnswerView:
-    """Decide what the message of an answer says and offers."""
+    """Return the text and buttons of an answer's message."""
     further = tuple(
         Further(_cut(first_line(each)), source)
         for each in answer.further[:MAX_FURTHER]
@@ -105,20 +105,20 @@ def _heading(answer: Answer) -> str:
 
 
 def _cut(line: str) -> str:
-    """A line that fits, cut at a word; a code span that is cut is closed."""
+    """Return the line, cut at a word if it is too long. A code span that is cut is closed."""
     cut = shorten(line, MAX_FURTHER_LINE, placeholder=" …")
     return f"{cut}`" if cut.count("`") % 2 else cut
 
 
 def _control(answer: Answer, verdict: ButtonAction) -> Control:
-    """An answer that is no prediction has nothing to be judged: then a person can be asked about the question."""
+    """Return the button. Without a prediction to judge, it refers to the question, to ask a person about."""
     return Control(BUTTON_LABELS[verdict], verdict, answer.prediction_id or answer.question_id)
 
 
 def shown_sentences(answer: Answer) -> tuple[Sentence, ...]:
-    """Return what is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited.
+    """Return the shown text, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited.
 
-    Of several excerpts, one that begins with no heading of its own is headed by the name of its source.
+    If there are several excerpts, one that begins without a heading is headed by the name of its source.
     """
     found: list[Sentence] = list(answer.sentences)
     names = {citation.number: citation.name for citation in answer.citations}

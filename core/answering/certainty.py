@@ -1,9 +1,9 @@
 """The certainty of an answer: two logistic regressions over a few features of how it was found.
 
-The coefficients are fitted by `python -m tests.benchmarks fit-certainty` and stand in `certainty.json` with where they
-come from. `coe` estimates that the corpus answers the question at all, `rce` that the first excerpt states the answer. The
-intercept of the latter is set so that answers from STRONG_SCORE on, which are called strong and shown without a hedge,
-stated it in nine of ten cases out of fold.
+`python -m tests.benchmarks fit-certainty` fits the coefficients and writes them to `certainty.json` with their origin.
+`coe` estimates the probability that the corpus answers the question, `rce` that the first excerpt states the answer.
+The intercept of `rce` is set so that answers with a score of at least STRONG_SCORE, which are shown without a hedge,
+state the answer in nine of ten cases out of fold.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from core.knowledge.terms import distinct_terms, terms_of, words
 from core.model.document import Passage
 from core.model.prediction import Evaluation
 
-VERSION = "answer-excerpt-2"  # of the features and coefficients: stored with every prediction
+VERSION = "answer-excerpt-2"  # of the features and coefficients; stored with every prediction
 
 COE = ("shared", "match", "pairs", "off_subject")
 RCE = ("coverage", "spread", "heading")
 
-EIGHTH = 8  # a passage that is found so late only shares common words with the question
+EIGHTH = 8  # rank at which a passage shares only common words with the question
 MOSTLY = 0.6  # share of the mentions of a product's name that are capitalised
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
@@ -54,16 +54,15 @@ _ALERT = re.compile(r"\W*((?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*):\s")  # the 
 
 
 def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> dict[str, float]:
-    """Return the features of a question's candidates, of which there is at least one.
+    """Return the features of a question's best candidate. There must be at least one candidate.
 
-    shared: number of the excerpt's distinct terms that the question holds, by the root of the number of all.
-    match: BM25 score of its passage as a share of the most that any could reach.
-    pairs: share of the question's pairs of neighbouring words that stand side by side in a piece of the excerpt.
-    off_subject: 1 if the excerpt's page is about something else than the question names, else 0: another product, or
-    another alert.
-    coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
-    spread: by how much that share of the best passage found exceeds that of the eighth.
-    heading: largest share of the terms of a heading in the excerpt that the question holds.
+    - shared: number of the excerpt's distinct terms that are in the question, divided by the root of the number of all.
+    - match: BM25 score of its passage as a share of the attainable maximum.
+    - pairs: share of the question's pairs of neighbouring words that are adjacent in a piece of the excerpt.
+    - off_subject: 1 if the excerpt's page is about another product or alert than the question names, else 0.
+    - coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
+    - spread: difference of that share between the best and the eighth-best passage found.
+    - heading: largest share of the terms of a heading in the excerpt that are in the question.
     """
     best = found[0]
     held = distinct_terms(best.text)
@@ -99,7 +98,7 @@ def _spread(retrieval: Retrieval) -> float:
 
 
 def _held(passage: Passage, asked: Collection[str]) -> set[str]:
-    """The terms of a question in a passage, its title and the headings above it."""
+    """Return the terms of a question in a passage, its title and its headings."""
     said = [distinct_terms(passage.title), *(held for piece in pieces(passage) for held in (piece.path, piece.terms))]
     return {term for terms in said for term in terms if term in asked}
 
@@ -114,7 +113,7 @@ def _is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
 
 
 def named_families(query: str, families: frozenset[str]) -> frozenset[str]:
-    """Return the families that a question names: in one word or several, or else by one part of their name."""
+    """Return the families that a question names: by their whole name, otherwise by a part of it."""
     asked = query.lower()
     letters = "".join(_NAME_PART.findall(asked))
     whole = frozenset(each for each in families if "".join(_NAME_PART.findall(each.lower())) in letters)
@@ -123,9 +122,9 @@ def named_families(query: str, families: frozenset[str]) -> frozenset[str]:
 
 
 def is_product(family: str, retrieval: Retrieval) -> bool:
-    """Tell whether a family bears the name of a thing that people name, such as Loki, and not of a topic, such as guides.
+    """Return whether a family is named after a product, such as Loki, and not after a topic, such as guides.
 
-    In the prose of its retrieved passages a part of its name is then mostly capitalised.
+    A part of a product's name is mostly capitalised in the prose of the family's retrieved passages.
     """
     if len(retrieval.families) < 2:
         return False
@@ -143,7 +142,7 @@ def is_product(family: str, retrieval: Retrieval) -> bool:
 
 
 def evaluation_of(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> Evaluation:
-    """Return both measures in [0, 1]; 0 where nothing was found."""
+    """Return both measures in [0, 1]; 0 if nothing was found."""
     if not found:
         return Evaluation(0.0, 0.0)
     values = features(query, retrieval, found)
@@ -151,7 +150,7 @@ def evaluation_of(query: str, retrieval: Retrieval, found: Sequence[Candidate]) 
 
 
 def answerable(evaluation: Evaluation) -> bool:
-    """Tell whether an answer is shown at all."""
+    """Return whether an answer is shown at all."""
     return evaluation.coe >= answer_threshold()
 
 
@@ -161,16 +160,15 @@ def answer_threshold() -> float:
 
 
 def is_certain(evaluation: Evaluation) -> bool:
-    """Tell whether an answer is shown without a hedge: where its evidence is called strong."""
+    """Return whether an answer is shown without a hedge, because its evidence is strong."""
     return raw_score(evaluation) >= STRONG_SCORE
 
 
 def says_what_is_asked(question: str, text: str, marked: str) -> bool:
-    """Tell whether a text can answer a question of its kind.
+    """Return whether a text contains the kind of fact that a question asks for.
 
-    It holds a rule where leave is asked for, a number where an amount is, and a time where a time is.
-
-    `marked` is the sentence of it that is nearest to the question.
+    A question for permission needs a rule, one for an amount a number, and one for a time a time. `marked` is the
+    sentence of the text that is nearest to the question.
     """
     if _ASKS_LEAVE.search(question) and not _RULE.search(marked):
         return False

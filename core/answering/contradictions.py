@@ -1,4 +1,4 @@
-"""Other documents that state something else for the same thing: shown beside an answer, never settled silently."""
+"""Find other documents that contradict an answer. A conflict is shown beside the answer, never settled silently."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from core.model.document import DocumentKind
 
 RIVALS = 10  # best passages of other documents whose statements are compared with the answer's
 MAX_CONFLICTS = 3
-SHARED_TERMS = 2  # that two statements must share at least, with the headings above them and without their values
-LIKE = 0.5  # terms that they share, as a share of the terms of either, from which they speak of the same thing
-NEAR = 0.25  # the same with the values, which may be half of a statement, and with a word put as its opposite
-ALIKE = 0.65  # the same for two statements of which one only denies the other: there nothing else tells
+SHARED_TERMS = 2  # minimum that two statements share, with the headings above them and without their values
+LIKE = 0.5  # minimum similarity (shared terms by all terms) of two statements about the same thing
+NEAR = 0.25  # minimum with the values, which may be half of the terms, and with opposites not normalised
+ALIKE = 0.65  # minimum if one statement only denies the other, because no value differs
 MAX_CLAIM = 300  # characters; a longer statement makes several claims
-REMEMBERED = 5_000  # statements that were read as claims: a few MB
+REMEMBERED = 5_000  # claims kept in memory: a few MB
 
 _OLDEST = datetime.min.replace(tzinfo=UTC)
 _NAME = re.compile(r"`[^`\n]+`|\b\w+(?:[-_./:]\w+)+\b|\b[a-z]+[A-Z]\w*|\b[A-Z]{2,}\w*\b|(?<=[a-z,;] )[A-Z]\w+")
@@ -64,10 +64,10 @@ _SAME_LETTERS = str.maketrans({"\u017f": "s", "\u0131": "i", "\u0130": "I"})  # 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The claim of a statement. `values` are by what they measure (durations in seconds, sizes in bytes, counts by thing).
+    """The claim of a statement. `values` are keyed by measure (durations in seconds, sizes in bytes, counts by thing).
 
-    `subject` are the terms around the values, an opposite put as what it denies. `denies` is whether the statement is
-    a negative one: an even number of denials is none.
+    `subject` holds the terms around the values, with an opposite replaced by the word that it denies. `denies` is True
+    for a negative statement; an even number of denials cancels out.
     """
 
     subject: frozenset[str]
@@ -75,14 +75,14 @@ class Claim:
     denies: bool
 
     def differs(self, other: Claim) -> bool:
-        """Tell whether both state values of the same kind and have none of them in common."""
+        """Return whether both state values of the same measure and have none of them in common."""
         return any(
             self.values[kind].isdisjoint(other.values[kind]) for kind in self.values.keys() & other.values.keys()
         )
 
 
 def claim(text: str) -> Claim:
-    """Return what a statement says in figures, and whether it denies."""
+    """Return the claim of a statement."""
     text = text.translate(_SAME_LETTERS)
     found: dict[str, set[float | str]] = {}
     kept: list[str] = []
@@ -101,9 +101,9 @@ def claim(text: str) -> Claim:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A statement as a claim: what it names, and all the terms of it and of the headings above it.
+    """A statement as a claim, with the names in it. `context` holds its terms and those of the headings above it.
 
-    `code` is what it holds of code, and `banned` the parts of it that it says not to use.
+    `code` is the code in it, and `banned` the code that it says not to use.
     """
 
     claim: Claim
@@ -118,11 +118,11 @@ def contradictions(
 ) -> tuple[Conflict, ...]:
     """Return statements of other retrieved documents that contradict a sentence of the answer, the newest source first.
 
-    Two statements contradict each other if they speak of the same thing and give different values for it, or if one
-    denies what the other says. They speak of the same thing if most of their other words are the same, each names only
-    what the other or the headings above it name too, and both hold the same words of the question. One that says not to
-    run what stands in the code of another contradicts it whatever else they say, if they share their subject. A past
-    incident says what was once, and so contradicts nothing.
+    Two statements contradict each other if they are about the same thing and give different values for it, or if one
+    denies the other. They are about the same thing if most of their other words are the same, each names only things
+    that the other or the headings above it name too, and both contain the same words of the question. A statement not
+    to run code that another one contains contradicts it if they share their subject. A past incident contradicts
+    nothing, because it describes the past.
     """
     cited = {source.number: source for source in citations}
     own = {source.document_id for source in citations}
@@ -154,7 +154,7 @@ def contradictions(
 
 
 def _is_near(terms: frozenset[str], others: frozenset[str]) -> bool:
-    """Tell whether it is worth reading a statement as a claim: one whose words are others has no chance to be like one."""
+    """Return whether a statement shares enough terms with the answer to be worth reading as a claim."""
     return len(terms & others) + 1 >= NEAR * len(terms)
 
 
@@ -180,7 +180,7 @@ def _contradict(first: _Said, second: _Said, asked: frozenset[str]) -> bool:
 
 
 def _bans(first: _Said, second: _Said) -> bool:
-    """Tell whether one says not to run what stands in the code of the other, which does not say so too, for the same thing."""
+    """Return whether the first says not to run code of the second, which bans nothing, about the same thing."""
     return not second.banned and any(
         len((first.context & second.context) - distinct_terms(banned)) >= SHARED_TERMS
         and re.search(rf"(?<![\w-]){re.escape(banned)}(?![\w-])", code)
@@ -199,7 +199,7 @@ def _conflict(source: Citation, sentence: Sentence, statement: Statement, number
 
 
 def _measured(match: re.Match[str]) -> tuple[str, float | str]:
-    """The thing that a value measures, and the value in one unit."""
+    """Return the measure of a value, and the value in the measure's unit."""
     if match["measure"]:
         amount, unit = _number(match["amount"]), match["unit"].lower()
         return ("duration", amount * _SECONDS[unit]) if unit in _SECONDS else ("size", amount * _BYTES[unit])

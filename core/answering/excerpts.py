@@ -1,7 +1,7 @@
-"""A question and the passages found for it → the excerpts that may answer, best first.
+"""Rank the excerpts of the passages found for a question that may answer it.
 
-A candidate is a contiguous run of at most EXCERPT_WORDS words of a passage. It begins at a heading or, in a section that
-is longer than that, at a paragraph, and is scored as a whole: what answers often stands beside the words that were asked.
+A candidate is a contiguous run of at most EXCERPT_WORDS words of a passage. It begins at a heading or, in a longer
+section, at a paragraph. It is scored as a whole, because the answer is often next to the words of the question.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import distinct_terms, terms
 from core.model.document import DocumentKind, Passage
 
-EXCERPT_WORDS = 140  # of an excerpt at most, unless a single piece is longer or
-WHOLE_WORDS = 200  # it ends where a section does: then so many at most
-USUAL_TERMS = 100.0  # terms of a usual candidate, which BM25 discounts longer ones against
-REMEMBERED_ROWS = 10_000  # of tables, whose terms are kept in memory: a few MB
-FEW_ROWS = 3  # of a table that is shown whole
-HEADING_COUNTS = 2  # times that a term in a heading counts
+EXCERPT_WORDS = 140  # maximum of an excerpt, unless a single piece is longer
+WHOLE_WORDS = 200  # maximum of an excerpt that ends where a section ends
+USUAL_TERMS = 100.0  # terms of a typical candidate; BM25 discounts longer ones
+REMEMBERED_ROWS = 10_000  # table rows whose terms are kept in memory: a few MB
+FEW_ROWS = 3  # most rows of a table that is shown whole
+HEADING_COUNTS = 2  # weight of a term in a heading
 
-# What the parts of a score count, each in [0, 1]; see the ablation table in CONTRIBUTING.
+# Weights of the parts of a score, which are in [0, 1]; see the ablation table in CONTRIBUTING.
 PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the passage, of the excerpt, of its rare terms
-TITLE = 0.6  # share of the question that the title of the page holds
-PAGE = 0.7  # of a page, where a question asks for what holds, not for what happened or why something fails
-ENTRY = 1.0  # of the entry of a table that the question names by its key
+TITLE = 0.6  # share of the question in the title of the page
+PAGE = 0.7  # for a page, unless a question asks what happened or why something fails
+ENTRY = 1.0  # for a table row that the question names by its key
 
 _SYMPTOM = re.compile(
     r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
@@ -55,9 +55,10 @@ _LEANS = re.compile(
 class Candidate:
     """A run of pieces of a passage that may answer.
 
-    `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `coverage` the share of the
-    question's term weight that it holds with the headings above it and the page's title, and `titled` that of the title alone, in [0, 1]. `marked` is the piece
-    that holds most of the question.
+    `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `telling` that with the
+    weights of rare terms. `coverage` is the share of the question's term weight in the run, the headings above it and
+    the page's title, `titled` that in the title alone; both in [0, 1]. `marked` is the piece that contains most of the
+    question.
     """
 
     found: RankedPassage
@@ -78,7 +79,7 @@ class Candidate:
         return joined(self.pieces)
 
     def overlaps(self, other: Candidate) -> bool:
-        """Tell whether both show the same: pieces of one document with the same text."""
+        """Return whether both show the same text: a common piece of one document, or copies in two documents."""
         if self.passage.document_id != other.passage.document_id:
             return self.pieces[-1].text == other.pieces[-1].text and self.marked.text == other.marked.text
         return not {piece.text for piece in self.pieces if piece.kind is not BlockKind.HEADING}.isdisjoint(
@@ -105,7 +106,7 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
 
 
 def _rare(retrieval: Retrieval) -> dict[str, float]:
-    """The weights of the terms among the sections of what was found: what all of them hold tells none apart."""
+    """Return the weights of the question's terms among the found sections: the fewer contain a term, the higher."""
     sections: dict[tuple[str, int], set[str]] = {}
     for found in retrieval.passages:
         for piece in pieces(found.passage):
@@ -115,7 +116,7 @@ def _rare(retrieval: Retrieval) -> dict[str, float]:
 
 
 def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str, float]) -> Iterator[Candidate]:
-    """The candidates of a passage without their scores: a candidate's BM25 is that of Robertson and Zaragoza 2009, section 3.3."""
+    """Yield the candidates of a passage without their scores. BM25 follows Robertson and Zaragoza 2009, section 3.3."""
     all_pieces = pieces(found.passage)
     total = sum(weights.values())
     if not total:
@@ -153,7 +154,7 @@ def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str,
 
 
 def _entry(chosen: Sequence[Piece], weights: Mapping[str, float]) -> float:
-    """The share of the question's weight that an entry of a table holds in what names it and in the header."""
+    """Return the largest share of the question's weight in the name of a table row and in the table's header."""
     best, header, block = 0.0, frozenset[str](), -1
     for piece in chosen:
         if piece.kind is not BlockKind.TABLE:
@@ -168,14 +169,14 @@ def _entry(chosen: Sequence[Piece], weights: Mapping[str, float]) -> float:
 
 @lru_cache(maxsize=REMEMBERED_ROWS)
 def _cells(row: str) -> tuple[frozenset[str], ...]:
-    """The terms of each cell of a row, without what stands in parentheses."""
+    """Return the terms of each cell of a row, without text in parentheses."""
     return tuple(frozenset(terms(cell)) for cell in _ASIDE.sub("", row).strip().strip("|").split("|"))
 
 
 def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
-    """Return the pieces of an excerpt with only those rows of a long table that the question names; a row of dots for others.
+    """Return the pieces of an excerpt, with only those rows of a long table that the question names, and a row of dots.
 
-    A table of few rows, or of which no row is named, stays whole.
+    A table with few rows or without a named row stays whole.
     """
     asked = distinct_terms(query)
     kept: list[Piece] = []
@@ -197,15 +198,15 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
 
 
 def _named(row: str, asked: AbstractSet[str], header: frozenset[str]) -> frozenset[str]:
-    """The terms by which a question names an entry: its first cell, or any other if it names a column of the header too."""
+    """Return the terms by which a question names a row: its first cell, or any other if it also names a column."""
     key, *others = _cells(row)
-    if key and key <= asked and not key <= header:  # “stages” names the column of that name, not the entry “staging”
+    if key and key <= asked and not key <= header:  # “stages” names the column of that name, not the row “staging”
         return key
     return frozenset(term for cell in others if cell <= asked for term in cell) if header else frozenset()
 
 
 def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
-    """The beginning and the end of each candidate of a passage."""
+    """Yield the start and the end of each candidate of a passage."""
     words = [0, *accumulate(piece.words for piece in all_pieces)]
     sections = Counter[int]()
     for piece in all_pieces:
@@ -226,6 +227,7 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 
 
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:
-    """Tell whether an excerpt may begin within a section here: at a paragraph that leans on nothing above it."""
+    """Return whether an excerpt may begin here within a section: at a paragraph that does not refer to text above it.
+    """
     piece, before = all_pieces[start], all_pieces[start - 1]
     return piece.opens and piece.kind is BlockKind.PARAGRAPH and not before.introduces and not _LEANS.match(piece.text)

@@ -1,4 +1,4 @@
-"""A question → an answer with its evaluation: the evidence engine from end to end."""
+"""The evidence engine from end to end: answer a question and evaluate the answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from core.model.prediction import Evaluation
 ENGINE = EVIDENCE
 RETRIEVED = 16  # passages that the excerpts are chosen from
 FOREIGN = "Without a language model, I understand only the language of the documents."
-NEAREST = 3  # documents that are named instead of an answer
+NEAREST = 3  # documents named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
 
 
@@ -47,7 +47,7 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
                 partial(answer, is_foreign=spelling.foreign), question, spelling.query, retrieval
             )
             return _doubted(read, spelling)
-    if query != question.text.strip():  # what leans on an earlier question is not sure to be understood
+    if query != question.text.strip():  # a follow-up may be misunderstood
         return _hedged(whole)
     found: list[tuple[Answer, Evaluation]] = []
     if len(asked := parts(query)) > 1:
@@ -59,7 +59,7 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
 
 
 async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
-    """Return what is found that can answer: a thread that nobody answered in says nothing and hides no page that does."""
+    """Return the passages that may answer, without threads that nobody answered, which could displace pages that do."""
     found = await retriever.search(query, audience, RETRIEVED)
     telling = [
         each for each in found.passages if each.passage.kind is not DocumentKind.THREAD or statements(each.passage)
@@ -70,12 +70,12 @@ async def search(query: str, audience: Audience, retriever: Retriever) -> Retrie
 def answer(
     question: Question, query: str, retrieval: Retrieval, *, is_foreign: bool = False
 ) -> tuple[Answer, Evaluation]:
-    """Return the answer that the retrieved passages give, without a badge, and the evaluation that its badge is made from.
+    """Return the answer that the retrieved passages give, without a badge, and the evaluation for its badge.
 
-    Of a question in another language, `query` holds the few words that are understood: the nearest excerpt is shown where
-    they name what it is about, since there is nothing else to tell by whether it answers.
-    `query` is the question made to stand alone, that was searched for. The answer is one excerpt, and so of one family
-    (Evidence-Chain RAG: evidence of two families is not mixed in one answer); the others are offered beside it.
+    `query` is the question rewritten to stand alone. The answer is one excerpt, and so of one family (Evidence-Chain
+    RAG: evidence of two families is not mixed in one answer); the others are offered beside it. If `is_foreign`,
+    `query` holds only the words that are understood: the nearest excerpt is shown if they name its subject, because
+    there is no other sign that it answers.
     """
     found = sorted(candidates(query, retrieval), key=lambda each: not is_answered_by(query, each.passage))
     evaluation = evaluation_of(query, retrieval, found)
@@ -106,18 +106,18 @@ def answer(
 
 
 def _is_known(candidate: Candidate, query: str, *, is_foreign: bool) -> bool:
-    """Tell whether an excerpt is shown however few of its words the question holds."""
+    """Return whether an excerpt is shown regardless of the evaluation."""
     return is_answered_by(query, candidate.passage) or (is_foreign and _is_about(candidate, query))
 
 
 def _is_about(candidate: Candidate, query: str) -> bool:
-    """Tell whether an excerpt holds every term of a query, of which one stands in its title if there are no two."""
+    """Return whether an excerpt contains every term of a query. A single term must be in its title."""
     asked = distinct_terms(query)
     return candidate.coverage > 0.99 and (len(asked) > 1 or asked <= distinct_terms(candidate.passage.title))
 
 
 def _doubted(found: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
-    """The answer with a hedge and a word on how the question was read, as far as the answer itself says that word."""
+    """Return the answer with a hedge, and with a note on those respelt words that occur in the answer."""
     answered, evaluation = found
     said = distinct_terms(answered.text)
     read = {word: by for word, by in spelling.corrected.items() if said & set(terms_of(by))}
@@ -126,7 +126,7 @@ def _doubted(found: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answ
 
 
 def read_as(corrected: Mapping[str, str]) -> str:
-    """Say what misspelt words were taken for; empty where there were none."""
+    """Return a note on how misspelt words were read; empty if there were none."""
     read = ", ".join(f"“{word}” as “{by}”" for word, by in corrected.items())
     return f"I read {read}." if read else ""
 
@@ -140,8 +140,8 @@ def _joined(
 ) -> tuple[Answer, Evaluation]:
     """Return one excerpt for each part of a question.
 
-    Where two parts have the same one, or a part has none, the whole is shown with a hedge: it may be half an answer. Both measures
-    are the smallest of the parts: the answer is worth as much as its weakest part.
+    If two parts have the same excerpt, or a part has none, the answer to the whole is shown with a hedge, because it
+    may be half an answer. Both measures are the minimum of the parts: the answer is as good as its weakest part.
     """
     if len({part.text for part, _ in answers}) < len(answers) or any(part.abstained for part, _ in answers):
         return _hedged(whole)
@@ -161,7 +161,7 @@ def _joined(
 
 
 def distinct(found: Sequence[Candidate], count: int) -> list[Candidate]:
-    """Return the first `count` candidates of which none shows what one before it shows."""
+    """Return the first `count` candidates, without those that overlap an earlier one."""
     kept: list[Candidate] = []
     for each in found:
         if len(kept) == count:
@@ -172,7 +172,7 @@ def distinct(found: Sequence[Candidate], count: int) -> list[Candidate]:
 
 
 def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
-    """Return the nearest documents, best first, each with its first statement that is no code, if it has any."""
+    """Return the nearest documents, best first, each with its first statement that is not code, if any."""
     firsts = {found.passage.document_id: found.passage for found in reversed(ranked)}
     documents = dict.fromkeys(found.passage.document_id for found in ranked)
     each = [
@@ -183,12 +183,12 @@ def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
 
 
 def excerpt_of(number: int, candidate: Candidate, query: str) -> Excerpt:
-    """Return a candidate as it is shown, cited by that number."""
+    """Return a candidate as an excerpt with this citation number."""
     marked = "" if candidate.marked.kind in (BlockKind.CODE, BlockKind.HEADING) else candidate.marked.text
     return Excerpt(joined(asked_rows(candidate.pieces, query)), marked, number)
 
 
 def citation_of(number: int, candidate: Candidate) -> Citation:
-    """Return the source of a candidate under that number."""
+    """Return the citation of a candidate with this number."""
     marked = candidate.marked
     return cited(number, candidate.passage, marked.heading, marked.repeat, marked.text)

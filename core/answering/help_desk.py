@@ -19,7 +19,7 @@ NEAR_BEST = 0.75  # share of the best team's match that a second team needs to b
 class HelpDesk:
     """The workspace's facts about answers. `fresh_for` maps a source to the time after which its documents are stale.
 
-    `teams` are those that can be asked, and of `channels`, by name, everybody knows: a private one is not named.
+    `teams` can be asked. `channels` holds the names of public channels; a private one is not named.
     """
 
     fresh_for: Mapping[str, timedelta] = field(default_factory=dict[str, timedelta])
@@ -27,7 +27,7 @@ class HelpDesk:
     channels: frozenset[str] = frozenset()
 
     def completed(self, answer: Answer, question: Question) -> Answer:
-        """Return the answer with its stale sources marked as such or, if Plumbline abstains, with whom to ask."""
+        """Return the answer with its stale sources marked and, if Plumbline abstains, with the teams to ask."""
         at = question.asked_at
         conflicts = tuple(
             replace(each, sources=tuple(self._dated(source, at) for source in each.sources))

@@ -1,7 +1,8 @@
-"""A question that the workspace's own records answer: owners, on-call rotas, changes, incidents and runbooks.
+"""Recognise questions that the workspace's own records answer: owners, on-call rotas, changes, incidents and runbooks.
 
-A question is looked up only if its last clause asks for a fact of a known service, team or alert and says nothing else: any
-word that is neither a known name, nor a time, nor one of the few that ask for such a fact leaves it to the documents.
+A question is looked up only if its last clause asks for a fact about a known service, team or alert and nothing else. A
+word that is neither a known name, nor a time, nor a word that asks for such a fact leaves the question to the
+documents.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from core.model.conversation import Speaker, Turn
 from core.model.team import Team
 from core.ports import TimeWindow
 
-MAX_QUESTION = 300  # characters of a question that is looked up; a longer one says more than that
-SHORTEST_MISSPELT = 4  # characters of a name that a word is taken for, and one fewer of a word that asks
-LONG = 8  # characters from which a word may hold two slips instead of one
-RECENT = timedelta(days=7)  # looked at where a question names no time
+MAX_QUESTION = 300  # characters of a question that is looked up; a longer one asks for more than a record
+SHORTEST_MISSPELT = 4  # characters of a name or an asking word that a misspelt word is read as
+LONG = 8  # characters from which a word may contain two typos instead of one
+RECENT = timedelta(days=7)  # searched if a question names no time
 
 
 class Fact(StrEnum):
@@ -38,11 +39,11 @@ class Fact(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A fact that is asked for. `service`, `team` (an id) and `alert` are known names; at most one of them is not empty.
+    """A requested fact. `service`, `team` (an id) and `alert` are known names; at most one of them is not empty.
 
-    `window` is the time that is asked about, None where the question names none. `respelt` are the words that were
-    misspelt, each with what it was taken for. `later` asks who is on call next. `claimed` are the words that ask for the
-    owner of a thing that has no known name. The on-call of all teams is asked for where nothing is named.
+    If all are empty, the fact is requested for all teams or services. `window` is the time in question; None if the
+    question names none. `respelt` pairs misspelt words with their readings. `later` asks who is on call next. `claimed`
+    is the text that asks for the owner of a thing without a known name.
     """
 
     fact: Fact
@@ -55,7 +56,7 @@ class Lookup:
     claimed: str = ""
 
 
-# The words that ask for each fact, in the languages that people write to a bot in; the first fact that matches is asked for.
+# The words that ask for each fact, in several languages. The first fact that matches is chosen.
 _ASKS = {
     Fact.ON_CALL: r"on[- ]?call|page|pager|rota|on duty|bereitschaft|d['’]astreinte|de guardia"
     r"|whom? (?:(?:can|do|should|could|must|to) (?:i |we )?)(?:call|ring|phone|contact|ping|reach|wake(?: up)?|notify)",
@@ -102,13 +103,13 @@ _CLAUSE = re.compile(r"(?<=[?!])\s+|(?<=[a-z0-9])\.\s+|\n+|(?<!\s)\s++[-–—]+
 _ALERT = re.compile(r"\b(?:[A-Z][a-z0-9]+){2,}\b|\b[A-Z]+[a-z0-9]+(?:[A-Z]+[a-z0-9]*)+\b")
 _JOINERS = re.compile(r"[-_ ]+")
 _WORD = re.compile(r"[^\W_][\w.@/'’-]*")
-_TRAILING = ".'’-"  # of a word, what does not belong to it
+_TRAILING = ".'’-"  # characters after a word that do not belong to it
 
 _ASKING = frozenset(
     "call duty page pager rota owns owner owners owned ownership responsible maintains maintainer whose belongs runbook "
     "changed changes deployed released incident incidents outage firing".split()
 )
-"""Words that ask for a fact, which a misspelt one may be taken for."""
+"""Words that ask for a fact, and that a misspelt word may be read as."""
 
 _MONTHS = tuple(map(str.lower, month_name[1:]))
 _DAYS = tuple(map(str.lower, day_name))
@@ -136,7 +137,7 @@ _TIME = re.compile(
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a question is looked for in: services, the teams with all that they are called, and alerts."""
+    """The names that a question may contain: services, teams with all their names, and alerts."""
 
     services: frozenset[str]
     teams: Sequence[Team] = ()
@@ -144,7 +145,7 @@ class Names:
 
     @cached_property
     def known(self) -> Mapping[str, Lookup]:
-        """Return every name in lower case, with spaces for hyphens, with what it names; services also in the plural."""
+        """Return the lookup for each name, in lower case and with spaces for hyphens; services also in the plural."""
         called = [(name, team) for team in self.teams for name in (*team.aliases, team.name, team.id)]
         found = {_plain(alert): Lookup(Fact.RUNBOOK, alert=alert) for alert in self.alerts}
         for ending in ("s", "es", ""):
@@ -154,7 +155,7 @@ class Names:
 
     @cached_property
     def people(self) -> Mapping[str, str]:
-        """Return the full and first names of those on call, as far as they belong to one team alone, with its id."""
+        """Return the team id for each full or first name of a person on call, if it belongs to only one team."""
         named = [(name, team.id) for team in self.teams for full in team.on_call for name in {full, full.split()[0]}]
         teams: dict[str, set[str]] = {}
         for name, team in named:
@@ -180,14 +181,14 @@ class Names:
 
 
 def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
-    """Return what of the records is asked for; None if the documents are asked."""
+    """Return the record that a question asks for; None if the documents should answer it."""
     if len(question) > MAX_QUESTION:
         return None
     clauses = _clauses(question)
     clause = clauses[-1] if clauses else ""
     found = _looked_up(clause, history, names, now) or _of_another(clause, history, names, now)
     if found == Lookup(Fact.ON_CALL) and len(clauses) > 1:
-        return None  # “JWT rejected: who do I page?” asks about what was said before it
+        return None  # “JWT rejected: who do I page?” is about the clause before it
     if found is not None and not found.claimed:
         return found
     respelt = _misspelt(clause, names, asking=found is None)
@@ -197,7 +198,7 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
 
 
 def may_be_recorded(question: str, names: Names) -> bool:
-    """Return whether `lookup` may find something, whatever alerts and earlier turns there are."""
+    """Return whether `lookup` may find something, regardless of alerts and earlier turns."""
     if len(question) > MAX_QUESTION or not (clauses := _clauses(question)):
         return False
     clause = clauses[-1]
@@ -222,7 +223,7 @@ def _fact(clause: str) -> Fact | None:
 
 
 def asks_who(question: str) -> bool:
-    """Tell whether a question asks who is responsible, which the records alone tell for sure."""
+    """Return whether a question asks who is responsible, which only the records answer reliably."""
     clauses = _clauses(question)
     asking = clauses[-1] if clauses else ""
     return _WHO.search(asking) is not None and any(_FACTS[fact].search(asking) for fact in (Fact.OWNER, Fact.ON_CALL))
@@ -263,7 +264,7 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
 
 
 def _of_another(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
-    """Return what the last question asked for, of another name or time: “and pricing?”, “and yesterday?”."""
+    """Return the fact of the last question for another name or time: “and pricing?”, “and yesterday?”."""
     asked = [place for place, turn in enumerate(history) if turn.speaker is Speaker.PERSON]
     if not asked or not _ELLIPSIS.match(clause):
         return None
@@ -286,7 +287,7 @@ def _about(fact: Fact, named: Lookup, window: TimeWindow | None) -> Lookup | Non
 
 
 def _duty(clause: str, window: TimeWindow | None, now: datetime) -> TimeWindow | None:
-    """Return the time that an on-call is asked for: a day of the week that is not said to be past is the coming one."""
+    """Return the requested on-call time. A weekday is the coming one, unless the clause is about the past."""
     day = timedelta(days=1)
     if _TOMORROW.search(clause):
         return TimeWindow(now + day, now + day)
@@ -300,13 +301,13 @@ def _mentioned(text: str, names: Names) -> list[str]:
 
 
 def _left(rest: str) -> list[str]:
-    """The words that are neither known names nor times nor words that ask."""
+    """Return the words that are neither known names nor times nor words that ask for a fact."""
     said = (each.rstrip(_TRAILING) for each in _WORD.findall(_ELLIPSIS.sub(" ", rest)))
     return [word for word in said if word.lower() not in _FILLER]
 
 
 def _misspelt(clause: str, names: Names, *, asking: bool) -> tuple[tuple[str, str], ...]:
-    """The words that a slip or two make known names of, or, with `asking`, words that ask for a fact."""
+    """Return words that are one or two typos from a known name or, with `asking`, from a word that asks for a fact."""
     known = [each for each in (*names.words, *(_ASKING if asking else ())) if len(each) >= SHORTEST_MISSPELT]
     words = dict.fromkeys(each.rstrip(_TRAILING) for each in _WORD.findall(clause))
     found = {word: "-".join(_corrected(part, known) for part in _JOINERS.split(word)) for word in words}
@@ -324,7 +325,7 @@ def _corrected(word: str, known: Sequence[str]) -> str:
 
 
 def _mentioned_before(history: Sequence[Turn], names: Names) -> list[str]:
-    """The names in the latest earlier question that holds any."""
+    """Return the names in the latest earlier question that contains any."""
     for turn in reversed(history):
         if turn.speaker is Speaker.PERSON and (found := names.pattern.findall(turn.text)):
             return list(dict.fromkeys(map(_plain, found)))
@@ -336,9 +337,9 @@ def _plain(name: str) -> str:
 
 
 def period(text: str, now: datetime) -> tuple[TimeWindow | None, str]:
-    """Return the time in UTC that a text names, up to `now` at most, and the text without it; None where it names none.
+    """Return the time in UTC that a text names, up to `now` at most, and the text without it; None if it names none.
 
-    What has no “since” before it and is a day ends with that day.
+    A day ends with that day, unless “since” or a similar word precedes it.
     """
     match = _TIME.search(text)
     if match is None:
@@ -388,7 +389,7 @@ def _date(match: re.Match[str], now: datetime) -> datetime | None:
 
 
 def known_services(teams: Iterable[Team], dependencies: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """Return every service that a team owns or that calls another or is called."""
+    """Return every service that a team owns, that calls another one, or that is called."""
     return frozenset(
         [service for team in teams for service in team.services]
         + [service for caller, called in dependencies.items() for service in (caller, *called)]

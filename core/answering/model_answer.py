@@ -1,7 +1,7 @@
-"""A language model chooses among the excerpts that may answer: one call, one name. What is shown stays an excerpt.
+"""Let a language model choose among the excerpts that may answer: one call, one name. The answer stays an excerpt.
 
-The choice counts as much as the model has shown to be worth (see `core/answering/model_exam.py`): its odds are weighed
-against those of the evidence engine, so that a model that chooses at random changes nothing.
+The choice is weighted by the skill that the model showed in its exam (see `core/answering/model_exam.py`): its odds are
+combined with those of the evidence engine, so that a model that chooses at random changes nothing.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from core.model_calls.prompts.quoted import Named
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
-VERSION = "answer-choice-1"  # of the prompt and of how its odds are weighed: stored with every prediction
+VERSION = "answer-choice-1"  # of the prompt and the weighting; stored with every prediction
 NOT_FOUND = "The language model found no answer in these documents."
 
 OFFERED = 8  # excerpts that a model chooses from
 SENTENCE_TOKENS = 160  # room for a composed sentence
-SAID = 0.9  # share of a composed sentence's terms that stand in the excerpt or in the question
+SAID = 0.9  # share of a composed sentence's terms that must be in the excerpt or in the question
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def needs_choice(found: Answer) -> bool:
-    """Tell whether a model is asked at all: not where the answer is certain, or made of several excerpts."""
+    """Return whether a model is asked: not if the answer is certain, or made of several excerpts."""
     return (found.tentative or found.abstained) and len(found.excerpts) <= 1
 
 
@@ -54,10 +54,12 @@ async def chosen_answer(
     request: ModelRequest,
     skill: Skill,
 ) -> tuple[Answer, Evaluation]:
-    """Return the excerpt that the model chooses as the answer, or `found`, the evidence engine's, where it chooses none.
+    """Return the excerpt that the model chooses as the answer; `found`, the evidence engine's answer, if it chooses
+    none.
 
-    At most two calls: one to choose, and one before it for a follow-up or a question in another language, or after it for
-    a sentence above the excerpt. `request` says for whom and by when the model is asked; its messages are replaced.
+    Makes at most two calls: the choice, and either one before it to rewrite a follow-up or a question in another
+    language, or one after it for a sentence above the excerpt. `request` gives requester, urgency and deadline; its
+    messages are replaced.
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
@@ -102,9 +104,9 @@ async def chosen_answer(
 
 
 def _measured(evaluation: Evaluation, count: int) -> list[float]:
-    """Return the probability of each of `count` excerpts, best first, and of none, as it was measured without the model.
+    """Return the probability that each of `count` excerpts answers, best first, and that none does, without the model.
 
-    The first excerpt answers with the probability that was measured, and the others share the rest.
+    The first excerpt has the measured probability, and the others share the rest equally.
     """
     first = evaluation.coe * (evaluation.rce if count > 1 else 1.0)
     return [first, *[(evaluation.coe - first) / max(1, count - 1)] * (count - 1), 1.0 - evaluation.coe]
@@ -119,7 +121,7 @@ async def _composed(
     model: LanguageModel,
     request: ModelRequest,
 ) -> tuple[Sentence, ...]:
-    """Return the answer in a sentence of the model's that the excerpt entails; none where it has none."""
+    """Return the answer in a sentence of the model that the excerpt entails; empty if there is none."""
     asked = replace(request, messages=prompts.compose(read, query, name), max_tokens=SENTENCE_TOKENS)
     try:
         said = cleaned((await structured(model, asked, prompts.Composed)).sentence)
@@ -129,11 +131,12 @@ async def _composed(
 
 
 def is_entailed(said: str, question: str, excerpt: Excerpt, source: str) -> bool:
-    """Tell whether an excerpt entails a sentence that answers the question.
+    """Return whether an excerpt entails a sentence that answers the question.
 
-    The sentence is whole; holds no command, number, identifier, address, mention or claim of confidence that the excerpt
-    and its source do not; consists of their words and of the question's; says something that the question does not; denies
-    only where the statement that it is nearest to does; and is of the kind that is asked for. A copy of a statement passes.
+    The sentence must be whole; contain no command, number, identifier, address, mention or claim of confidence that the
+    excerpt and its source do not contain; consist of their words and the question's; say more than the question; be
+    negative exactly if the nearest statement is; and contain the kind of fact that is asked for. A copy of a statement
+    passes.
     """
     text = f"{source}\n{excerpt.text}"
     terms, known, asked = wording(said), wording(text), wording(question)
@@ -150,13 +153,11 @@ ENGLISH = "english"
 
 
 async def understood(question: Question, retriever: Retriever, model: LanguageModel, request: ModelRequest) -> str:
-    """Return the question made to stand alone, as it is to be searched for.
+    """Return the question rewritten to stand alone, as it is searched for.
 
-    The model is asked only about a question with a conversation before it, or in a language that the documents are not in;
-    a lone question in theirs is never changed. Of a question in another language, the version is taken whose words more of
-    the documents hold.
-
-    Raises IndexUnavailable, and what the port and `structured` raise.
+    The model is asked only about a question with a conversation before it, or in another language than the documents; a
+    single question in their language is never changed. Of a question in another language, the version whose words occur
+    in more documents is used. Raises IndexUnavailable, and the errors of the port and of `structured`.
     """
     plain = standalone(question.text, question.history)
     if not question.history and not (await retriever.spelt(plain)).foreign:
@@ -172,7 +173,7 @@ async def understood(question: Question, retriever: Retriever, model: LanguageMo
 
 
 async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:
-    """Restate it by as much of the conversation as fits into the model's context, the latest turns first."""
+    """Ask the model to restate the question, with as many of the latest turns as fit into its context."""
     lines = [prompts.turn_line(turn) for turn in question.history]
     count = await fitting_turns(model, prompts.rewrite(question.text, ()), REWRITE_TOKENS, lines)
     messages = prompts.rewrite(question.text, question.history[len(lines) - count :])
@@ -180,7 +181,7 @@ async def _rewritten(question: Question, model: LanguageModel, request: ModelReq
 
 
 def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
-    """Tell whether both versions keep every name and number of the question, and add none that nobody said."""
+    """Return whether both versions keep every name and number of the question, and add none that nobody said."""
     said = "\n".join([question.text, *(turn.text for turn in question.history)])
     return not any(
         adds_literals(question.text, version) or adds_literals(version, said)

@@ -1,8 +1,8 @@
-"""An exam for language models: eight excerpts, and twelve questions of which it is known which excerpt answers.
+"""An exam for language models: eight excerpts, and twelve questions for which the answering excerpt is known.
 
-The excerpts share their words, so that a model which only matches words does badly, and three questions have no answer. A
-model that chooses at random gets one or two right. All questions share their beginning up to the excerpts' end, which a
-server reads once.
+The excerpts share words, so that a model that only matches words does badly, and three questions have no answer. A
+model that chooses at random gets one or two right. All prompts begin with the same excerpts, so that a server reads
+them only once.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from core.model_calls.prompts import answering as prompts
 from core.model_calls.prompts.quoted import Named
 from core.ports import LanguageModel
 
-CHOOSES = 8  # right choices of twelve from which a model is asked: one of 1.5 B has 7, one that guesses 1 or 2
-COMPOSES = 11  # from which its sentences are shown above the excerpts
-EXAM_VERSION = f"{VERSION}-exam-1"  # an outcome of another version is none
+CHOOSES = 8  # right choices of twelve from which a model is used; a 1.5 B model has 7, a guessing one 1 or 2
+COMPOSES = 11  # right choices from which its sentences are shown above the excerpts
+EXAM_VERSION = f"{VERSION}-exam-1"  # outcomes of other versions are ignored
 
 EXCERPTS = (
     Named(
@@ -77,7 +77,7 @@ QUESTIONS = (
 
 
 async def examined(model: LanguageModel, request: ModelRequest) -> int:
-    """Return how many of QUESTIONS the model answers with the right name. Raises what the port raises."""
+    """Return how many of QUESTIONS the model answers with the right name. Raises the errors of the port."""
     names = [excerpt.name for excerpt in EXCERPTS]
     right = 0
     for question, name in QUESTIONS:
@@ -87,5 +87,5 @@ async def examined(model: LanguageModel, request: ModelRequest) -> int:
 
 
 def skill_of(right: int) -> Skill | None:
-    """Return what a model with so many right choices is good for; None if it is not asked about answers at all."""
+    """Return the skill of a model with this number of right choices; None if it is too low to use the model."""
     return Skill(right / len(QUESTIONS), right >= COMPOSES) if right >= CHOOSES else None

@@ -1,4 +1,4 @@
-"""Text that a language model wrote, made safe: plain, and with nothing new that must be taken literally."""
+"""Make text of a language model safe: plain, and without literals that its source does not contain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CITATION_MARK = re.compile(r"(?:(?<!\s)\s++)?[\[【]\s*+\d{1,3}(?:\s*,\s*\d{1,3
 _LINE_MARK = re.compile(r"^\s*(?:#{1,6}|>+|[-*+•]|\|)\s+")
 _EMPHASIS = re.compile(r"\*+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 
-# What a model writes either way: “95%” and “95 %”, “4s” and “4 seconds”. The number is the literal, of the same unit.
+# Models write “95%” or “95 %”, and “4s” or “4 seconds”: the same number with the same unit.
 _SPELLED = {
     "percent": "%",
     "per cent": "%",
@@ -52,7 +52,7 @@ _SUMMONS = re.compile(r"@(?:channel|here|everyone|all)\b|<[!@#][^<>]*>", re.IGNO
 def cleaned(text: str) -> str:
     """Return one line of prose and inline code: no links, no citation marks, no emphasis, no list or heading marks.
 
-    Empty if nothing is left that a reader could see.
+    Empty if nothing visible is left.
     """
     visible = "".join(character if character.isprintable() else " " for character in text)
     pieces = _CODE_OR_REST.split(_LINE_MARK.sub("", " ".join(visible.split())))
@@ -60,10 +60,10 @@ def cleaned(text: str) -> str:
 
 
 def literals(text: str) -> frozenset[str]:
-    """Return what must be copied and not put in other words, in lower case.
+    """Return the parts of a text that must be copied verbatim, in lower case.
 
-    Code between backticks as a whole, tags and mentions, and each word that is a number, an identifier, an address or
-    a path.
+    These are code between backticks as a whole, tags, mentions, and each word that is a number, an identifier, an
+    address or a path.
     """
     text = _in_figures(text)
     prose = _CODE.sub(" ", text)
@@ -73,9 +73,9 @@ def literals(text: str) -> frozenset[str]:
 
 
 def adds_literals(text: str, source: str) -> bool:
-    """Tell whether a text holds a command, number, identifier, address, mention or tag that its source does not.
+    """Return whether a text contains a command, number, identifier, address, mention or tag that its source does not.
 
-    A number that stands there of another unit alone is another number.
+    A number that has only other units in the source is another number.
     """
     measures, known = _measures(text), _measures(source)
     if any(number in known and not units <= known[number] for number, units in measures.items()):
@@ -94,19 +94,19 @@ def wording(text: str) -> frozenset[str]:
 
 
 def denies(text: str) -> bool:
-    """Tell whether a text denies something: an even number of denials is none."""
+    """Return whether a text is negative. An even number of denials cancels out."""
     return len(_DENIAL.findall(text)) % 2 == 1
 
 
 def whole_sentence(text: str) -> bool:
-    """Tell whether a text has come to its end: one that was cut, or that leads on to what is not there, has not."""
+    """Return whether a text ends like a sentence. A text that was cut, or that introduces a list, does not."""
     return text.rstrip("`\"'”’)]*_ ").endswith((".", "!", "。", "！"))
 
 
 def oversteps(text: str, source: str) -> bool:
-    """Tell whether a text adds literals, says how sure somebody is where its source does not, or calls people together.
+    """Return whether a text adds literals, states a confidence that its source does not, or notifies people.
 
-    “I am sure”, a call such as `@channel` and a chat's own markup overstep even where the source has them.
+    “I am sure”, a mention such as `@channel` and a chat's own markup overstep even if the source has them.
     """
     if adds_literals(text, source) or _SURE.search(text) or _SUMMONS.search(text):
         return True
@@ -114,7 +114,7 @@ def oversteps(text: str, source: str) -> bool:
 
 
 def _unmarked(prose: str) -> str:
-    """Remove marks until nothing changes: what one mark hid may be another."""
+    """Remove marks until nothing changes, because removing one mark may reveal another."""
     before = ""
     while before != prose:
         before = prose
@@ -123,12 +123,12 @@ def _unmarked(prose: str) -> str:
 
 
 def _in_figures(text: str) -> str:
-    """A text with a space before each unit, and with its small numbers in figures."""
+    """Return the text with a space before each unit, and with small numbers in figures."""
     return _NUMBER_WORD.sub(lambda word: _FIGURES[word[0].lower()], _MEASURE.sub(r"\1 \2", text))
 
 
 def _measures(text: str) -> dict[str, set[str]]:
-    """The units of each number that has any."""
+    """Return the units of each number that has any."""
     found: dict[str, set[str]] = {}
     for measure in _MEASURE.finditer(text):
         unit = measure[2]
@@ -145,7 +145,7 @@ def _is_word(literal: str) -> bool:
 
 
 def _stands_in(literal: str, plain: str) -> bool:
-    """Tell whether it stands there and is no part of a longer word."""
+    """Return whether a text contains a literal, and not only as a part of a longer word."""
     before = r"(?<![\w-])" if literal[0].isalnum() else ""
     after = r"(?![\w-])" if literal[-1].isalnum() else ""
     return bool(re.search(f"{before}{re.escape(literal)}{after}", plain))

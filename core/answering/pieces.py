@@ -1,4 +1,4 @@
-"""Passages → pieces: the smallest parts that an excerpt can begin or end with."""
+"""Split passages into pieces, the smallest parts that an excerpt can begin or end with."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*")
 class Piece:
     """A sentence, list item, table row, line of code or heading, verbatim.
 
-    `block` and `section` number the block and the heading that it stands below, within the passage. `opens` is True at
-    the first piece of a block. `heading` is that heading's text, `repeat` how many headings of the same text stand above
-    it in the document, `path` the terms of all headings above the piece.
+    `block` and `section` are the numbers of its block and its heading within the passage. `opens` is True for the first
+    piece of a block. `heading` is the text of its heading, `repeat` the number of earlier headings in the document with
+    the same text, and `path` the terms of all headings above the piece.
     """
 
     text: str
@@ -41,18 +41,18 @@ class Piece:
 
     @property
     def introduces(self) -> bool:
-        """Tell whether it only announces what follows."""
+        """Return whether it only introduces the text after it."""
         return self.kind is BlockKind.HEADING or self.text.rstrip().endswith(":")
 
 
 def word_count(text: str) -> int:
-    """Return how many words a reader counts: runs without white space that hold a letter or digit."""
+    """Return the number of words: runs without white space that contain a letter or digit."""
     return len(_WORD.findall(text))
 
 
 @lru_cache(maxsize=REMEMBERED)
 def pieces(passage: Passage) -> tuple[Piece, ...]:
-    """Return every piece of a passage in order. Of a chat thread or an incident only what its statements hold."""
+    """Return every piece of a passage in order; for a chat thread or an incident, only its statements."""
     if passage.kind is not DocumentKind.PAGE:
         return tuple(
             Piece(each.text, each.kind, number, 0, True, each.heading, each.repeat, frozenset(), tuple(terms(each.text)),
@@ -63,7 +63,7 @@ def pieces(passage: Passage) -> tuple[Piece, ...]:
 
 
 def joined(chosen: Sequence[Piece]) -> str:
-    """Return neighbouring pieces as Markdown again. Code that is cut ends with an ellipsis and its fence."""
+    """Return neighbouring pieces as Markdown again, with a fence around each part of a code block."""
     parts: list[str] = []
     for before, piece in zip([None, *chosen[:-1]], chosen, strict=True):
         new = before is None or before.block != piece.block
@@ -99,7 +99,7 @@ def _pieces_of(passage: Passage) -> Iterator[Piece]:
 
 
 def _texts(block: Block) -> Iterator[tuple[str, str]]:
-    """The texts that a block is cut into, each with the fence that it stands between."""
+    """Yield the texts that a block is split into, each with its code fence (empty if none)."""
     lines = block.text.splitlines()
     match block.kind:
         case BlockKind.PARAGRAPH:

@@ -1,4 +1,4 @@
-"""A question in a conversation → queries that stand alone (Ericsson chatbot, section V-B, step 1)."""
+"""Rewrite a question in a conversation as queries that stand alone (Ericsson chatbot, section V-B, step 1)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from core.answering.statements import without_emoji
 from core.knowledge.terms import terms
 from core.model.conversation import Speaker, Turn
 
-SHORT_QUESTION = 4  # terms below which a question that begins like a follow-up is taken for one
-CARRIED_TURNS = 3  # earlier questions that a chain of follow-ups may lean on
-MAX_PARTS = 3  # of a question; what is asked beyond stays with the last one
-MAX_SIDE = 3  # words of a thing that is compared
-MAX_LENGTH = 600  # characters of a question; a longer one tells a story, whose parts explain each other
+SHORT_QUESTION = 4  # terms below which a question that begins like a follow-up is read as one
+CARRIED_TURNS = 3  # earlier questions that a chain of follow-ups may refer to
+MAX_PARTS = 3  # of a question; the last part contains the rest
+MAX_SIDE = 3  # words of a compared thing
+MAX_LENGTH = 600  # characters of a question; the parts of a longer one explain each other
 
-# Of German, French and Spanish what no English question begins with, of Japanese and Chinese the corrections.
+# German, French and Spanish openings that no English question has, and Japanese and Chinese corrections.
 _WORD = re.compile(r"\w+")
 _LEADING = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|thanks|thank you|hm+|right|sorry|no|nope|yes|yeah|not that"
     r"|danke|ja|nein|merci|oui|non|gracias|s[íi])\b[\s,.!:;¿¡-]*)*"
     r"(?:(?:and|but|or|so|then|also|instead|what about|how about|same"
     r"|und|aber|oder|was ist mit|wie ist es (?:mit|bei)|et|mais|qu['’]en est-il|y (?:en|para|con|si|qu[ée])|pero"
-    r"|qu[ée] (?:pasa con|tal))(?![\w-])"  # “same-day” leads nowhere
+    r"|qu[ée] (?:pasa con|tal))(?![\w-])"  # not “same-day”
     r"|(?:it|its|that|this|those|these|they|them|there|he|she)\b)",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
     r"^\W*(?:(?:not that|sorry|i mean|i meant|actually"
     r"|nein|doch nicht|ich meine|ich meinte|je veux dire|je voulais dire|quiero decir|quise decir)\b"
-    # “No space left on device” corrects nobody.
+    # “No space left on device” is not a correction.
     r"|(?:no|nope)(?=\s*(?:[^\w\s]|$)|\s+(?:i|in|on|for|at|from|with|to|not|the|that|this|it|we|wait|en|para)\b)"
     r"|non(?=\s*[,.!…–—]|\s+(?:en|dans|sur|pour)\b)|(?:いいえ|いや|違います|不是|不对|不對|不)(?=[、，,。\s]))",
     re.IGNORECASE,
@@ -45,7 +45,7 @@ _CALL = frozenset(
     "someone around here there available online awake quick question help please need can could you me us i a is have do "
     "does know any idea ideas thoughts suggestions pointers advice".split()
 )
-"""Words that only call for somebody: they name no subject."""
+"""Words that only call for somebody, and name no subject."""
 
 _PREPOSITION = re.compile(
     r"^\W*(?:and\s+)?(?:in|on|for|with|from|at|to|(?-i:[Ii]m|[Mm]it)|auf|bei|für|von|en|dans|sur|pour|avec|para|con)"
@@ -69,13 +69,13 @@ _ALTERNATIVES = re.compile(r"\s(?P<by>or|vs\.?|versus)\s", re.IGNORECASE)
 
 
 def standalone(question: str, history: Sequence[Turn]) -> str:
-    """Return the question itself, or, if it is a follow-up, the question that it follows with the new words added.
+    """Return the question itself or, if it is a follow-up, the question that it follows with the new words added.
 
-    In a thread of other people, it follows what the thread began with, a greeting left out.
-    The new words come twice, as they are what changed: “no, in staging” must outweigh the production asked about first.
+    In a thread of other people, it follows the first message that is more than a greeting. The new words are repeated,
+    because they are what changed: “no, in staging” must outweigh the production asked about first.
     """
     asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
-    is_theirs = len(asked) == len(history)  # nobody asked us before: the thread is about what it began with
+    is_theirs = len(asked) == len(history)  # nobody asked the bot before: the thread is about its first message
     asked = [turn for turn in asked if not only_calls(turn)][:1] if is_theirs else asked[-CARRIED_TURNS:]
     topic = ""
     for earlier in asked:
@@ -85,9 +85,10 @@ def standalone(question: str, history: Sequence[Turn]) -> str:
 
 
 def is_follow_up(question: str) -> bool:
-    """Tell whether a question cannot be understood alone.
+    """Return whether a question cannot be understood alone.
 
-    A correction, a call for help, a question that leans on an earlier one (“and …”, “what about …”, “in …”) or a pronoun in a short one.
+    These are corrections, calls for help, questions that continue an earlier one (“and …”, “what about …”, “in …”), and
+    short questions with a pronoun.
     """
     words = len(terms(question))
     if _CORRECTION.match(question) or words == 0 or only_calls(question):
@@ -98,15 +99,15 @@ def is_follow_up(question: str) -> bool:
 
 
 def only_calls(text: str) -> bool:
-    """Tell whether a message greets, or asks for somebody or for help, and says nothing else."""
+    """Return whether a message only greets, or only asks for somebody or for help."""
     return _CALL.issuperset(_WORD.findall(without_emoji(text).lower()))
 
 
 def parts(question: str) -> tuple[str, ...]:
-    """Return the questions that one asks at once, at most MAX_PARTS; itself alone where it asks one thing.
+    """Return the questions that are asked at once, at most MAX_PARTS; only the question itself if it asks one thing.
 
-    Of a comparison (“canary or rolling?”) they are the same question about each of both things. Otherwise it is parted after
-    a question mark and at a conjunction before the next question word. Each stands alone.
+    A comparison (“canary or rolling?”) becomes the same question about each of the two things. Otherwise, the question
+    is split after a question mark, and at a conjunction before the next question word. Each part stands alone.
     """
     question = question.strip()
     if len(question) > MAX_LENGTH or "```" in question:
@@ -131,7 +132,7 @@ def _sides(question: str) -> tuple[str, ...]:
 
 
 def _side(words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
-    """The words of a thing that is compared, outwards from where it stands: up to the first that says nothing by itself."""
+    """Return the words of a compared thing, outwards from the conjunction up to the first stop word."""
     named = list(takewhile(lambda word: terms(word[0]) or word[0].lower() in _ARTICLES, words))
     telling = [place for place, word in enumerate(named) if terms(word[0])][:MAX_SIDE]
     return named[: telling[-1] + 1] if telling else []

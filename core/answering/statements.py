@@ -1,4 +1,4 @@
-"""Passages → statements: the smallest pieces that can be quoted and still make sense, and the citations of them."""
+"""Split passages into statements, the smallest parts that make sense when quoted, and cite them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _THANKS = frozenset(
     "yes yep yeah sure done got it found solved same here me too will do checking looking lgtm a lot again now that this i "
     "we helped knows know for the hi hello hey".split()
 )
-"""Words that a reply may be made of without saying anything."""
+"""Words of replies that say nothing."""
 
 _EMOJI = re.compile(r":(?!\d)[\w+-]+:")
 _COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")  # a line of a table in plain text
@@ -59,8 +59,8 @@ _FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$")
 class Statement:
     """A sentence, list item, table row or block of code, verbatim but for list markers, table bars and white space.
 
-    Code stands between fences. `repeat` is how many headings of the same text as `heading` stand above that one in the
-    document. `lead_in` is the sentence before it that ends with a colon, empty if there is none.
+    Code is fenced. `repeat` is the number of earlier headings in the document with the same text as `heading`.
+    `lead_in` is the preceding sentence that ends with a colon; empty if there is none.
     """
 
     passage: Passage
@@ -72,21 +72,21 @@ class Statement:
 
     @property
     def introduces(self) -> bool:
-        """Tell whether it only announces what follows."""
+        """Return whether it only introduces the text after it."""
         return self.text.endswith(":")
 
     @property
     def place(self) -> tuple[str, str, int, str]:
-        """Return what is cited as one: the section of a passage, or the message of a thread."""
+        """Return the key of the place to cite: a section of a passage, or a message of a thread."""
         return self.passage.id, self.heading, self.repeat, _url(self.passage, self.text)
 
     def cited(self, number: int) -> Citation:
-        """Return the citation of the section that it stands in, with itself as the quote."""
+        """Return the citation of its section, with the statement as the quote."""
         return cited(number, self.passage, self.heading, self.repeat, self.text)
 
 
 def cited(number: int, passage: Passage, heading: str, repeat: int, quote: str) -> Citation:
-    """Return the citation of a section of a passage: the `repeat`-th heading of that text, counted from 0."""
+    """Return the citation of a section of a passage: the `repeat`-th one with this heading, counted from 0."""
     return Citation(
         number=number,
         document_id=passage.document_id,
@@ -102,16 +102,16 @@ def cited(number: int, passage: Passage, heading: str, repeat: int, quote: str) 
 
 
 def _url(passage: Passage, quote: str) -> str:
-    """The address of the very message in a thread, or of the document."""
+    """Return the address of the quoted message in a thread, or of the document."""
     return url_of(passage.text, passage.part_urls, quote) or passage.url
 
 
 @lru_cache(maxsize=REMEMBERED)
 def statements(passage: Passage) -> tuple[Statement, ...]:
-    """Return every statement of a passage in order. Headings are no statements.
+    """Return the statements of a passage in order, without headings.
 
-    Of a thread that was answered only the replies count, and of those not the questions and not the thanks. One that was
-    not says what its message says, and nothing if that is a question.
+    Of an answered thread, only the replies count that are neither questions nor thanks. Of an unanswered one, the
+    message counts, unless it is a question.
     """
     if passage.kind is DocumentKind.THREAD:
         message, replies = split_thread(passage.text)
@@ -144,7 +144,7 @@ def _statements(passage: Passage, text: str) -> list[Statement]:
 
 
 def _informs(text: str) -> bool:
-    """Tell whether a sentence of a chat says something that others could use, such as that what was said is wrong."""
+    """Return whether a sentence of a chat is informative for others, for example an objection to an earlier message."""
     text = without_emoji(text)
     return len(terms(text)) >= MIN_TERMS or bool(_SPECIFIC.search(text) or _OBJECTION.search(text))
 
@@ -154,7 +154,7 @@ def _thanks(text: str) -> bool:
 
 
 def without_emoji(text: str) -> str:
-    """Return the text without what chats write an emoji as: `:wave:`."""
+    """Return the text without emoji codes, such as `:wave:`."""
     return _EMOJI.sub("", text)
 
 
@@ -171,7 +171,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _pieces(block: Block) -> Iterator[str]:
-    """The texts that a block is made of."""
+    """Yield the texts of a block's statements."""
     match block.kind:
         case BlockKind.LIST_ITEM:
             first, _, rest = _MARKER.sub("", block.text).partition("\n")
@@ -193,7 +193,7 @@ def _code(block: str) -> str:
 
 
 def _rows(table: str) -> Iterator[str]:
-    """Yield each row with its cells named by the header; where it names nothing, by the first cell of the row."""
+    """Yield each row with its cells named by the header or, without a header, by the first cell of the row."""
     lines = table.splitlines()
     header, body = ([*map(plain, _cells(lines[0]))], lines[2:]) if has_header(lines) else ([], lines)
     for row in map(_cells, body):
@@ -208,13 +208,13 @@ def _rows(table: str) -> Iterator[str]:
 
 
 def _cells(row: str) -> list[str]:
-    """The cells of a row; a bar after a backslash parts nothing."""
+    """Return the cells of a row. An escaped bar does not separate cells."""
     cells = _BAR.split(row.strip())
     return [_EMPHASIS.sub(r"\2", cell.strip()).replace(r"\|", "|") for cell in cells[1 : None if cells[-1] else -1]]
 
 
 def _bounded(text: str) -> str:
-    """The text without white space around it, cut where it is longer than a statement may be."""
+    """Return the text without surrounding white space, cut to the length of a statement."""
     text = text.strip("\n").rstrip()
     if len(text) <= MAX_STATEMENT:
         return text

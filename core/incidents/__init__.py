@@ -1,1 +1,1 @@
-"""The parts of an incident as a whole: its group, its message, its details, its runbook and its thread."""
+"""Incidents: grouping, messages, details, runbooks, thread notes, filing and postmortems."""

@@ -49,11 +49,11 @@ class Command:
 
 
 def parse_command(text: str) -> Command:
-    """`help`, `home`, `status` and `settings` stand alone; `quiet` takes hours or `off`; `ask`, `triage` and `rca` take the rest.
+    """Return the command that a message names, or the question that it asks.
 
-    Anything else is a question.
-    A question that merely begins with such a word ("status of the canary?") stays a question; so `correct` needs its
-    colon. Words of thanks are none. A note of how an incident ended (“root cause: …”) is taken whole. Empty text is
+    `help`, `home`, `status` and `settings` take no argument, `quiet` takes hours or `off`, and `ask`, `triage` and
+    `rca` take the rest. A question that only begins with such a word (“status of the canary?”) stays a question, which
+    is why `correct` needs its colon. A note on how an incident ended (“root cause: …”) is kept whole. Empty text is
     `help`.
     """
     if _HELLO.fullmatch(text):
@@ -94,7 +94,7 @@ _WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceWish:
-    """A request about maintenance. `service` is empty for a list of the windows; `length` is None to end the service's."""
+    """A request about maintenance. `service` is empty to list the windows; `length` is None to end the service's."""
 
     service: str = ""
     length: timedelta | None = None
@@ -102,7 +102,7 @@ class MaintenanceWish:
 
 
 def read_maintenance(text: str) -> MaintenanceWish | None:
-    """“payments 2h new ledger”, “end payments”, or nothing for a list; None for anything else.
+    """Return the request in “payments 2h new ledger”, “end payments” or empty text (a list); None for any other text.
 
     A window lasts at most LONGEST.
     """

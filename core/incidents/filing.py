@@ -18,7 +18,7 @@ MAX_DRAFT = 12_000  # characters; Slack takes them in five fields
 MAX_TITLE = 200  # characters; Jira accepts 255
 CUT = "…\n\nThe rest did not fit: see the postmortem on Plumbline’s own page."
 
-_REFERENCE = re.compile(r"([@#!])(?=\w)")  # other systems notify people and link issues that a text names so
+_REFERENCE = re.compile(r"([@#!])(?=\w)")  # in other systems, this notifies people or links issues
 _WORD_JOINER = "\u2060"  # invisible
 _NO_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -47,7 +47,7 @@ def offered_actions(
 ) -> tuple[ButtonAction, ...]:
     """Return the buttons that an incident's message shows: one for each kind with an allowed target."""
     audience = incident_audience(incident, channels)
-    # A message that stands in several channels is offered what is allowed in one of them; the press is checked again.
+    # A message in several channels offers what is allowed in any of them; a press is checked again.
     names = frozenset(f"channel:{name}" for target in targets for name in target.channels)
     everywhere = replace(audience, readers=audience.readers | (names & audience.disclosed_to))
     return tuple(
@@ -59,9 +59,9 @@ def offered_actions(
 
 
 def draft_report(incident: Incident, kind: FilingKind, redact: Callable[[str], str]) -> tuple[str, str]:
-    """Return title and Markdown of a draft. No text of others in it is markup, or notifies anybody.
+    """Return the title and the Markdown of a draft. Quoted text in it is neither markup nor a mention.
 
-    `redact` is applied to each text before it is cut or escaped, since afterwards a secret would not be recognised.
+    `redact` is applied to each text before it is cut or escaped, because a secret would not be recognised afterwards.
     """
     draft = draft_postmortem(incident)
     if kind is FilingKind.ISSUE:
@@ -85,7 +85,7 @@ def _redacted(draft: Postmortem, redact: Callable[[str], str]) -> Postmortem:
 
 
 def cut_draft(text: str, limit: int) -> str:
-    """Return the paragraphs that fit into `limit` characters; if any are missing, the end says so."""
+    """Return the paragraphs that fit into `limit` characters, with a notice at the end if any are missing."""
     if len(text) <= limit:
         return text
     kept = text[: limit - len(CUT)]
@@ -100,7 +100,7 @@ def file_stem(incident: Incident) -> str:
 
 
 def _only(titles: frozenset[str], draft: Postmortem) -> Postmortem:
-    """Return the draft with these sections and the sources that they cite, numbered anew."""
+    """Return the draft with these sections and the sources that they cite, renumbered."""
     sections = [section for section in draft.sections if section.title in titles]
     cited = sorted({number for section in sections for line in section.lines for number in line.sources})
     renumbered = {number: position for position, number in enumerate(cited, start=1)}

@@ -1,4 +1,4 @@
-"""Alert deliveries become an incident, which ends and may open again."""
+"""Fold alert deliveries into an incident: open, update, resolve and reopen it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from core.model.incident import (
     Severity,
 )
 
-REOPEN_WINDOW = timedelta(minutes=30)  # after it was resolved, in which an incident whose group fires again is reopened
-FLAPS = 3  # times that an incident fires again within FLAP_WINDOW, from which on it is called flapping
-FLAP_WINDOW = timedelta(hours=2)  # and as long after it was resolved a flapping incident is reopened
-REPLICA_LAG = timedelta(seconds=45)  # by which a replica of a sender may tell late; Alertmanager: 15 s for each peer
+REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incident is reopened if its group fires
+FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping
+FLAP_WINDOW = timedelta(hours=2)  # also the reopening window of a flapping incident
+REPLICA_LAG = timedelta(seconds=45)  # of a sender's replica; Alertmanager: 15 s per peer
 
 
 def open_from(delivery: AlertDelivery, incident_id: str, place: Place, also_in: tuple[Place, ...] = ()) -> Incident:
-    """The incident that a delivery opens; it is named after the first of its alerts that fire (at least one)."""
+    """Return the incident that a delivery opens, named after the first of its firing alerts (at least one)."""
     first = delivery.first_firing
     return fold(
         Incident(
@@ -53,9 +53,9 @@ def open_from(delivery: AlertDelivery, incident_id: str, place: Place, also_in: 
 
 
 def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
-    """The incident with the alerts of one more delivery in it; resolved once none of its alerts fires any more.
+    """Return the incident with the alerts of one more delivery; resolved once none of its alerts is firing.
 
-    The very same incident if the delivery says nothing that is newer than what is known.
+    Returns the same object if the delivery contains nothing newer than what is known.
     """
     known = {alert.fingerprint: alert for alert in incident.alerts}
     told = [_succeeding(known.get(alert.fingerprint), alert) for alert in delivery.alerts]
@@ -91,7 +91,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
 
 
 def _changed(ordered: tuple[str, ...], without: Collection[str], added: Iterable[str]) -> tuple[str, ...]:
-    """Other names in order. Made in steps, as a storm brings one at a time to ten thousand that are there already."""
+    """Return the sorted names after a change. Not sorted anew, because a storm adds single names to ten thousand."""
     changed = list(ordered)
     for name in without:
         if _holds(changed, name):
@@ -108,23 +108,23 @@ def _holds(ordered: Sequence[str], name: str) -> bool:
 
 
 def _severity(incident: Incident, told: Iterable[Alert]) -> Severity:
-    """The worst that was ever told, unless a person said how severe it is."""
+    """Return the worst severity reported so far, unless a person set the severity."""
     if incident.severity_by:
         return incident.severity
     return min((incident.severity, *(alert.severity for alert in told)), key=list(Severity).index)
 
 
 def reopens(incident: Incident, delivery: AlertDelivery) -> bool:
-    """Return whether a delivery of its group belongs to an incident that is resolved: it fires again soon after."""
+    """Return whether a delivery of its group reopens a resolved incident, because it fires again soon afterwards."""
     resolved_at = incident.resolved_at
     window = FLAP_WINDOW if incident.flapping else REOPEN_WINDOW
     return resolved_at is not None and delivery.fires and delivery.received_at - resolved_at <= window
 
 
 def is_belated(incident: Incident, delivery: AlertDelivery) -> bool:
-    """Return whether a delivery says that what is over fires because a replica of its sender has not heard of the end yet.
+    """Return whether a lagging replica of the sender reports only alerts as firing that were resolved a moment ago.
 
-    Every alert that fires in it is one that was resolved a moment ago and has the very start that it had then.
+    Every firing alert in the delivery then has the start of the resolved one.
     """
     resolved_at = incident.resolved_at
     if not delivery.replicated or resolved_at is None or delivery.received_at - resolved_at > REPLICA_LAG:
@@ -139,13 +139,13 @@ def _flaps(reopenings: tuple[datetime, ...]) -> bool:
 
 
 def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
-    """Return an alert as it is after this was told of it; None if that changes nothing."""
+    """Return a known alert after an update; None if the update changes nothing."""
     if known is None:
         return told if told.status is not AlertStatus.UPDATED else None
     if known.as_of is not None and told.as_of is not None and told.as_of < known.as_of:
         return None
     held, acknowledged = known.acknowledged if known.status is AlertStatus.FIRING else None, told.acknowledged
-    # Some senders repeat who acknowledged with every event.
+    # Some senders repeat the acknowledgement with every event.
     if acknowledged is None or (held is not None and replace(acknowledged, at=held.at) == held):
         acknowledged = held
     if told.status is AlertStatus.RESOLVED and known.status is AlertStatus.FIRING:
@@ -163,9 +163,9 @@ def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
 
 
 def _ended(told: Alert, known: Alert) -> Alert:
-    """Return an alert that is over, without the times of an earlier one that its end may come with.
+    """Return a resolved alert, without the times of an earlier one that its end may carry.
 
-    A later beginning is believed: it fired again meanwhile, and nobody said so.
+    A later start is kept: the alert fired again in the meantime, without a delivery.
     """
     starts_at = max(known.starts_at, told.starts_at)
     ends_at = told.ends_at if told.ends_at is not None and told.ends_at >= starts_at else None
@@ -178,7 +178,7 @@ def _noted(delivery: AlertDelivery) -> Resolution | None:
 
 
 def _by_status(alerts: Iterable[Alert]) -> tuple[list[Alert], list[Alert]]:
-    """The firing and the resolved ones, each the earliest first."""
+    """Return the firing and the other alerts, each with the earliest first."""
     ordered = sorted(alerts, key=lambda alert: (alert.starts_at, alert.fingerprint))
     firing = [alert for alert in ordered if alert.status is AlertStatus.FIRING]
     return firing, [alert for alert in ordered if alert.status is not AlertStatus.FIRING]

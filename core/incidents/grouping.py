@@ -1,8 +1,8 @@
-"""Decide which incident is shown as a part of another one, and which only may be one.
+"""Decide which incidents are shown as a part of another one, and which are only suggested as a part.
 
-An incident joins another only where the link is shown and true: both hold the same alert, or its own investigation found
-its cause in the service of the other, which fires within minutes of it. A mere dependency is a suggestion: both are looked
-into, and a person joins them.
+An incident is merged into another one only on evidence: both hold the same alert, or its own investigation found its
+cause in the service of the other, which fired within minutes of it. A mere dependency is a suggestion: both are
+investigated, and a person merges them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from core.model.conversation import Channel
 from core.model.incident import Incident, IncidentState, Severity, SuggestedParent, incident_audience, may_see_incident
 from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of
 
-REPEATED_WITHIN = timedelta(hours=1)  # in which the same alert is looked for in other incidents
-MINUTES = timedelta(minutes=5)  # between the starts of two incidents of which one may explain the other
-MAX_CHAIN = 10  # incidents between a part and the one that leads it
+REPEATED_WITHIN = timedelta(hours=1)  # within which other incidents are searched for the same alert
+MINUTES = timedelta(minutes=5)  # at most between the starts of two incidents, if one may explain the other
+MAX_CHAIN = 10  # incidents above a part
 
 SAME_ALERT = "the same alert"
 DEPENDS = "{service} depends on {cause}"
@@ -42,11 +42,11 @@ def related_services(incident: Incident, dependencies: Mapping[str, tuple[str, .
 def explanation_by(
     incident: Incident, other: Incident, dependencies: Mapping[str, tuple[str, ...]], channels: Sequence[Channel]
 ) -> str:
-    """Return why `incident` is to be shown as a part of `other`; empty if it is not.
+    """Return the reason to show `incident` as a part of `other`; empty if there is none.
 
-    Either it tells of the same alert, later, or it depends on the service of the other, began within MINUTES of it, and
-    its investigation found the cause in that very service. Never before the triage of a critical incident, and never
-    across audiences: whoever sees one of the two may see both.
+    Either `other` reported the same alert earlier, or `incident` depends on the service of `other`, began within
+    MINUTES of it, and its investigation found the cause in that service. Empty before the triage of a critical
+    incident, and if not everybody who sees one of the two may see both.
     """
     is_untouched = incident.owner is None and incident.explanation is None
     if not _may_join(incident, other, channels) or (is_untouched and incident.severity is Severity.CRITICAL):
@@ -67,9 +67,9 @@ def suggested_parent(
     dependencies: Mapping[str, tuple[str, ...]],
     channels: Sequence[Channel],
 ) -> SuggestedParent | None:
-    """Return the open incident that this one may be a part of, because it depends on it: the nearest in calls.
+    """Return the open incident that this one may be part of because it depends on it: the nearest in the call graph.
 
-    None once its own investigation found the cause somewhere else.
+    None once its own investigation found the cause elsewhere.
     """
     distances = callees(service_of(incident, dependencies), dependencies)
     cause = incident.explanation.cause if incident.explanation is not None else None
@@ -89,7 +89,7 @@ def suggested_parent(
 
 
 def _depends(incident: Incident, other: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether the service of one depends on that of the other, not the other way round, and both began at once."""
+    """Return whether an incident's service depends on the other's, not vice versa, and both began within MINUTES."""
     if other.severity is Severity.INFO and incident.severity is not Severity.INFO:
         return False
     service, cause = service_of(incident, dependencies), service_of(other, dependencies)
@@ -103,7 +103,7 @@ def _leads_to(service: str, other: str, dependencies: Mapping[str, tuple[str, ..
 
 
 def tells_the_same(incident: Incident, other: Incident) -> bool:
-    """Return whether both hold the same alert: by its fingerprint, or from two sources by its service and its name."""
+    """Return whether both hold the same alert: by fingerprint or, from two sources, by service and name."""
     if not {alert.fingerprint for alert in incident.alerts}.isdisjoint(alert.fingerprint for alert in other.alerts):
         return True
     if incident.source == other.source or not incident.service or incident.service != other.service:
@@ -112,7 +112,7 @@ def tells_the_same(incident: Incident, other: Incident) -> bool:
 
 
 def may_absorb(incident: Incident) -> bool:
-    """Return whether the rules may make it a part of another: nobody works on it or said that it stands for itself."""
+    """Return whether it may be merged automatically: nobody works on it, reassigned it or separated it."""
     is_free = not incident.taken_by and not incident.hops and not incident.apart_from
     return incident.absorbed is None and incident.state is IncidentState.OPEN and is_free
 
@@ -123,7 +123,7 @@ def parent_of(
     dependencies: Mapping[str, tuple[str, ...]],
     channels: Sequence[Channel],
 ) -> tuple[Incident, str] | None:
-    """Return the open incident that explains this one best, and why: the same alert, else the one that began first."""
+    """Return the open incident that best explains this one (same alert first, then earliest), and the reason."""
     found = [
         (other, reason)
         for other in others
@@ -139,14 +139,14 @@ def _may_join(incident: Incident, other: Incident, channels: Sequence[Channel]) 
 
 
 def share_an_audience(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
-    """Return whether the message of either may speak of the other."""
+    """Return whether the message of each may mention the other."""
     return may_see_incident(incident_audience(incident, channels), other, channels) and may_see_incident(
         incident_audience(other, channels), incident, channels
     )
 
 
 def _names(incident: Incident) -> set[str]:
-    """Return what an incident and its alerts are called, without the tags that senders put before a title."""
+    """Return the names of an incident and its alerts, without the tags that senders put before a title."""
     said = (incident.title, *(text for alert in incident.alerts for text in (alert.name, alert.summary)))
     return {" ".join(_TAG.sub("", text).casefold().split()) for text in said if text}
 

@@ -1,4 +1,4 @@
-"""The details of an incident, section by section, the same in every chat: why this owner, the evidence, what was not read."""
+"""The details of an incident, as sections that are the same in every chat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REASONS = re.compile(r"; |\. ")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of a section: `text` (Markdown), a `quote` (verbatim), where it comes from and when. All untrusted."""
+    """A line of a section: `text` (Markdown), a `quote` (verbatim), its source and its time. All untrusted."""
 
     text: str
     quote: str = ""
@@ -30,7 +30,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the details. `noun` names its entries where some do not fit. `badge` is that of the claim in its title."""
+    """A section of the details. `noun` names the entries that do not fit. `badge` belongs to the claim in the title."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -39,7 +39,7 @@ class Section:
 
 
 def incident_details(incident: Incident) -> tuple[Section, ...]:
-    """Return the sections that say something; empty before anything was found out."""
+    """Return the sections that are not empty."""
     return tuple(section for section in _sections(incident) if section.entries)
 
 
@@ -64,21 +64,21 @@ def _sections(incident: Incident) -> Iterator[Section]:
 
 
 def _alerts(incident: Incident) -> Iterator[Entry]:
-    """The first alerts by their names, each with what it says beyond the title."""
+    """Yield the first alerts, each with its text beyond the incident's title."""
     for alert in incident.alerts[:3]:
         said = (text for text in (alert.summary, alert.description) if text and text != incident.title)
         yield Entry(" ".join(dict.fromkeys(said)), link=Link(alert.name, alert.url), at=alert.starts_at)
 
 
 def _less_likely(incident: Incident) -> Iterator[str]:
-    """The teams that are not asked, where nobody can be named."""
+    """Yield the teams that are not asked, if no owner can be named."""
     if incident.owner is not None and incident.owner.owner is None:
         yield from (team.team_name for team in incident.owner.not_asked)
 
 
 def _causes(explanation: Explanation) -> Iterator[Section]:
     if not explanation.hypotheses:
-        yield Section("No cause found", (Entry("Nothing that I read explains it."),))
+        yield Section("No cause found", (Entry("Nothing that I read explains this incident."),))
     for number, hypothesis in enumerate(explanation.hypotheses[:MAX_HYPOTHESES], 1):
         badge = explanation.badge if number == 1 else None
         yield _cause(f"{number}. {hypothesis.cause.rstrip('.')}", hypothesis, badge)
@@ -92,7 +92,7 @@ def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
     told.append(("Responsible", str(hypothesis.responsibility or "")))
     entries = (
         *map(_evidence, hypothesis.evidence),
-        *(_evidence(each, "Speaks against it: ") for each in hypothesis.contradicting),
+        *(_evidence(each, "Evidence against it: ") for each in hypothesis.contradicting),
         *(Entry(f"{name}: {text}") for name, text in told if text),
     )
     return Section(title, entries, "lines of evidence", badge.text if badge is not None else "")
@@ -111,14 +111,14 @@ def _similar(past: SimilarIncident) -> Entry:
 
 
 def owner_story(incident: Incident) -> tuple[str, ...]:
-    """Return what speaks for the owner, and how people sent the incident on. Untrusted."""
+    """Return the reasons for the owner, and the reassignments by people. Untrusted."""
     owner = incident.owner.owner if incident.owner is not None else None
     names = _names(incident)
     return (*(owner.reasons if owner is not None else ()), *(_hop(hop, names) for hop in incident.hops))
 
 
 def format_votes(incident: Incident) -> tuple[str, ...]:
-    """Return every vote of the negotiations, the last round first, each reason once: not where the owner's stand already."""
+    """Return every vote, the last round first. Each reason is listed once, and not if it is a reason for the owner."""
     votes = incident.owner.votes if incident.owner is not None else ()
     names = _names(incident)
     told = {reason.casefold().rstrip(".") for reason in owner_story(incident)}
@@ -130,7 +130,7 @@ def format_votes(incident: Incident) -> tuple[str, ...]:
 
 
 def format_suggestions(incident: Incident) -> tuple[str, ...]:
-    """Return what speaks for the suggested severity and duplicate, line by line. Untrusted."""
+    """Return the evidence for the suggested severity and duplicate, line by line. Untrusted."""
     told: list[str] = []
     if severity := shown_severity(incident):
         told += [f"Looks {severity.severity}: {each}" for each in severity.evidence]
@@ -140,7 +140,7 @@ def format_suggestions(incident: Incident) -> tuple[str, ...]:
 
 
 def _names(incident: Incident) -> dict[str, str]:
-    """Team id → what the teams that took part are called."""
+    """Return the names of the teams that took part, by team id."""
     if incident.owner is None:
         return {}
     voters = {vote.voter: vote.voter_name for vote in incident.owner.votes if vote.voter_name}
@@ -155,7 +155,7 @@ def _hop(hop: Hop, names: dict[str, str]) -> str:
 
 
 def _vote(vote: Vote, names: dict[str, str], told: set[str], *, names_round: bool) -> str:
-    """A vote with the reasons that are not `told` yet; they are told from here on."""
+    """Return a vote with those of its reasons that are not yet in `told`, and add them to it."""
     choice = names.get(vote.choice, vote.choice) if vote.choice else "nobody"
     voter = names.get(vote.voter, vote.voter)
     reasons: list[str] = []
@@ -184,7 +184,7 @@ class ToolGaps:
 
 
 def gaps_by_tool(incidents: Iterable[Incident]) -> list[ToolGaps]:
-    """Return what could not be read in these incidents, the most frequent tool first."""
+    """Return the tools that could not be read in these incidents, the most frequent first."""
     reasons: defaultdict[str, Counter[GapReason]] = defaultdict(Counter)
     affected: Counter[str] = Counter()
     for incident in incidents:

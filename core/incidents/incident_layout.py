@@ -1,4 +1,4 @@
-"""The parts of an incident's message, and how it is made to fit a phone."""
+"""The parts of an incident's message, and how the message is shortened to fit a phone."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from core.model.messages import ButtonAction, Control
 
 PHONE_WIDTH = 45  # characters of one line on a phone
 PHONE_LINES = 12  # of a message without its controls: what a phone shows at once
-MAX_CONTROLS = 4  # in sight, the menu of the others not counted
-LEADING_WORDS = frozenset(
-    "a an and at by for from in of on or that the to with".split()
-)  # no cut ends with one of these
+MAX_CONTROLS = 4  # visible at once, without the menu of the others
+# A truncated text does not end with one of these.
+LEADING_WORDS = frozenset("a an and at by for from in of on or that the to with".split())
 
 RIGHT_OR_WRONG = "Right or wrong?"
 MORE = "More"
 OWNER, CAUSE, NEXT, HELPED = "Owner", "Cause", "Next", "Helped"
 
-SHORTEST = 20  # characters below which a text that is cut says nothing
-HELPED_LINES = 2  # of a phone that a past fix may take
-LEFT = 0.5  # of a text, which its first clauses must hold to stand for it
+SHORTEST = 20  # characters; a truncated text that is shorter says nothing
+HELPED_LINES = 2  # on a phone, for a past fix
+LEFT = 0.5  # share of a text that its first clauses must make up to replace it
 _ASIDE = re.compile(r"\(([^()]{30,})\)")
 _BRACKETS = re.compile(r" \([^()]*\)")
 _CLAUSE_END = re.compile(r"(?<!…)(?<!\. Or)(?<!about as likely)[,;:.](?= )")
@@ -40,7 +39,7 @@ class Mood(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A page that a line names. `incident_id` is that of another incident, empty for any other page. Untrusted."""
+    """A linked page. `incident_id` is that of another incident; empty for any other page. Untrusted."""
 
     text: str
     url: str
@@ -51,7 +50,7 @@ class Link:
 class Line:
     """A paragraph: `label`, then `text` (Markdown, untrusted), then `code` (verbatim, to be copied), then links.
 
-    `badge` says how sure a claim is. A `subtle` line is an aside.
+    `badge` is the confidence in a claim. A `subtle` line is of minor importance.
     """
 
     label: str
@@ -63,14 +62,14 @@ class Line:
 
     @property
     def plain(self) -> str:
-        """Return the line as it is read, without any markup."""
+        """Return the line without any markup."""
         said = (self.text.replace("`", ""), self.code, " ".join(link.text for link in self.links), self.badge)
         return " ".join(filter(None, (self.label, " · ".join(filter(None, said)))))
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A claim and the controls that say whether it is right."""
+    """A claim and the controls to judge it."""
 
     claim: str
     controls: tuple[Control, ...]
@@ -80,8 +79,8 @@ class Judged:
 class IncidentView:
     """The message of an incident.
 
-    `progress` says what is being done, empty once nothing is. `buttons` are in sight, `judging` is one menu in sight
-    with a part for each claim (RIGHT_OR_WRONG), `more` is behind the menu that every platform has for the rest.
+    `progress` is the current activity; empty if there is none. `buttons` are visible, `judging` is one visible menu
+    with a part for each claim (RIGHT_OR_WRONG), and `more` is behind the menu for the rest.
     """
 
     mood: Mood
@@ -103,37 +102,37 @@ class IncidentView:
 
     @property
     def phone_lines(self) -> int:
-        """Return how many lines of PHONE_WIDTH characters its words take, controls not counted."""
+        """Return the number of lines of PHONE_WIDTH characters that its text takes, without the controls."""
         return sum(map(_wrapped, (self.headline, self.state, *(line.plain for line in self.lines), self.progress)))
 
     @property
     def in_sight(self) -> int:
-        """Return the number of controls in sight, the menu of the others not counted."""
+        """Return the number of visible controls, without the menu of the others."""
         return len(self.buttons) + bool(self.judging)
 
     @property
     def subjects(self) -> dict[ButtonAction, str]:
-        """Return what can be pressed, and the id that each press is about."""
+        """Return the available actions, each with the id that it refers to."""
         judged = [control for each in self.judging for control in each.controls]
         offered = (*self.buttons, *judged, *self.more)
         return {control.verdict: control.subject for control in offered if control.verdict is not None}
 
 
 def fitted(view: IncidentView) -> IncidentView:
-    """Return the view with less and less of what matters least, until a phone shows all of it at once.
+    """Return the view, shortened step by step until a phone shows all of it at once, the least important parts first.
 
-    A command is never cut, and a sentence is cut at the end of a clause if it can be.
+    A command is never cut, and a sentence is cut at the end of a clause if possible.
     """
     steps = (_aside_line, _helped, _next_clause, _aside, _bare_command, _helped_clause, _no_aside, _cause_clause)
     for shorten in steps:
         for number in reversed(range(len(view.lines))):
             while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
                 view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
-    for spared in (_is_subtle, _is_helped):  # the details have it, too
+    for spared in (_is_subtle, _is_helped):  # the details show these too
         while view.phone_lines > PHONE_LINES and any(map(spared, view.lines)):
             last = max(number for number, line in enumerate(view.lines) if spared(line))
             view = replace(view, lines=(*view.lines[:last], *view.lines[last + 1 :]))
-    for kept in ((OWNER, CAUSE), (OWNER,)):  # who is asked and what broke it are cut last, if at all
+    for kept in ((OWNER, CAUSE), (OWNER,)):  # the owner and the cause are cut last, if at all
         while view.phone_lines > PHONE_LINES:
             lengths = [_wrapped(line.text) if line.label not in kept else 0 for line in view.lines]
             number = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
@@ -156,7 +155,7 @@ def _aside_line(line: Line) -> Line | None:
 
 
 def _aside(line: Line) -> Line | None:
-    """A line whose brackets say the same in fewer words; None if it has none."""
+    """Return the line with a shorter parenthesis; None if it has no long one."""
     aside = _ASIDE.search(line.text)
     if aside is None or line.label == OWNER:
         return None
@@ -165,13 +164,13 @@ def _aside(line: Line) -> Line | None:
 
 
 def _helped(line: Line) -> Line | None:
-    """The remedy that helped before, in a few lines."""
+    """Return the past fix, shortened if it takes more than HELPED_LINES."""
     is_long = line.label == HELPED and _wrapped(line.plain) > HELPED_LINES
     return _clause(line, SHORTEST) or _any(line) if is_long else None
 
 
 def _helped_clause(line: Line) -> Line | None:
-    """Its first clause, without the name of the incident."""
+    """Return the first clause of the past fix; if it has only one, the line without the link to its incident."""
     if line.label != HELPED:
         return None
     return _clause(line, SHORTEST) or (replace(line, links=()) if line.links else None)
@@ -182,7 +181,7 @@ def _next_clause(line: Line) -> Line | None:
 
 
 def _bare_command(line: Line) -> Line | None:
-    """Half an instruction misleads; the command and the link to the runbook do not."""
+    """Return the command and the link without the instruction, because half an instruction misleads."""
     return replace(line, text="") if line.label == NEXT and line.code and line.text else None
 
 
@@ -196,7 +195,7 @@ def _cause_clause(line: Line) -> Line | None:
 
 
 def _clause(line: Line, shortest: float | None = None) -> Line | None:
-    """The line without its last clause; None if that leaves less than `shortest` characters, or than LEFT of it."""
+    """Return the line without its last clause; None if less than `shortest` characters, or than LEFT, would remain."""
     least = len(line.text) * LEFT if shortest is None else shortest
     end = max((match.start() for match in _CLAUSE_END.finditer(line.text) if match.start() >= least), default=None)
     if end is None:
@@ -206,7 +205,7 @@ def _clause(line: Line, shortest: float | None = None) -> Line | None:
 
 
 def _any(line: Line) -> Line | None:
-    """The line with so much less text that it takes one line less on a phone; None if it cannot be cut so far."""
+    """Return the line cut so that it takes one line less on a phone; None if it cannot be cut that far."""
     wanted = _wrapped(line.plain) - 1
     for limit in range(len(line.text) - 1, SHORTEST - 1, -1):
         shorter = replace(line, text=_even(cut(line.text, limit)))
@@ -216,18 +215,18 @@ def _any(line: Line) -> Line | None:
 
 
 def _even(text: str) -> str:
-    """The text with its last quotation closed, and without marks of code if one of them is alone."""
+    """Return the text with its last quotation closed, and without code marks if one of them is unpaired."""
     closed = f"{text}”" if text.count("“") > text.count("”") else text
     return closed if closed.count("`") % 2 == 0 else closed.replace("`", "")
 
 
-@lru_cache(maxsize=1024)  # the same lines are counted each time that one of them was shortened
+@lru_cache(maxsize=1024)  # unchanged lines are counted again whenever another one is shortened
 def _wrapped(text: str) -> int:
     return len(textwrap.wrap(text, PHONE_WIDTH))
 
 
 def cut(text: str, limit: int) -> str:
-    """Return one line of at most `limit` characters; of a huge text no more is looked at than could be shown."""
+    """Return one line of at most `limit` characters. Reads only the beginning of a huge text."""
     head = text[: 4 * limit]
     line = " ".join(head.split())
     if len(line) <= limit and len(head) == len(text):

@@ -1,4 +1,4 @@
-"""Questions in an incident's thread about that very incident, and what is known of it, line by line."""
+"""Recognise questions about an incident in its own thread, and answer them from what is known about it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from core.model.messages import ON_CALL_UNKNOWN
 from core.ports import Change, LogLine
 from core.rca.observations import Observations
 
-MAX_QUESTION = 200  # characters of a question about an incident; a longer one says more than that
+MAX_QUESTION = 200  # characters; a longer question asks for more than a fact about the incident
 MAX_CHANGES = 6  # shown
-MAX_ELSEWHERE = 3  # changes to other services, shown where there are none nearby
+MAX_ELSEWHERE = 3  # changes to other services, shown if there are none nearby
 MAX_LINES = 8  # of a log, shown
-IN_SHORT = ("Summary", "Cause", "Actions")  # sections of a postmortem that an answer in the thread tells
-MAX_QUOTE = 300  # characters of one
+IN_SHORT = ("Summary", "Cause", "Actions")  # sections of a postmortem that are shown in the thread
+MAX_QUOTE = 300  # characters of a quoted line
 
 _TROUBLE = re.compile(
     r"\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC|WARN(?:ING)?|exception|failed|timed? ?out)\b", re.IGNORECASE
@@ -69,7 +69,7 @@ _GENERIC = frozenset(
 
 
 def subject_of(question: str, incident: Incident) -> Subject | None:
-    """Return what of the incident a question is about; None if it asks for something else or says more than that."""
+    """Return the part of the incident that a question is about; None if it asks for something else or for more."""
     if len(question) > MAX_QUESTION:
         return None
     own = set(terms("\n".join([incident.service, incident.title, *(alert.name for alert in incident.alerts)])))
@@ -79,14 +79,14 @@ def subject_of(question: str, incident: Incident) -> Subject | None:
 
 
 def needs_reading(subject: Subject) -> bool:
-    """Return whether the answer is read from the tools anew and not taken from what the incident holds."""
+    """Return whether the answer needs a new reading of the tools, because the incident does not hold it."""
     return subject in (Subject.CHANGES, Subject.LOGS)
 
 
 def answer_text(subject: Subject, incident: Incident, observations: Observations | None = None, page: str = "") -> str:
-    """Return the answer, line by line. Untrusted. `observations` are needed where `needs_reading`.
+    """Return the answer, line by line. Untrusted. `observations` are required if `needs_reading`.
 
-    `page` is the address of the incident's postmortem on the local page, empty where there is none.
+    `page` is the address of the incident's postmortem on the local page; empty if there is none.
     """
     match subject:
         case Subject.RUNBOOK:
@@ -111,10 +111,10 @@ def answer_text(subject: Subject, incident: Incident, observations: Observations
 def _runbook(incident: Incident) -> Sequence[str]:
     runbook = incident.runbook
     if runbook is None:
-        return ["The alert names no runbook, and no page that this channel can read carries its name."]
+        return ["The alert names no runbook, and no page that this channel can read is titled after it."]
     cited = runbook.citation
     if cited is None:
-        return [f"The alert names {runbook.url}. I have not read that page."]
+        return [f"The alert names {runbook.url} as its runbook. I haven’t read that page."]
     action = f": {runbook.next_action}" if runbook.next_action != cited.heading else ""
     said = [f"{cited.title}, “{cited.heading}”{action}", runbook.command, cited.deep_link or cited.document_id]
     return [line for line in said if line]
@@ -132,7 +132,7 @@ def _fix(incident: Incident) -> Sequence[str]:
 
 def _changes(incident: Incident, observations: Observations | None) -> Sequence[str]:
     if observations is None:
-        return ["No system that records changes could be read."]
+        return ["I could not read any system that records changes."]
     near = [change for change in observations.changes if change.service in observations.services]
     shown = sorted(near, key=lambda change: abs(incident.started_at - change.at))[:MAX_CHANGES]
     lines = [_change(change) for change in sorted(shown, key=lambda change: change.at, reverse=True)]
@@ -143,7 +143,7 @@ def _changes(incident: Incident, observations: Observations | None) -> Sequence[
         ]
         lines += [f"Elsewhere: {_change(change)}" for change in latest]
     elif others := len(observations.changes) - len(shown):
-        lines.append(f"{others} more to other services or earlier.")
+        lines.append(f"{others} more changes to other services or earlier.")
     return [*_blamed_change(incident), *lines, *_gaps(observations)]
 
 
@@ -169,7 +169,8 @@ def _on_call(incident: Incident) -> Sequence[str]:
             f"{team.team_name}, {format_on_call(team)}" if format_on_call(team) else team.team_name
             for team in proposal.asked
         ]
-        return [*taken, f"The owner is not clear. Asked: {'; '.join(asked)}." if asked else "Nobody can be named."]
+        settled_by = f"Asked: {'; '.join(asked)}." if asked else "A person should decide."
+        return [*taken, f"The owner is not clear. {settled_by}"]
     people = ", ".join(proposal.on_call)
     unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else "nobody is named"
     return [*taken, f"{proposal.owner.team_name}. On call: {people or unknown}."]
@@ -183,7 +184,7 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
         if each.kind is EvidenceKind.LOG
     ]
     if observations is None:
-        return telling or ["No log could be read."]
+        return telling or ["I could not read any logs."]
     own = [line for line in observations.logs if line.service == incident.service]
     trouble = [line for line in own if _TROUBLE.search(line.text)]
     latest = [] if telling else [_line(line) for line in (trouble or own)[-MAX_LINES:]]
@@ -192,7 +193,7 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
     elif not telling:
         latest = [f"No log line of {incident.service or 'its service'} was found around {_clock(incident.started_at)}."]
     counted = (
-        f"{len(own)} lines of {incident.service} were read, {len(trouble)} of them warnings or errors." if own else ""
+        f"I read {len(own)} lines of {incident.service}; {len(trouble)} are warnings or errors." if own else ""
     )
     return [*dict.fromkeys(telling[:MAX_LINES]), *latest, *filter(None, [counted]), *_gaps(observations)]
 
@@ -238,7 +239,7 @@ def _cause(incident: Incident) -> Sequence[str]:
     if explanation is None:
         return ["Still looking for the cause."]
     if explanation.cause is None:
-        return ["No culprit found. Ruled out:", *explanation.ruled_out[:MAX_CHANGES]]
+        return ["No cause found. Ruled out:", *explanation.ruled_out[:MAX_CHANGES]]
     badge = f" ({explanation.badge.text})" if explanation.badge is not None else ""
     lines = [f"{explanation.cause.cause}{badge}"]
     lines += [f"{each.kind}, {each.source}: {each.quote[:MAX_QUOTE]}" for each in explanation.cause.evidence[:3]]

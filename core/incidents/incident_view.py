@@ -1,7 +1,7 @@
-"""The text and buttons of an incident's message, decided once for every chat: the chats only draw it.
+"""The text and buttons of an incident's message, the same for every chat; the adapters only render it.
 
-The message is read in ten seconds on a phone: what is broken, who has it, the likely cause in a sentence, and what to do
-next. Everything else is a menu away.
+The message is read in ten seconds on a phone: what is broken, who has it, the likely cause in a sentence, and what to
+do next. Everything else is a menu away.
 """
 
 from __future__ import annotations
@@ -52,26 +52,26 @@ MAX_HEADLINE = 130  # characters
 MAX_NAME = 48  # characters of a team, a person or a service
 MAX_LINK = 45  # characters of the title of another incident
 MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
-MAX_COMMAND = 200  # characters of a command; a longer one is not shown, since half a command does harm
+MAX_COMMAND = 200  # characters of a command; a longer one is not shown, because half a command does harm
 MAX_ON_CALL = 3  # people of a team who are named
-MAX_REASONS = 3  # of the judgement whether a person is needed
-SURE = 0.9  # probability from which such a judgement is called probable
-MAX_PARTS = 3  # incidents that are named in the message of the one that leads them
+MAX_REASONS = 3  # for the judgement whether a person is needed
+SURE = 0.9  # probability from which that judgement is called probable
+MAX_PARTS = 3  # parts that are named in the parent's message
 SYSTEMS = {
     "azure_monitor": "Azure Monitor",
     "incident_io": "incident.io",
     "jira_service_management": "Jira",
     "servicenow": "ServiceNow",
 }
-"""Names of the sources that are not called what they are configured as."""
+"""The names of sources that differ from their configured ones."""
 
-SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels with which an alert says its own
+SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels in which an alert states its severity
 
 WEB = ("http://", "https://")
 
 
 def incident_view(message: IncidentMessage) -> IncidentView:
-    """Decide what an incident's message says and offers."""
+    """Return the text and buttons of an incident's message."""
     incident = message.incident
     view = IncidentView(
         mood=Mood.RESOLVED if incident.state is IncidentState.RESOLVED else Mood(incident.severity),
@@ -91,7 +91,7 @@ def incident_view(message: IncidentMessage) -> IncidentView:
 
 def _state(incident: Incident) -> str:
     severity = str(incident.severity).capitalize()
-    said = f"{severity}, says {cut(incident.severity_by, MAX_NAME)}," if incident.severity_by else severity
+    said = f"{severity} (set by {cut(incident.severity_by, MAX_NAME)})" if incident.severity_by else severity
     began = _minute(incident.started_at, incident.opened_at)
     if incident.resolved_at is not None:
         lasted = format_duration(incident.resolved_at - incident.started_at)
@@ -130,11 +130,11 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
 
 
 def _grouping(message: IncidentMessage) -> Iterator[Line]:
-    """The incidents that it belongs to, what belongs to it, and what else is out of the ordinary."""
+    """Yield the parent of the incident, its parts, and notices about its state."""
     incident, parent, parts = message.incident, message.leader, message.parts
     if parent is not None and incident.absorbed is not None:
         yield Line("Part of", "", links=(_link(parent),))
-        said = f"{incident.absorbed.person} says so" if incident.absorbed.person else incident.absorbed.reason
+        said = f"merged by {incident.absorbed.person}" if incident.absorbed.person else incident.absorbed.reason
         yield from _line("", said, subtle=True)
     if parts:
         yield Line("Explains", parts_counted(parts), links=tuple(_link(part) for part in parts[:MAX_PARTS]))
@@ -151,10 +151,10 @@ def _link(other: RelatedIncident) -> Link:
 
 
 def standing(incident: Incident) -> tuple[str, ...]:
-    """Return what is out of the ordinary about an incident, line by line. Untrusted."""
+    """Return notices about an incident's state: flapping, silenced, investigation stopped early. Untrusted."""
     lines: list[str] = []
     if incident.flapping:
-        lines.append(f"Flapping: it fired again {incident.reopened_count} times. I won’t call anyone again.")
+        lines.append(f"Flapping: it has fired again {incident.reopened_count} times. I won’t ping anyone again.")
     if incident.silenced is not None:
         until = f"{incident.silenced.until:%Y-%m-%d %H:%M} UTC"
         reason = f": {incident.silenced.reason}" if incident.silenced.reason else ""
@@ -187,13 +187,13 @@ def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
 
 
 def is_checking(incident: Incident) -> bool:
-    """True where the owner stands there before the evidence is in: then it is no claim yet."""
+    """Return whether the owner is shown before the evidence is in, and is therefore not a claim yet."""
     said_by_person = incident.owner is not None and incident.owner.owner is not None and bool(incident.given_to)
     return incident.stage is not Stage.DONE and incident.explanation is None and not said_by_person
 
 
 def _on_call(people: Sequence[str], unknown: str) -> str:
-    """“on call: Asha Brandt”, also that it is unknown; empty where nobody is. Untrusted."""
+    """Return “on call: Asha Brandt”, or that it is unknown; empty if nobody is on call. Untrusted."""
     missing = len(people) - MAX_ON_CALL
     named = ", ".join(cut(each, MAX_NAME) for each in people[:MAX_ON_CALL])
     named += f" and {missing} more" if missing > 0 else ""
@@ -202,12 +202,12 @@ def _on_call(people: Sequence[str], unknown: str) -> str:
 
 
 def format_on_call(team: AskedTeam) -> str:
-    """Return “on call: Asha Brandt”, also that it is unknown; empty where nobody is. Untrusted."""
+    """Return “on call: Asha Brandt”, or that it is unknown; empty if nobody is on call. Untrusted."""
     return _on_call(team.on_call, team.on_call_unknown)
 
 
 def is_it_theirs(teams: Sequence[AskedTeam]) -> str:
-    """Return the question to the teams of which one may own an incident. Untrusted."""
+    """Return the question to the teams that may own an incident. Untrusted."""
     named = [(cut(team.team_name, MAX_NAME), format_on_call(team)) for team in teams]
     return IS_IT_YOURS.format(team=OR.join(f"{name} ({on_call})" if on_call else name for name, on_call in named))
 
@@ -216,7 +216,7 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
     explanation = incident.explanation
     if explanation is None:
         if incident.stage is Stage.DONE:
-            yield Line(CAUSE, "was not looked for")
+            yield Line(CAUSE, "not investigated")
         return
     if explanation.cause is None:
         yield from _line(CAUSE, f"none found{_not_read(explanation)}")
@@ -229,13 +229,13 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
 
 
 def _not_read(explanation: Explanation) -> str:
-    """The places that the search for a cause did not see, where it found none."""
+    """Return a note on the tools that could not be read; empty if there are none."""
     tools = ", ".join(dict.fromkeys(gap.tool for gap in explanation.gaps))
     return f"; could not read {tools}" if tools else ""
 
 
 def _next(incident: Incident) -> Iterator[Line]:
-    """The next action: what the runbook says, else what to look at; and what helped last time."""
+    """Yield the next action (from the runbook, otherwise what to look at), and the fix that helped last time."""
     runbook, cause = incident.runbook, incident.explanation.cause if incident.explanation is not None else None
     command = runbook.command if runbook is not None and len(runbook.command) <= MAX_COMMAND else ""
     if runbook is not None and runbook.citation is not None and (runbook.next_action or command):
@@ -250,7 +250,7 @@ def _next(incident: Incident) -> Iterator[Line]:
 
 
 def _first_look(incident: Incident) -> str:
-    """The place to begin without a cause: at the service in which the trouble showed first."""
+    """Return where to begin without a cause: at the service in which the symptoms began."""
     first = incident.explanation.first_failing if incident.explanation is not None else ""
     return f"Look at {cut(first, MAX_NAME)} first: the symptoms began there." if first else ""
 
@@ -266,7 +266,7 @@ def _suggested(incident: Incident) -> Iterator[Line]:
 
 
 def _page(incident: Incident) -> Iterator[Line]:
-    """The judgement whether a person is needed, until one is there. Without a percentage there is none."""
+    """Yield the judgement whether a person is needed, until somebody responds. Requires a percentage."""
     page = incident.page
     is_answered = bool(incident.taken_by) or incident.acknowledged is not None or incident.absorbed is not None
     if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
@@ -276,9 +276,9 @@ def _page(incident: Incident) -> Iterator[Line]:
 
 
 def page_claim(badge: Badge, severity: Severity) -> tuple[str, Badge]:
-    """Return the claim of a calibrated badge that a person is needed, and the badge of that claim.
+    """Return the claim that an incident needs a person or can wait, by a calibrated badge, and the claim's own badge.
 
-    Of a critical incident it is never said that it can wait.
+    A critical incident can never wait.
     """
     needed = badge.probability or 0.0
     if needed <= 1 - SURE and severity is not Severity.CRITICAL:
@@ -287,9 +287,9 @@ def page_claim(badge: Badge, severity: Severity) -> tuple[str, Badge]:
 
 
 def shown_severity(incident: Incident) -> SeveritySuggestion | None:
-    """Return the suggested severity; None where the alert or a person says it already.
+    """Return the suggested severity; None if the alert or a person already states it.
 
-    Where the alert says how severe it is, only something worse is news.
+    If the alert states a severity, only a worse one is news.
     """
     suggestion = incident.suggested_severity
     if suggestion is None or incident.severity_by or suggestion.severity is incident.severity:
@@ -307,13 +307,13 @@ def _progress(incident: Incident) -> str:
 
 
 def is_put_off(incident: Incident) -> bool:
-    """True where it is not looked into for now, since it is silenced or a part of another, and nothing is known of it."""
+    """Return whether it is silenced or part of another incident, and therefore not investigated so far."""
     is_alone = incident.absorbed is None and incident.silenced is None
     return not is_alone and incident.owner is None and incident.explanation is None
 
 
 def parts_counted(parts: Sequence[RelatedIncident]) -> str:
-    """Return how many incidents are a part of this one, with how many alerts; empty for none."""
+    """Return a text with the number of parts, their alerts and how many are open; empty for no parts."""
     if not parts:
         return ""
     incidents = "1 more incident" if len(parts) == 1 else f"{len(parts)} more incidents"
@@ -373,7 +373,7 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
 
 
 def format_owner(incident: Incident) -> str:
-    """Return whose an incident is in a few words, for a list: the team, “checking: Boarding?”, or that nobody is named."""
+    """Return the owner in a few words, for a list: the team, “checking: Boarding?”, or that nobody is named."""
     proposal = incident.owner
     if proposal is None:
         return "no owner yet" if incident.stage is Stage.TRIAGING else "owner unknown"
@@ -384,12 +384,12 @@ def format_owner(incident: Incident) -> str:
 
 
 def is_claimed(incident: Incident) -> bool:
-    """True where an owner is claimed, so that its badge may stand beside it."""
+    """Return whether an owner is claimed, so that the badge may be shown."""
     return _claimed_owner(incident) is not None
 
 
 def _claimed_owner(incident: Incident) -> OwnerProposal | None:
-    """The owner that is claimed; None while it is only being checked, or nobody can be named."""
+    """Return the claimed owner; None while it is only being checked, or if nobody can be named."""
     owner = incident.owner
     return owner if owner is not None and owner.owner is not None and not is_checking(incident) else None
 
@@ -411,14 +411,14 @@ def _line(
     links: tuple[Link, ...] = (),
     subtle: bool = False,
 ) -> Iterator[Line]:
-    """A line, none that says nothing."""
+    """Yield the line, unless it is empty."""
     said = cut(text, MAX_TEXT)
     if said or code or links:
         yield Line(label, said, badge, code, links, subtle)
 
 
 def _minute(at: datetime, day: datetime) -> str:
-    """The time of the day, with its date where that is not `day`'s."""
+    """Return the time of day, with the date if that differs from `day`'s."""
     at, day = at.astimezone(UTC), day.astimezone(UTC)
     if at.date() == day.date():
         return f"{at:%H:%M} UTC"

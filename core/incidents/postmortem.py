@@ -1,6 +1,6 @@
-"""A postmortem drafted from what is recorded of an incident: every line has its evidence, and what is open says so.
+"""Draft a postmortem from the record of an incident. Every line cites its evidence.
 
-Nothing is concluded here that was not concluded before; where the record is silent, the line reads “not known”.
+The draft adds no conclusions. If the record has no answer, the line reads “not known”.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from core.knowledge.terms import terms
 from core.model.incident import Evidence, Explanation, Incident, IncidentState, TimelineEntry
 
 NOT_KNOWN = "not known"
-MAX_TEXT = 600  # characters of one text that somebody else wrote
+MAX_TEXT = 600  # characters of one quoted text
 MAX_ALERTS = 5  # named, the first ones
 
 _SPECIAL = re.compile(r"([\\`*\[\]<|~&]|(?<![^\W_])_|_(?![^\W_]))")
@@ -25,7 +25,7 @@ _FIRST = re.compile(r"^([-+#>=]|\d{1,9}(?=[.)]))")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The place where something is recorded. `label` and `quote` are untrusted; `url` may be empty."""
+    """The place where a fact is recorded. `label` and `quote` are untrusted; `url` may be empty."""
 
     label: str
     quote: str = ""
@@ -34,7 +34,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A statement and the numbers of its sources, from 1; none only where nothing is known."""
+    """A statement and the numbers of its sources, from 1; without sources only if nothing is known."""
 
     text: str
     sources: tuple[int, ...] = ()
@@ -56,7 +56,7 @@ class Postmortem:
 
 
 def worth_a_postmortem(incident: Incident) -> bool:
-    """Return whether an incident is over and left more to tell than its alerts: a cause, an owner, or a note."""
+    """Return whether an incident is over and has more to report than its alerts: a cause, an owner, or a note."""
     found = incident.explanation is not None and incident.explanation.cause is not None
     owned = incident.owner is not None and incident.owner.owner is not None
     return incident.state is IncidentState.RESOLVED and (found or owned or incident.resolution is not None)
@@ -68,7 +68,7 @@ def postmortem_address(incident: Incident, public_url: str) -> str:
 
 
 def draft_postmortem(incident: Incident) -> Postmortem:
-    """The draft as far as the record goes."""
+    """Return the draft as far as the record goes."""
     draft = _Draft(incident)
     sections = (
         Section("Summary", draft.summary()),
@@ -84,7 +84,7 @@ def draft_postmortem(incident: Incident) -> Postmortem:
 
 
 def as_markdown(postmortem: Postmortem, *, filed: bool = False) -> str:
-    """Return the draft as Markdown in which no text of others is markup; each line links to its evidence further below.
+    """Return the draft as Markdown. Quoted text in it is never markup, and each line links to its evidence below.
 
     With `filed`, it is for another system: without its title, and with plain numbers, because not every system gives
     headings an anchor.
@@ -92,7 +92,7 @@ def as_markdown(postmortem: Postmortem, *, filed: bool = False) -> str:
     parts: list[str] = []
     if not filed:
         parts += [f"# {escaped(postmortem.title)}"]
-        parts += ["Draft, made from what was recorded. Complete it before it is filed."]
+        parts += ["Draft from the record of the incident. Complete it before you file it."]
     for section in postmortem.sections:
         parts += [f"## {section.title}", "\n".join(_line(line, filed=filed) for line in section.lines)]
     parts.append("## Evidence")
@@ -102,9 +102,9 @@ def as_markdown(postmortem: Postmortem, *, filed: bool = False) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return one line of plain text as Markdown that shows it and nothing else.
+    """Return plain text as one line of Markdown that shows exactly that text.
 
-    Only what could be markup where it stands is escaped, because people read and edit the draft as it is.
+    Only characters that could be markup in their position are escaped, because people read and edit the Markdown.
     """
     visible = "".join(c for c in text[: 4 * MAX_TEXT] if c.isprintable() or c.isspace())
     line = " ".join(visible.split())
@@ -139,7 +139,7 @@ class _Draft:
         )
 
     def timeline(self) -> tuple[Line, ...]:
-        """Return what was observed, and what happened to the incident itself."""
+        """Return the observed events, and those of the incident itself."""
         incident = self.incident
         explained = incident.explanation.timeline if incident.explanation else ()
         entries = [(entry.at, Line(f"{_clock(entry.at)} {entry.text}", (self._of(entry),))) for entry in explained]
@@ -166,7 +166,7 @@ class _Draft:
         )
 
     def cause(self) -> tuple[Line, ...]:
-        """Return the cause: what a person noted comes first; else the first hypothesis, which is called what it is."""
+        """Return the cause that a person noted, then the first hypothesis, with its probability if known."""
         noted = self.incident.resolution
         lines: list[Line] = []
         if noted is not None and noted.root_cause:
@@ -179,7 +179,7 @@ class _Draft:
             lines.append(Line(f"Most probable{sure}: {hypothesis.cause}", numbers))
             if hypothesis.contradicting:
                 against = tuple(self._evidence(evidence) for evidence in hypothesis.contradicting)
-                lines.append(Line(f"Speaks against it: {len(against)} observed lines.", against))
+                lines.append(Line(f"Evidence against it: {len(against)} observed lines.", against))
             if hypothesis.responsibility is not None:
                 lines.append(Line(f"Responsibility: {hypothesis.responsibility}.", numbers))
         if not lines:
@@ -192,7 +192,7 @@ class _Draft:
         lines = [Line(f"{incident.source} alerted at {_clock(incident.started_at)}.", self._alerts())]
         if first is not None and first.at < incident.started_at:
             early = _span(incident.started_at - first.at)
-            lines.append(Line(f"The first entry of the timeline is {early} older than the alert.", (self._of(first),)))
+            lines.append(Line(f"The first entry of the timeline is {early} earlier than the alert.", (self._of(first),)))
         else:
             lines.append(Line(f"How long it went unnoticed: {NOT_KNOWN}."))
         return tuple(lines)
@@ -208,11 +208,11 @@ class _Draft:
             )
         if noted is not None and noted.fix:
             lines.append(Line(f"What helped, as noted by a person: {noted.fix}", (self._note(),)))
-        lines.append(Line(f"What the team would say: {NOT_KNOWN}."))
+        lines.append(Line(f"What the team thinks went well: {NOT_KNOWN}."))
         return tuple(lines)
 
     def actions(self) -> tuple[Line, ...]:
-        """Return proposals only, from the cause and the runbook of this very incident. Who does them is open."""
+        """Return proposals from the cause and the runbook of this incident, without a person to do them."""
         hypothesis, runbook = self._explanation.cause, self.incident.runbook
         lines: list[Line] = []
         if hypothesis is not None and hypothesis.next_check:
@@ -242,7 +242,7 @@ class _Draft:
         return self._recorded(f"Proposed owner: {owner.team_name}.") if owner else Line(f"Owner: {NOT_KNOWN}.")
 
     def _of(self, entry: TimelineEntry) -> int:
-        """The evidence that an entry tells of, else the alert if it is that, else the record."""
+        """Return the source of an entry: its evidence, otherwise the alert, otherwise what the investigation read."""
         told = frozenset(terms(entry.text))
         for hypothesis in self._explanation.hypotheses:
             for evidence in hypothesis.evidence:

@@ -18,7 +18,7 @@ from core.model.incident import Incident, Runbook
 MAX_ACTION = 400  # characters of an instruction
 MAX_COMMAND = 600  # characters of a command
 MIN_NAME = 4  # characters of a page's name in an address, or of an alert's name, that tells it from others
-REMEDY_WEIGHT = 1.5  # of a section whose heading says that it tells what to do
+REMEDY_WEIGHT = 1.5  # of a section whose heading announces a remedy
 
 _EXTENSION = re.compile(r"\.(?:md|markdown|html?|txt|rst|adoc|pdf)$", re.IGNORECASE)
 _UNTELLING_NAMES = frozenset({"index", "readme", "runbook", "runbooks", "home", "view", "edit"})
@@ -76,9 +76,9 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class RunbookSearch:
-    """Return what a runbook is looked for by: the names of alerts, the address that one of them gives, and the words of the cause.
+    """The search terms for a runbook: the names of alerts, the address that one of them gives, and the cause's terms.
 
-    `url` is empty where none gives an address, and `cause` where no cause is known.
+    `url` is empty if no alert gives an address, and `cause` if no cause is known.
     """
 
     alerts: tuple[str, ...]
@@ -88,7 +88,7 @@ class RunbookSearch:
 
     @property
     def query(self) -> str:
-        """Return the words with which to search for the page that the alerts name."""
+        """Return the query for the page that the alerts name."""
         return " ".join([*self.alerts, *_segments(self.url)[-2:], self.title])
 
     def names(self, passage: Passage) -> bool:
@@ -97,7 +97,7 @@ class RunbookSearch:
 
 
 def runbook_search(incident: Incident) -> RunbookSearch:
-    """Return what the runbook of an incident is looked for by."""
+    """Return the search terms for the runbook of an incident."""
     names = tuple(dict.fromkeys(alert.name for alert in incident.alerts))
     url = next((alert.runbook_url for alert in incident.alerts if alert.runbook_url), "")
     return RunbookSearch(names, url, incident.title, _cause_terms(incident))
@@ -106,7 +106,7 @@ def runbook_search(incident: Incident) -> RunbookSearch:
 def is_at(address: str, passage: Passage) -> bool:
     """Return whether an address leads to the page of a passage.
 
-    It is its very address, or ends in the name of its document: the same page may be published at several places.
+    The address is the page's own or ends in its document's name, because a page may be published in several places.
     """
     segments = _segments(address)
     if not segments:
@@ -115,13 +115,13 @@ def is_at(address: str, passage: Passage) -> bool:
     if own and own == segments and urlsplit(address).netloc in ("", urlsplit(passage.url).netloc):
         return True
     name = _segments(passage.document_id)[-1]
-    if name.isdigit():  # a page of a wiki, whose address holds its number
+    if name.isdigit():  # a wiki page, whose address contains its number
         return name in segments
     return len(name) >= MIN_NAME and name not in _UNTELLING_NAMES and segments[-1] == name
 
 
 def sections_of(passages: Sequence[Passage]) -> list[Section]:
-    """Return the sections of a page in order; what a passage repeats of the one before it is left out."""
+    """Return the sections of a page in order, without text that a passage repeats from the one before it."""
     found: list[Section] = []
     before: set[str] = set()
     for passage in passages:
@@ -140,14 +140,14 @@ def sections_of(passages: Sequence[Passage]) -> list[Section]:
 
 
 def best_section(sections: Sequence[Section], cause: frozenset[str]) -> Section | None:
-    """Return the section that says what to do about the cause; before one is known, the first that says what to do."""
+    """Return the section whose instructions fit the cause best; if no cause is known, the first with instructions."""
     useful = [each for each in sections if not _NO_REMEDY.search(each.heading) and _steps(each)]
     if not useful or not cause:
         return useful[0] if useful else None
     counts = Counter(term for each in sections for term in _terms_of(each))
 
     def score(section: Section) -> float:
-        """Return how many rare words of the cause it has, where a word is the rarer the fewer sections of the page have it."""
+        """Return the weight of the cause's terms in the section. The fewer sections have a term, the more it weighs."""
         shared = sum(log((1 + len(sections)) / counts[term]) for term in _terms_of(section) & cause)
         return shared * (REMEDY_WEIGHT if _REMEDY.search(section.heading) else 1.0)
 
@@ -155,12 +155,12 @@ def best_section(sections: Sequence[Section], cause: frozenset[str]) -> Section 
 
 
 def fit(section: Section, cause: frozenset[str]) -> int:
-    """Return how many terms of the most probable cause and its evidence a section has; 0 where no cause is known."""
+    """Return the number of terms of the most probable cause and its evidence in a section; 0 if no cause is known."""
     return len(cause & _terms_of(section))
 
 
 def linked_addresses(section: Section) -> list[str]:
-    """Return the addresses of the pages that a section leads to, in order."""
+    """Return the addresses of the pages that a section links to, in order."""
     return [address for address in _LINK.findall(section.text) if not address.startswith(("#", "mailto:"))]
 
 
@@ -169,7 +169,7 @@ def has_command(section: Section) -> bool:
 
 
 def read_section(section: Section, cause: frozenset[str], url: str) -> Runbook:
-    """Return what a section says to do next: the instruction that is nearest to the cause, else its first one."""
+    """Return the next action of a section: the instruction nearest to the cause, otherwise the first one."""
     steps = _steps(section)
     best = max(
         range(len(steps)), key=lambda index: (len(cause.intersection(terms(steps[index].text))), -index), default=None
@@ -195,7 +195,7 @@ def _terms_of(section: Section) -> frozenset[str]:
 
 
 def _cause_terms(incident: Incident) -> frozenset[str]:
-    """Return the terms of the most probable cause and of its evidence; none where no cause is known."""
+    """Return the terms of the most probable cause and of its evidence; empty if no cause is known."""
     cause = incident.explanation.cause if incident.explanation is not None else None
     if cause is None:
         return frozenset()
@@ -203,9 +203,9 @@ def _cause_terms(incident: Incident) -> frozenset[str]:
 
 
 def _steps(section: Section) -> list[_Step]:
-    """Return the instructions of a section in order, each with its command. What is forbidden is none.
+    """Return the instructions of a section in order, each with its command. Prohibitions are left out.
 
-    A command that the section begins with is what its heading says.
+    If the section begins with a command, its heading is the instruction.
     """
     found: list[_Step] = []
     for index, block in enumerate(section.blocks):
@@ -231,7 +231,7 @@ def _inline_command(sentence: str) -> str:
 
 
 def _command_beside(found: Sequence[Block], index: int, sentence: str) -> str:
-    """Return the code block that belongs to an instruction of a block: the next one, else the one just before it."""
+    """Return the code block that belongs to an instruction in a block: the next block, otherwise the previous one."""
     after = found[index + 1] if index + 1 < len(found) else None
     if after is not None and after.kind is BlockKind.CODE:
         return _code(after)
@@ -253,7 +253,7 @@ def _segments(address: str) -> list[str]:
 
 
 def _is_titled(title: str, name: str) -> bool:
-    """Return whether the name of an alert stands in a title, as a word or words of its own."""
+    """Return whether a title contains the name of an alert as whole words."""
     if len(name) < MIN_NAME or name.casefold() in _UNTELLING_NAMES:
         return False
     is_telling = " " in name or any(c.isupper() or c in "_-" or c.isdigit() for c in name[1:])

@@ -1,4 +1,4 @@
-"""Read what people write in an incident's thread: which changes, services and causes they name, and which they rule out."""
+"""Find the changes, services and causes that people name or rule out in an incident's thread."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from core.model.incident import Evidence, EvidenceKind, Explanation, Hypothesis,
 from core.ports import Change
 from core.rca.observations import Observations
 
-MAX_NOTES = 20  # of one incident, the latest ones
-MAX_NOTE = 300  # characters of one that are kept
-MAX_READ = 1_000  # characters of a message; a longer one is a report and no remark
+MAX_NOTES = 20  # the latest notes of one incident
+MAX_NOTE = 300  # characters kept of one note
+MAX_READ = 1_000  # characters of a message; a longer one is a report, not a remark
 DENIED = "ruled out by a person in the thread"
-ENOUGH_TERMS = 0.5  # share of the words of a remark that a hypothesis must have to be meant by it
+ENOUGH_TERMS = 0.5  # share of a remark's words that a hypothesis must contain, if the remark is about it
 
 _QUESTION = re.compile(
     r"\W*(?:what|why|who|whose|when|where|which|how|is|are|was|were|does|did|do|can|could|should|would|has|have|any)\b",
@@ -34,7 +34,7 @@ _CAUSE = re.compile(
     re.IGNORECASE,
 )
 _CHANGE_ID = re.compile(r"\b[A-Z][A-Z0-9]{1,9}-\d{1,9}\b|\b(?=[a-f]{0,39}\d)[0-9a-f]{7,40}\b|(?<!\w)[#!]\d{1,7}\b")
-_CHANGE_SOURCE = re.compile(r"\S+ (\S+) by ")  # of the evidence that a change is
+_CHANGE_SOURCE = re.compile(r"\S+ (\S+) by ")  # of evidence of the kind CHANGE
 _CLAUSE = re.compile(r"[.;,!\n]\s|\s(?:but|although|however|rather|instead)\s", re.IGNORECASE)
 _GENERIC = frozenset(
     term
@@ -50,7 +50,7 @@ _GENERIC = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A part of a note: what it says is (not) to blame. `words` are its telling terms, `said` is the part itself."""
+    """A clause of a note that blames or rules out something. `words` are its specific terms, `said` is its text."""
 
     note: ThreadNote
     said: str
@@ -58,7 +58,7 @@ class Remark:
     words: frozenset[str]
 
     def means_change(self, change: Change) -> bool:
-        """Return whether it names a change by its id, or says nothing but what stands in it."""
+        """Return whether it names a change by its id, or consists only of words of that change."""
         if _is_named(change.id, self.said):
             return True
         if _CHANGE_ID.search(self.said):
@@ -71,7 +71,7 @@ class Remark:
         return bool(service) and _is_named(service, self.said) and not _CHANGE_ID.search(self.said)
 
     def means(self, hypothesis: Hypothesis, change: str) -> bool:
-        """Return whether it speaks of a hypothesis, which is about the change of this id (empty for none)."""
+        """Return whether it is about a hypothesis that blames the change with this id (empty for none)."""
         if change and _is_named(change, self.said):
             return True
         if _CHANGE_ID.search(self.said):
@@ -82,7 +82,7 @@ class Remark:
 
 
 def bears_on_cause(text: str) -> bool:
-    """Return whether a message says what caused an incident or what did not, or names a change, and is no question."""
+    """Return whether a message says what did or did not cause an incident, or names a change, and is not a question."""
     if len(text) > MAX_READ or text.rstrip().endswith("?"):
         return False
     if _QUESTION.match(text) and not _NOT.search(text):
@@ -91,7 +91,7 @@ def bears_on_cause(text: str) -> bool:
 
 
 def with_note(incident: Incident, note: ThreadNote) -> Incident:
-    """Return the incident with one more note, unless it has it already."""
+    """Return the incident with one more note, unless it already has the note."""
     if note in incident.notes:
         return incident
     notes = sorted((*incident.notes, note), key=lambda each: each.at)
@@ -99,7 +99,7 @@ def with_note(incident: Incident, note: ThreadNote) -> Incident:
 
 
 def remarks(notes: Sequence[ThreadNote]) -> list[Remark]:
-    """Return what the notes say, part by part, oldest first."""
+    """Return the remarks in the notes, clause by clause, oldest first."""
     found: list[Remark] = []
     for note in notes:
         for clause in _CLAUSE.split(note.text):
@@ -110,9 +110,9 @@ def remarks(notes: Sequence[ThreadNote]) -> list[Remark]:
 
 
 def without_denied(observations: Observations) -> tuple[Observations, tuple[str, ...]]:
-    """Return what is left to look into, and a line for each change and service that a person ruled out.
+    """Return the observations without what people ruled out, and a line for each ruled-out change and service.
 
-    The signs of the incident's own service stay: they are what is to be explained.
+    The data of the incident's own service stays, because it is what has to be explained.
     """
     denied = [remark for remark in remarks(observations.incident.notes) if remark.denies]
     ruled_out = {
@@ -137,7 +137,7 @@ def without_denied(observations: Observations) -> tuple[Observations, tuple[str,
 
 
 def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out: Collection[str]) -> Explanation:
-    """Return the explanation with what people named first and cited, and without what they ruled out in other words."""
+    """Return the explanation with the causes that people named first, citing them, and without those they ruled out."""
     said = remarks(notes)
     kept: list[tuple[bool, Hypothesis]] = []
     lines = list(ruled_out)
@@ -165,7 +165,7 @@ def _with_evidence(hypothesis: Hypothesis, note: ThreadNote) -> Hypothesis:
 
 
 def _change_of(hypothesis: Hypothesis) -> str:
-    """Return the id of the change that a hypothesis is about, empty if it is about none."""
+    """Return the id of the change that a hypothesis is about; empty if it is about none."""
     changes = (each.source for each in hypothesis.evidence if each.kind is EvidenceKind.CHANGE)
     found = _CHANGE_SOURCE.match(next(changes, ""))
     return found[1] if found else ""

@@ -66,7 +66,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def has_header(table: Sequence[str]) -> bool:
-    """Tell whether the first of the lines of a table names what stands below it: the second one is then a rule."""
+    """Return whether the first of the lines of a table names what stands below it: the second one is then a rule."""
     return len(table) > 1 and "-" in table[1] and set(table[1]) <= set("|:- \t")
 
 

@@ -69,7 +69,7 @@ class Retriever:
         return (await self.search(query, audience, limit)).passages
 
     async def holds(self, passage_ids: frozenset[str], audience: Audience) -> bool:
-        """Tell whether all of these passages are there, and `audience` may read them, as of now."""
+        """Return whether all of these passages are there, and `audience` may read them, as of now."""
         return len(await self._index.read(sorted(passage_ids), audience.readers)) == len(passage_ids)
 
     async def page(self, document_id: str, audience: Audience) -> list[Passage]:
@@ -144,7 +144,7 @@ def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedP
 
 
 def is_answered_by(query: str, passage: Passage) -> bool:
-    """Tell whether people confirmed a passage as the answer to this very question."""
+    """Return whether people confirmed a passage as the answer to this very question."""
     return _similarity(query, passage) > 0
 
 

@@ -68,7 +68,7 @@ def spelt(query: str, statistics: TermStatistics) -> Spelling:
 
 
 def is_foreign(asked: list[str], statistics: TermStatistics) -> bool:
-    """Tell whether the words of a question are those of another language than English.
+    """Return whether the words of a question are those of another language than English.
 
     A word with letters that English lacks, and that the corpus does not hold, counts as one of another language.
     """
@@ -94,7 +94,7 @@ def _respelt(word: str, statistics: TermStatistics) -> str:
 
 
 def _is_held(word: str, statistics: TermStatistics) -> bool:
-    """Tell whether the corpus holds an identifier as a whole."""
+    """Return whether the corpus holds an identifier as a whole."""
     return int(statistics.frequencies(np.array([term_number(word.lower())], np.uint32))[0]) > 0
 
 

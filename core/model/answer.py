@@ -144,7 +144,7 @@ class Answer:
 
     @property
     def is_composed(self) -> bool:
-        """Tell whether a language model wrote the sentences. An excerpt that a model chose was written by people."""
+        """Return whether a language model wrote the sentences. An excerpt that a model chose was written by people."""
         return bool(self.sentences) and self.engine not in (EVIDENCE, RECORDS)
 
     @property

@@ -49,7 +49,7 @@ def evaluate_cause(
 
 
 def needs_ranking(evaluation: Evaluation | None) -> bool:
-    """Tell whether a model is asked at all: not without a cause, nor where the evidence for the first one is strong."""
+    """Return whether a model is asked at all: not without a cause, nor where the evidence for the first one is strong."""
     return evaluation is not None and badge_for(evaluation, None, scale=PROBABLE).strength is not Strength.STRONG
 
 

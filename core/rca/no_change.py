@@ -158,7 +158,7 @@ def _itself(view: View) -> list[CauseCandidate]:
 
 
 def _beyond_the_symptom(incident_signals: IncidentSignals, signal: Signal) -> bool:
-    """Tell whether a signal is more than the symptom: in the incident's own service, a metric that moved is not."""
+    """Return whether a signal is more than the symptom: in the incident's own service, a metric that moved is not."""
     return signal.service != incident_signals.incident.service or signal.evidence.kind is not EvidenceKind.METRIC
 
 

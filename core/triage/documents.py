@@ -57,7 +57,7 @@ def profile(document: str) -> DocumentProfile:
 
 
 def turns_away(heading: str) -> bool:
-    """Tell whether a section with this heading says what is not the team's."""
+    """Return whether a section with this heading says what is not the team's."""
     return bool(_TURNS_AWAY.search(heading))
 
 

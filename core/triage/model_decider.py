@@ -26,7 +26,7 @@ DOCUMENT = 400  # characters of a team's document that it reads
 
 
 def needs_decider(verdict: Verdict) -> bool:
-    """Tell whether a decider is asked at all: where the managers agreed on nobody, and two or more teams are left."""
+    """Return whether a decider is asked at all: where the managers agreed on nobody, and two or more teams are left."""
     return verdict.owner is None and len(verdict.candidates) > 1
 
 

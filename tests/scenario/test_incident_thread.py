@@ -136,7 +136,7 @@ QUESTIONS = {
     "what is the cause? why did it break?": {
         POOL: ["CHG-9212", "maximumPoolSize 40 -> 4"],
         STORM: ["CHG-9261", "jwks"],
-        LAG: ["No culprit found", "CHG-92"],
+        LAG: ["No cause found", "CHG-92"],
     },
     "did this happen before?": {
         POOL: ["INC-0043", "It had a similar cause."],

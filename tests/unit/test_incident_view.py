@@ -121,7 +121,7 @@ def test_a_suggested_severity_and_duplicate_can_be_judged_and_what_people_said_i
     assert seen(suggested).subjects[ButtonAction.DUPLICATE_WRONG] == "duplicate-1"
     assert "may be a sign of" in line(seen(suggested), "Duplicate")
     said = seen(suggested, severity_by="Ada", duplicate_of="incident-0")
-    assert said.state.startswith("Critical, says Ada, since")
+    assert said.state.startswith("Critical (set by Ada) since")
     assert line(said, "Duplicate").startswith("Duplicate is a sign of · payment-gateway answers slowly")
     assert not line(said, "Severity")
 
