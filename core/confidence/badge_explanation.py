@@ -28,7 +28,7 @@ CHANGES = {
     PredictionKind.PAGE: "people who take it, or an alert that ends by itself",
     PredictionKind.DUPLICATE: "somebody who says it isn’t a duplicate",
 }
-"""The kinds of information that would change a claim, by its kind."""
+"""The information that would change a claim, by its kind."""
 
 
 def explained(
@@ -39,7 +39,7 @@ def explained(
     evidence: tuple[str, ...] = (),
     changes: str = "",
 ) -> BadgeExplanation:
-    """Return what the evidence is, how often such claims were right, and what would change this one.
+    """Return the explanation: the evidence, how often such claims were right, and what would change this one.
 
     `labelled` are the judged claims of the same estimator, `references` those of the prediction's that its reader may
     see. `evidence` are lines for the claim, and `changes` is what would change it, empty for the default of its kind;
@@ -61,7 +61,7 @@ def explained(
         ),
         references=references,
         hidden=len(prediction.references) - len(references),
-        for_experts=f"COE {evaluation.coe:.2f}, RCE {evaluation.rce:.2f}, both of 1; {versions}. {badge.explanation}",
+        for_experts=f"COE {evaluation.coe:.2f}, RCE {evaluation.rce:.2f} (0 to 1); {versions}. {badge.explanation}",
     )
 
 

@@ -16,7 +16,7 @@ from core.model.calibrator import RCE_ALONE, Calibrator, Steps, Transformation
 from core.model.prediction import Evaluation
 
 MIN_OUTCOMES = 30  # labelled outcomes needed for an honest percentage
-RESOLUTION = 100  # levels of the scores between 0 and 1, and as many more at quantiles of the labelled scores
+RESOLUTION = 100  # levels of the scores from 0 to 1, and as many more at quantiles of the labelled scores
 NEGLIGIBLE = 0.01  # weight below which a transformation is dropped
 
 STRONG_SCORE = 0.6
@@ -41,7 +41,7 @@ class Scale:
 DECIDABLE = 0.5  # minimum COE of strong evidence under `by_rce`
 RAW = Scale()
 PROBABLE = Scale(strong=0.9, moderate=0.5, by_rce=True)
-"""For estimators whose RCE is a probability fitted elsewhere: strong evidence was right nine times in ten there."""
+"""For estimators whose RCE is a probability fitted elsewhere, where strong evidence was right nine times in ten."""
 
 
 def raw_score(evaluation: Evaluation) -> float:

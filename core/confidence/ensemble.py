@@ -70,8 +70,8 @@ def _hand(counts: FloatArray, hand: int, hands: int) -> FloatArray:
     return np.diff((dealt + hands - 1 - hand) // hands)
 
 
-NEAREST = 0.01  # of a score to 0 and to 1: beyond it the logarithm of either grows faster than what is known
-FLAT = 1e3  # deviation of a slope's prior that says nothing
+NEAREST = 0.01  # distance of a score to 0 and 1 at which it is clipped, because its logarithms grow without bound
+FLAT = 1e3  # deviation of an uninformative prior of a slope
 MAX_STEPS = 50  # of Newton's method, which takes about six
 TOLERANCE = 1e-9  # of the objective, in nats
 
@@ -79,19 +79,19 @@ Features = Callable[[FloatArray], FloatArray]  # scores, shape (n,) → columns 
 
 
 def beta_features(scores: FloatArray) -> FloatArray:
-    """The logarithms of s and of 1 / (1 − s), for beta calibration (Kull, Silva Filho and Flach 2017)."""
+    """Return the logarithms of s and of 1 / (1 − s), for beta calibration (Kull, Silva Filho and Flach 2017)."""
     inside = np.clip(scores, NEAREST, 1 - NEAREST)
     return np.stack([np.log(inside), -np.log1p(-inside)], axis=1)
 
 
 def log_odds(scores: FloatArray) -> FloatArray:
-    """The logarithm of s / (1 − s), for Platt scaling (Platt 1999) of scores in [0, 1]."""
+    """Return the logarithm of s / (1 − s), for Platt scaling (Platt 1999) of scores in [0, 1]."""
     return beta_features(scores).sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Independent normal distributions, one a slope, both shape (features,). The intercept has a flat prior."""
+    """Independent normal distributions, one per slope, both of shape (features,). The intercept has a flat prior."""
 
     mean: FloatArray
     deviation: FloatArray
@@ -106,15 +106,15 @@ class Curve:
     slopes: FloatArray
 
     def at(self, scores: FloatArray) -> FloatArray:
-        """Probabilities strictly between 0 and 1, shape (n,)."""
+        """Return probabilities strictly between 0 and 1, shape (n,)."""
         return _sigmoid(self.intercept + self.features(scores) @ self.slopes)
 
 
 def fit_curve(tally: Tally, features: Features, prior: Prior) -> Curve:
-    """The most probable curve, given at least one label.
+    """Return the most probable curve, given at least one label.
 
-    Half a right and half a wrong label are spread over all scores (Jeffreys), so that no share of labels makes it sure.
-    A slope that would be negative is left out.
+    Half a right and half a wrong label are spread over all scores (Jeffreys), so that no curve reaches 0 or 1. A slope
+    that would be negative is set to 0.
     """
     share = tally.counts / tally.counts.sum()
     right, counts = tally.right + share / 2, tally.counts + share
@@ -135,7 +135,7 @@ def fit_curve(tally: Tally, features: Features, prior: Prior) -> Curve:
 def _maximise(
     columns: FloatArray, right: FloatArray, counts: FloatArray, mean: FloatArray, precision: FloatArray
 ) -> FloatArray:
-    """Newton's method on the log posterior, from the flat curve, a step halved until it climbs."""
+    """Return the maximum of the log posterior by Newton's method from the flat curve, halving steps that overshoot."""
 
     def loss(weights: FloatArray) -> float:
         linear = columns @ weights
@@ -164,10 +164,10 @@ def _sigmoid(values: FloatArray) -> FloatArray:
 Scalar = TypeVar("Scalar", np.float32, np.float64)
 
 FOLDS = 5
-CELLS = 20  # groups of neighbouring levels, of about equally many labels, that have a share of right ones of their own
-PLACES = 9  # beyond which a difference between two levels is an error of rounding
+CELLS = 20  # groups of neighbouring levels with about equally many labels, each with its own share of right ones
+PLACES = 9  # decimal places; smaller differences between levels are rounding errors
 NO_WEIGHT = 1e-9  # of a level without a label
-CURVE_WEIGHTS = np.array([5.0, 20.0, 80.0, np.inf])  # labels that a curve counts for in each cell
+CURVE_WEIGHTS = np.array([5.0, 20.0, 80.0, np.inf])  # weight of a curve in each cell, in labels
 
 # Prior slopes of ½ halve the log-odds of the scores, because stated confidences are mostly too high.
 SLOPES = Prior(mean=np.full(2, 0.5), deviation=np.full(2, 0.5))

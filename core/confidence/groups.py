@@ -29,9 +29,8 @@ def fit_offsets(probabilities: FloatArray, correct: FloatArray, groups: Sequence
     logits = log_odds(probabilities)
     names = np.array(groups, dtype=np.str_)
     folds = np.empty(len(names), dtype=np.intp)
-    folds[np.lexsort((logits, correct, names))] = (
-        np.arange(len(names)) % FOLDS
-    )  # folds do not depend on the order of the labels
+    # The folds do not depend on the order of the labels.
+    folds[np.lexsort((logits, correct, names))] = np.arange(len(names)) % FOLDS
     believed = [
         _held_out(logits, correct, names, folds, spread) - 0.5 * (spread / USUAL_SPREAD) ** 2 for spread in SPREADS
     ]

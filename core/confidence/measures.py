@@ -1,4 +1,4 @@
-"""Measures of probabilities: how true and how telling they are.
+"""Measures of probabilities: calibration and discrimination.
 
 `probabilities` are in [0, 1] and `correct` is 0 or 1; both have shape (n,), n ≥ 1. Results are fractions in [0, 1]
 unless stated otherwise.
@@ -67,12 +67,15 @@ def ece(probabilities: FloatArray, correct: FloatArray) -> float:
 
 
 def ece_floor(probabilities: FloatArray, draws: int = FLOOR_DRAWS, seed: int = SEED) -> float:
-    """Return the mean ECE if every probability were exactly true: chance alone puts it above 0, the more the fewer they are."""
+    """Return the mean ECE if every probability were exactly true.
+
+    Chance raises it above 0, more so for fewer predictions.
+    """
     return float(ece_by_chance(probabilities, draws, seed).mean())
 
 
 def ece_by_chance(probabilities: FloatArray, draws: int, seed: int = SEED) -> FloatArray:
-    """Return the ECE of each of so many sets of outcomes that are drawn with the very probabilities."""
+    """Return the ECE of `draws` sets of outcomes that are drawn with these probabilities."""
     outcomes = np.random.default_rng(seed).random((draws, len(probabilities))) < probabilities
     return np.array([ece(probabilities, drawn.astype(float)) for drawn in outcomes])
 
@@ -80,7 +83,7 @@ def ece_by_chance(probabilities: FloatArray, draws: int, seed: int = SEED) -> Fl
 def ece_interval(
     probabilities: FloatArray, correct: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[float, float]:
-    """Return the 95 % interval of the ECE that endless predictions of the kind would have.
+    """Return the 95 % interval of the ECE that infinitely many such predictions would have.
 
     A finite sample raises the error, and resampling raises it again, so plain percentiles would almost never contain
     the true error of calibrated probabilities. The second increase is subtracted from both ends, and the first from the
@@ -95,7 +98,7 @@ def ece_interval(
 
 
 def brier(probabilities: FloatArray, correct: FloatArray) -> float:
-    """Return the mean squared error, of honesty and sharpness together; the lower the better."""
+    """Return the mean squared error, which measures calibration and sharpness together; the lower the better."""
     return float(np.mean((probabilities - correct) ** 2))
 
 
@@ -148,11 +151,11 @@ def _resampled(measure: Measure, columns: Sequence[NDArray[Any]], resamples: int
     return np.array([measure(*(column[drawn] for column in columns)) for drawn in chosen])
 
 
-LATEST = 2_000  # badges that are looked at
+LATEST = 2_000  # badges measured
 RESAMPLES_SHOWN = 200  # for an interval on a page
-RECENT = 200  # latest labelled predictions that are looked at
-ENOUGH = 40  # labels below which nothing can be said
-DRAWS = 2_000  # of outcomes, as the badges promise them
+RECENT = 200  # latest labelled predictions compared
+ENOUGH = 40  # minimum number of labels
+DRAWS = 2_000  # of outcomes, with the probabilities that the badges show
 ALARM_LEVEL = 0.99  # share of those draws whose error lies within the interval: one false alarm in 100 nights
 
 
@@ -197,8 +200,8 @@ def measure_quality(shown: Sequence[float], correct: Sequence[bool]) -> Quality 
 def measure_drift(shown: Sequence[float], correct: Sequence[bool], seed: int = 0) -> Drift | None:
     """Compare the badges with their outcomes, oldest first; None while there are fewer than ENOUGH.
 
-    The limit is a quantile of the error that outcomes have when drawn with the very probabilities that were shown:
-    honest badges leave it once in a hundred times, however few or many they are.
+    The limit is a quantile of the error of outcomes drawn with the shown probabilities. Calibrated badges exceed it
+    once in a hundred times, however many there are.
     """
     if len(shown) < ENOUGH:
         return None

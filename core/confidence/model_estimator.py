@@ -24,7 +24,7 @@ LABEL_TOKENS = 8  # enough for one label in quotation marks
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A document or past incident that a claim is judged by. `text` says what happened and how it ended. Untrusted."""
+    """A document or past incident that a claim is judged by. `text` tells what happened and how it ended. Untrusted."""
 
     id: str
     text: str
@@ -32,7 +32,7 @@ class Reference:
 
 
 def settled_case(incident: PastIncident) -> Reference:
-    """A past incident as a reference: what happened, whose it was, why, and what ended it."""
+    """Return a past incident as a reference: description, owner, cause and fix."""
     parts = (
         ("", f"{incident.title}\n{incident.description}"),
         ("Service: ", incident.service),
@@ -55,7 +55,7 @@ class Claim:
 
 
 def admissible(references: Iterable[Reference], claim: Claim) -> list[Reference]:
-    """The references that may judge a claim, in order: neither the case itself nor one settled after it was made."""
+    """Return the references that may judge a claim, in order: not the case itself, nor one settled after the claim."""
     return [
         reference
         for reference in references
@@ -90,7 +90,7 @@ async def estimate(
     texts = await _within_budget(model, [reference.text for reference in judging], effort)
     if not texts:
         raise PromptTooLong(
-            f"Reference {judging[0].id} alone has more than the {effort.reference_tokens} tokens that a claim is judged by."
+            f"Reference {judging[0].id} alone exceeds the limit of {effort.reference_tokens} tokens per claim."
         )
     enough = _Question(prompts.coe_analysis(texts, claim.situation), prompts.coe_score, prompts.YES_NO)
     supports = _Question(

@@ -1,4 +1,4 @@
-"""A choice among candidates that a language model makes in one constrained call, and how much it counts."""
+"""Let a language model choose among candidates in one constrained call, and weight its choice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME_TOKENS = 32  # room for a name
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """The worth of a model: the share of its exam that it chose right, in [0, 1], and whether its sentences are shown."""
+    """The skill of a model: the share of right choices in its exam, in [0, 1], and whether its sentences are shown."""
 
     right: float
     composes: bool = False
@@ -26,7 +26,7 @@ async def choose(
 ) -> list[float]:
     """Return the probability of each of `names`, in their order, and of NONE; they sum to 1.
 
-    `request` says for whom and by when the model is asked; its messages are replaced. Raises what the port raises.
+    `request` gives requester, urgency and deadline; its messages are replaced. Raises the errors of the port.
     """
     told = await model.expect(replace(request, messages=messages, max_tokens=NAME_TOKENS), [*names, NONE])
     return [told[name] for name in (*names, NONE)]
@@ -35,9 +35,9 @@ async def choose(
 def weighed(told: Sequence[float], before: Sequence[float], right: float) -> list[float]:
     """Return the probability of each candidate and of none, by Bayes' rule; they sum to 1.
 
-    `told` is what the model says of them, and sums to 1; `before` is what was measured without it. A model that is right
-    in the share `right` of its choices is taken to choose at random in the others, so that one that always does changes
-    nothing.
+    `told` is the model's distribution, which sums to 1; `before` are the probabilities without the model. A model that
+    is right in the share `right` of its choices is assumed to choose at random otherwise, so that a model that always
+    chooses at random changes nothing.
     """
     odds = [prior * (right * share + (1.0 - right) / len(told)) for prior, share in zip(before, told, strict=True)]
     total = math.fsum(odds) or 1.0

@@ -1,4 +1,4 @@
-"""The budget of the model's context: decides how much of a conversation fits into a prompt."""
+"""Decide how much of a conversation fits into the context of a model."""
 
 from __future__ import annotations
 

@@ -22,9 +22,8 @@ ROUNDS = 2  # of two replies each: YAML, then JSON
 
 Ask = Callable[[ModelRequest], Awaitable[ModelReply]]
 
-_FENCED = re.compile(
-    r"```[a-z]*[^\S\n]*\n(.*?)```", re.DOTALL
-)  # unambiguous, so that long blank input cannot cause backtracking
+# Unambiguous, so that long blank input cannot cause backtracking.
+_FENCED = re.compile(r"```[a-z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 
 
@@ -46,7 +45,7 @@ async def with_valid_json(request: ModelRequest, reply: ModelReply, ask: Ask) ->
         reply = await ask(_after(request, in_yaml.text, template("json_regen_json").substitute(schema=written)))
     if (text := valid_json(reply.text, schema)) is not None:
         return replace(reply, text=text)
-    raise InvalidReply(f"The model gave no JSON that is valid under the schema, in {ROUNDS} rounds of asking again.")
+    raise InvalidReply(f"The model gave no JSON that is valid under the schema, after {ROUNDS} rounds of repair.")
 
 
 def valid_json(text: str, schema: Mapping[str, Any]) -> str | None:

@@ -1,1 +1,1 @@
-"""Finds the owner of an incident: candidates, their managers, and the negotiation (Triangle)."""
+"""Find the owner of an incident: candidates, their managers, and the negotiation (Triangle)."""

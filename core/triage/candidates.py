@@ -1,6 +1,4 @@
-"""The Triage Decider: the votes of similar incidents and of failing files, and which teams take part in the discussion
-(Triangle, Algorithm 1).
-"""
+"""Choose the teams of the discussion by the votes of similar incidents and failing files (Triangle, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -19,9 +17,9 @@ FROM_DOCUMENTS = 5  # N: candidates taken from team documents
 GROUP = 5  # M: teams in the discussion
 
 NEIGHBOURS = 25  # past incidents that vote
-NOVELTY = 0.25  # similarity of an imagined incident of no team, that votes too: weak similarity decides nothing
-REASSIGNED_WEIGHT = 0.5  # of a vote, that a team loses where a similar incident was passed on by it
-MAX_PATHS = 30  # of one incident that vote
+NOVELTY = 0.25  # similarity of an imagined incident without a team, so that weak similarity decides nothing
+REASSIGNED_WEIGHT = 0.5  # share of a vote that a team loses if it passed on a similar incident
+MAX_PATHS = 30  # files of one incident that vote
 
 _ADDRESS = re.compile(r"\b\w{2,10}://\S{1,2000}")
 _PATH = re.compile(r"(?<![\w/.@-])/?(?:[\w@.+-]{1,80}/){1,20}[\w@+-][\w@.+-]{0,78}\.[A-Za-z]\w{0,7}(?![\w/])")
@@ -36,7 +34,7 @@ class HistoryVote:
 
 
 def history_votes(neighbours: Sequence[Neighbour]) -> dict[str, HistoryVote]:
-    """Return team id → vote. Every neighbour votes for its owner with the square of its similarity."""
+    """Return the votes by team id. Every neighbour votes for its owner with the square of its similarity."""
     votes: defaultdict[str, float] = defaultdict(float)
     owned: defaultdict[str, list[Neighbour]] = defaultdict(list)
     for neighbour in neighbours:
@@ -51,7 +49,7 @@ def history_votes(neighbours: Sequence[Neighbour]) -> dict[str, HistoryVote]:
 
 @dataclass(frozen=True, slots=True)
 class CodeVote:
-    """A team's `share` of the votes of files, in (0, 1], and one of its files with the rule that says so."""
+    """A team's `share` of the votes of files, in (0, 1], and one of its files with the ownership rule."""
 
     share: float
     path: str
@@ -59,7 +57,7 @@ class CodeVote:
 
 
 def paths_in(text: str) -> tuple[str, ...]:
-    """Return the files that a text names, those of its stack traces first. An address on the web is none."""
+    """Return the files that a text names, those of its stack traces first. Web addresses are ignored."""
     without_addresses = _ADDRESS.sub(" ", text)
     traced = (frame.path for frame in frames(text) if "/" in frame.path)
     named = (match[0] for match in _PATH.finditer(without_addresses))
@@ -67,9 +65,9 @@ def paths_in(text: str) -> tuple[str, ...]:
 
 
 def code_votes(paths: Sequence[str], services: frozenset[str], code: Sequence[CodeOwners]) -> Mapping[str, CodeVote]:
-    """Return team id → vote. Each file has one, which its owners share; files that nobody owns have none.
+    """Return the votes by team id. Each file has one vote, which its owners share; files without an owner have none.
 
-    Only rules of repositories count that hold the code of one of `services`, or do not say of which.
+    Only rules count of repositories that contain the code of one of `services`, or do not say which code they contain.
     """
     asked = [each for each in code if not each.services or not services or each.services & services]
     votes: defaultdict[str, float] = defaultdict(float)
@@ -92,8 +90,8 @@ def discussion_group(
 ) -> list[str]:
     """Return the ids of at most GROUP teams, without those `removed` in earlier hops (Algorithm 1).
 
-    Those named by ownership or monitoring come first. Where a model learned from the history, its probabilities choose
-    the candidates from history and rank them all; otherwise the best of the two lists take turns.
+    Those named by ownership or monitoring come first. If a model learned from the history, its probabilities choose the
+    candidates from history and rank all of them; otherwise the best of the two lists alternate.
     """
     from_documents = {team: match.score for team, match in matches.items()}
     by_history = candidates_from_history(votes, learned, removed)
@@ -109,7 +107,7 @@ def discussion_group(
 def candidates_from_history(
     votes: Mapping[str, HistoryVote], learned: Mapping[str, float], removed: frozenset[str] = frozenset()
 ) -> list[str]:
-    """Return the FROM_HISTORY teams that most such incidents belonged to (Algorithm 1, step 1), best first."""
+    """Return the FROM_HISTORY teams that owned most of the similar incidents (Algorithm 1, step 1), best first."""
     return _best(learned or {team: vote.share for team, vote in votes.items()}, FROM_HISTORY, removed)
 
 

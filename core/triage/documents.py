@@ -1,4 +1,4 @@
-"""Team function documents: the words that a team claims as its own, and those that it turns away."""
+"""Team function documents: the words that a team claims as its own, and those that it disowns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.knowledge.terms import terms
 from core.model.team import Team
 
 PROFILE_CACHE = 1_024  # documents whose profile is remembered
-DISOWNED_WEIGHT = 0.5  # of a claimed word, that a word turned away takes back
+DISOWNED_WEIGHT = 0.5  # weight of a disowned word, relative to a claimed one
 SHOWN_WORDS = 4  # words of the incident named in a match
 
 _PUNCTUATION = ".,;:!?()[]{}<>\"'`“”"
@@ -24,9 +24,9 @@ _TURNS_AWAY = re.compile(r"\b(not|n't|never|out of scope|outside|elsewhere|other
 
 @dataclass(frozen=True, slots=True)
 class DocumentProfile:
-    """The terms of a document's sections: those that describe the team's work and those it says are not its work.
+    """The terms of the sections about the team's work, and of those about work that is not the team's.
 
-    `text` is what describes the team's work, in lower case.
+    `text` is the text about the team's work, in lower case.
     """
 
     claimed: frozenset[str]
@@ -38,7 +38,7 @@ class DocumentProfile:
 class DocumentMatch:
     """The fit of a team's document to an incident: `score` in [0, 1], and the rarest words that both contain.
 
-    A word may fit in another form (“rises”, “rising”): then it counts for the score and is not among the `words`.
+    A word that fits in another form (“rises”, “rising”) counts for the score, but is not among the `words`.
     """
 
     score: float
@@ -47,7 +47,7 @@ class DocumentMatch:
 
 @lru_cache(maxsize=PROFILE_CACHE)
 def profile(document: str) -> DocumentProfile:
-    """Return the profile; a section whose heading denies (“We do not own”, “Not ours”) is what the team turns away."""
+    """Return the profile. A section with a negative heading (“We do not own”, “Not ours”) is disowned."""
     pieces = _HEADING.split(document)
     claimed, disowned = [pieces[0]], list[str]()
     for heading, body in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -57,12 +57,12 @@ def profile(document: str) -> DocumentProfile:
 
 
 def turns_away(heading: str) -> bool:
-    """Return whether a section with this heading says what is not the team's."""
+    """Return whether a section with this heading lists work that is not the team's."""
     return bool(_TURNS_AWAY.search(heading))
 
 
 def rarity(teams: Sequence[Team]) -> Mapping[str, float]:
-    """Return every term that a team document claims, and its weight: the fewer teams claim it, the more."""
+    """Return the weight of every term that a team document claims. The fewer teams claim it, the more it weighs."""
     return _rarity(tuple(team.document for team in teams if team.document))
 
 
@@ -73,9 +73,9 @@ def _rarity(documents: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def matches(text: str, teams: Sequence[Team]) -> dict[str, DocumentMatch]:
-    """Return team id → match, for the teams whose document fits the incident's text at all.
+    """Return the matches by team id, for the teams whose document fits the incident's text at all.
 
-    A word weighs by how few of the teams claim it (TF-IDF against the team documents, Triangle section 3.2). The
+    The fewer teams claim a word, the more it weighs (TF-IDF against the team documents, Triangle section 3.2). The
     score is the claimed share of the weight of all words that any team claims.
     """
     profiles = {team.id: profile(team.document) for team in teams if team.document}
@@ -96,7 +96,7 @@ def matches(text: str, teams: Sequence[Team]) -> dict[str, DocumentMatch]:
 
 
 def _as_written(text: str) -> Mapping[str, Sequence[str]]:
-    """Return each term of a text with the words that have it, as they are written first."""
+    """Return each term of a text with its words, as they are written."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for word in dict.fromkeys(word.strip(_PUNCTUATION) for word in text.split()):
         for term in terms(word):

@@ -1,4 +1,4 @@
-"""Duplicates: incidents that are another sign of one that is known already."""
+"""Find duplicates: incidents that are another symptom of a known one."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from core.rca.log_templates import masked
 from core.triage.postings import Postings
 
 VERSION = "duplicate-evidence-1"
-RECENT = timedelta(hours=24)  # after it was over, in which an incident may still have a duplicate
-TOGETHER = timedelta(minutes=30)  # between two beginnings, in which their closeness in time falls to 1/e
-STEP = 0.6  # of the closeness of one service, for each call between two
-TEXT_WEIGHT = 0.5  # of what makes two incidents one; the rest is where they are
-SAME_TEMPLATE = 0.9  # similarity of two texts that differ in numbers alone, at least
-ALIKE = 0.4  # similarity from which on texts speak for a duplicate
-CLOSE = 0.3  # closeness in time from which on it speaks for a duplicate
-MIN_SCORE = 0.5  # below which nothing is said
-MIN_SIGNS = 2  # of text, place and time, that have to speak for it
+RECENT = timedelta(hours=24)  # after its end, within which an incident may still have a duplicate
+TOGETHER = timedelta(minutes=30)  # between two starts, at which their closeness in time falls to 1/e
+STEP = 0.6  # factor of the closeness, for each call between two services
+TEXT_WEIGHT = 0.5  # of the score; the rest is the place
+SAME_TEMPLATE = 0.9  # minimum similarity of two texts that differ only in numbers
+ALIKE = 0.4  # similarity from which texts are a sign of a duplicate
+CLOSE = 0.3  # closeness in time from which it is a sign of a duplicate
+MIN_SCORE = 0.5  # below this, nothing is suggested
+MIN_SIGNS = 2  # required of the three: text, place and time
 
 
 @dataclass(frozen=True, slots=True)
 class DuplicateCandidate:
-    """An earlier incident. `similarity` of the texts, `place` and `time` say how close they are, each in [0, 1]."""
+    """An earlier incident. `similarity` is that of the texts, `place` and `time` are closenesses, each in [0, 1]."""
 
     incident: Incident
     similarity: float
@@ -39,7 +39,7 @@ class DuplicateCandidate:
 
     @property
     def score(self) -> float:
-        """Return how likely it is a duplicate, in [0, 1]; half of it is lost where they began at quite another time."""
+        """Return the score of a duplicate, in [0, 1]. It is halved if they began at very different times."""
         return (TEXT_WEIGHT * self.similarity + (1 - TEXT_WEIGHT) * self.place) * (1 + self.time) / 2
 
     @property
@@ -51,7 +51,7 @@ class DuplicateCandidate:
 def duplicate_candidates(
     incident: Incident, others: Sequence[Incident], dependencies: Mapping[str, tuple[str, ...]]
 ) -> list[DuplicateCandidate]:
-    """Return the earlier incidents that are open or were over a short while before this one began, the likeliest first."""
+    """Return the earlier incidents that are open or ended within RECENT before this one began, the likeliest first."""
     known = [other for other in others if _may_be_meant(incident, other)]
     if not known:
         return []
@@ -63,9 +63,10 @@ def duplicate_candidates(
 
 
 def evaluate_duplicate(incident: Incident, candidate: DuplicateCandidate, rivals: Sequence[float]) -> Evaluation:
-    """Return as COE how much of text, place and time is known of both, and as RCE how far they agree, less for rivals.
+    """Return the evaluation of a duplicate.
 
-    `rivals` are the scores of the other candidates.
+    COE is the known share of text, service and time; RCE is the candidate's score, reduced by the best of `rivals`, the
+    scores of the other candidates.
     """
     other = candidate.incident
     known = (bool(terms(incident.description)), bool(incident.service and other.service), True)
@@ -74,7 +75,7 @@ def evaluate_duplicate(incident: Incident, candidate: DuplicateCandidate, rivals
 
 
 def _may_be_meant(incident: Incident, other: Incident) -> bool:
-    """Return whether the other incident is shown for itself, and came before."""
+    """Return whether the other incident is shown on its own, and came before."""
     if other.id == incident.id or (other.opened_at, other.id) > (incident.opened_at, incident.id):
         return False
     if other.absorbed is not None or other.silenced is not None:
@@ -92,8 +93,8 @@ def _compared(
     place = STEP**apart if apart is not None else 0.0
     gap = _gap(incident.started_at, other)
     evidence = (
-        *(("says the same, but for numbers",) if similarity >= SAME_TEMPLATE else ()),
-        *((f"{similarity:.0%} of the words agree",) if ALIKE <= similarity < SAME_TEMPLATE else ()),
+        *(("the same text, apart from numbers",) if similarity >= SAME_TEMPLATE else ()),
+        *((f"the texts are {similarity:.0%} similar",) if ALIKE <= similarity < SAME_TEMPLATE else ()),
         *((_format_place(incident.service, other.service, apart, nearer),) if apart is not None else ()),
         _format_time(incident, other),
     )
@@ -101,7 +102,7 @@ def _compared(
 
 
 def _apart(one: str, other: str, dependencies: Mapping[str, tuple[str, ...]]) -> tuple[int | None, str]:
-    """Return the number of calls between two services, and the one that calls; None if neither depends on the other."""
+    """Return the number of calls between two services, and the caller; None if neither depends on the other."""
     if not one or not other:
         return None, ""
     if one == other:

@@ -1,5 +1,6 @@
-"""The negotiation without a language model (Triangle, sections 3.1.1 and 3.1.2): each manager looks at its own
-monitoring and votes; where no majority agrees, what all of them found chooses the next group.
+"""The negotiation without a language model (Triangle, sections 3.1.1 and 3.1.2).
+
+Each manager reads its own monitoring and votes. Without a majority, the findings of all choose the next group.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from core.triage.monitoring import MAX_TEXT, Enrichment, TeamFinding
 from core.triage.negotiate import MAX_ROUNDS, MIN_GROUP, Verdict, judge
 
 Gather = Callable[[Enrichment], Awaitable[TriageEvidence]]
-"""Gathers all that is known of the owner, given what monitoring says."""
+"""Gathers the evidence about the owner, given the monitoring data."""
 
 Look = Callable[[Team], Awaitable[TeamFinding]]
 """Returns what a team's own monitoring shows around the incident. Raises Unavailable."""
@@ -25,7 +26,7 @@ Look = Callable[[Team], Awaitable[TeamFinding]]
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The end of a negotiation: the verdict with the votes of all rounds, and what was known then."""
+    """The end of a negotiation: the verdict with the votes of all rounds, and the evidence at that time."""
 
     verdict: Verdict
     evidence: TriageEvidence
@@ -37,8 +38,8 @@ async def negotiate_in_rounds(
 ) -> Settlement:
     """Hold at most MAX_ROUNDS of votes; `removed` are teams that turned the incident away in earlier hops.
 
-    A manager whose monitoring cannot be read abstains, and is asked again in the next round; where none of a group's can
-    be read, all vote by what is known without it. It ends before MAX_ROUNDS once another round would only repeat this one.
+    A manager whose monitoring cannot be read abstains, and is asked again in the next round; if that of no manager in a
+    group can be read, all vote without it. The negotiation ends early if another round would only repeat the last one.
     """
     evidence = await gather(enrichment)
     looked: set[str] = set()
@@ -68,13 +69,14 @@ async def negotiate_in_rounds(
 
 
 def _filled(group: tuple[str, ...], evidence: TriageEvidence, absent: frozenset[str]) -> tuple[str, ...]:
-    """Return the group with teams that nothing speaks for yet, as long as there is room: their services may show trouble."""
+    """Return the group, filled up to GROUP with teams without evidence so far, because their services may show trouble.
+    """
     running = (team.id for team in evidence.teams.values() if team.services and team.id not in absent)
     return tuple(dict.fromkeys([*group, *running]))[:GROUP]
 
 
 async def _looked(teams: Sequence[Team], look: Look) -> tuple[dict[str, TeamFinding], dict[str, str]]:
-    """Return what each manager found, and why others found nothing; all of them look at once."""
+    """Return the findings by team, and the failures by team. All managers look at the same time."""
 
     async def one(team: Team) -> TeamFinding | Unavailable:
         try:

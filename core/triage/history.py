@@ -1,4 +1,4 @@
-"""Past incidents, found again by what they say, and counts of their severities."""
+"""Past incidents, searched by their text, and counts of their severities."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from core.model.conversation import Audience
 from core.model.incident import Neighbour, PastIncident, Severity
 from core.triage.postings import Postings
 
-KEPT_VIEWS = 8  # histories of audiences that may not read all of it; each takes as much memory as the whole
-SMOOTHING = 2.0  # imagined incidents, as severe as all are, that each service and label begins with
-MAX_VALUE = 200  # characters of a label that are read
+KEPT_VIEWS = 8  # histories kept for audiences that may not read everything; each takes as much memory as the whole
+SMOOTHING = 2.0  # imagined incidents, distributed like all incidents, that each service and label begins with
+MAX_VALUE = 200  # characters read of a label
 
 Feature = tuple[str, str]  # a name and its value, of the service or a label
 
@@ -37,7 +37,7 @@ class SeverityCounts:
         return counts
 
     def add(self, incident: PastIncident) -> None:
-        """Count one more."""
+        """Count one more incident."""
         self.of_all[incident.severity] += 1
         for feature in features(incident.service, incident.labels):
             self.by_feature.setdefault(feature, Counter())[incident.severity] += 1
@@ -47,7 +47,10 @@ class SeverityCounts:
         return self.by_feature.get(feature, Counter())
 
     def shares(self, asked: Iterable[Feature]) -> dict[Severity, float]:
-        """Return the probability of each severity by naive Bayes over the features; they add up to 1. No incident: all equal."""
+        """Return the probability of each severity by naive Bayes over the features; equal without incidents.
+
+        They sum to 1.
+        """
         total = self.of_all.total()
         prior = {each: (self.of_all[each] + 1) / (total + len(Severity)) for each in Severity}
         logs = {each: log(prior[each]) for each in Severity}
@@ -62,7 +65,7 @@ class SeverityCounts:
 
 
 def features(service: str, labels: Mapping[str, str]) -> Iterator[Feature]:
-    """Yield the service and the labels, but for those that name the severity: they only repeat what the alert claims."""
+    """Yield the service and the labels, except those that state the severity, which only repeat the alert's claim."""
     if service:
         yield ("service", service)
     for name, value in labels.items():
@@ -86,7 +89,9 @@ class IncidentHistory:
         self._postings = Postings.of(Counter(terms(_text_of(incident))) for incident in self.incidents)
 
     def readable_by(self, audience: Audience) -> IncidentHistory:
-        """Return the history without the incidents that this audience may not read; built once for all who read the same."""
+        """Return the history without the incidents that this audience may not read; built once for all with the same
+        access.
+        """
         hidden = frozenset(readers for readers in self._readers if not audience.may_read(readers))
         if not hidden:
             return self
@@ -96,7 +101,9 @@ class IncidentHistory:
         return self._readable[hidden]
 
     def similar(self, text: str, limit: int, without: frozenset[str] = frozenset()) -> list[Neighbour]:
-        """Return the `limit` incidents most similar to `text`, most similar first, those with an id in `without` left out."""
+        """Return the `limit` incidents most similar to `text`, most similar first, except those with an id in
+        `without`.
+        """
         scores = self._postings.similarities(Counter(terms(text)))
         wanted = min(limit + len(without), len(scores))
         if not wanted:
@@ -108,5 +115,5 @@ class IncidentHistory:
 
 
 def _text_of(incident: PastIncident) -> str:
-    """Return what was known when it was opened; cause and fix came later and would blur the similarity."""
+    """Return the text known at its opening, because the later cause and fix would blur the similarity."""
     return f"{incident.title}\n{incident.description}\n{incident.service}"

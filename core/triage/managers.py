@@ -1,4 +1,4 @@
-"""Team managers: what speaks for each team, in numbers, in words and by precedents (Triangle, section 3.1.1)."""
+"""Team managers: the evidence for each team in numbers, words and precedents (Triangle, section 3.1.1)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from core.triage.monitoring import Enrichment
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import IncidentText, Vector
 
-MOST_SIMILAR = 5  # past incidents of which a reason says how many a team owned
+MOST_SIMILAR = 5  # past incidents among which a reason counts those of a team
 SHOWN_INCIDENTS = 3  # similar incidents named in a reason, or shown as precedents
-SAME_CAUSE = 1 / 3  # share of the weight of a past cause's words that the present cause and its evidence must have
-NEW_TEAM = 0.3  # of the probability, that teams without a past incident can have by their documents
+SAME_CAUSE = 1 / 3  # share of the weight of a past cause's words that must occur in the present cause and its evidence
+NEW_TEAM = 0.3  # probability that teams without a past incident can have by their documents
 
 
 class Ground(StrEnum):
@@ -47,7 +47,10 @@ class Ground(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument for a team. `score` in [0, 1] is its share of what this ground gives; over all teams they sum to at most 1."""
+    """An argument for a team.
+
+    `score` in [0, 1] is its share of this ground; over all teams, the shares sum to at most 1.
+    """
 
     ground: Ground
     score: float
@@ -64,10 +67,10 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Discussion:
-    """The opinions of the group, and how much the references know of such an incident at all.
+    """The opinions of the group, and how much is known about incidents like this one.
 
-    `similarity` in [0, 1] is that of the nearest past incident, `agreement` the share of the votes of similar incidents
-    that goes to the team with the most; `grounds` are those that spoke for any team.
+    `similarity` in [0, 1] is that of the nearest past incident, `agreement` the leading team's share of the votes of
+    similar incidents, and `grounds` those with an argument for any team.
     """
 
     opinions: tuple[Opinion, ...]
@@ -78,7 +81,7 @@ class Discussion:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A service that a team owns, and the team's share of the strength of all that were named."""
+    """A service that a team owns, and the team's share of the strength of all named services."""
 
     service: str
     share: float
@@ -86,11 +89,11 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class TriageEvidence:
-    """All that is known of the owner, by team id; gathered once, however long the negotiation takes.
+    """The evidence about the owner, by team id.
 
-    `learned` has a probability for every team, or nothing where no model was fitted to the history. `nobody` is the
-    share of the votes of similar incidents, in [0, 1], that belonged to no team. `new_owners` are those of the service
-    that never had an incident.
+    `learned` has a probability for every team; it is empty without a model fitted to the history. `nobody` is the
+    share, in [0, 1], of the votes of similar incidents that belonged to no team. `new_owners` are owners of the service
+    without a past incident.
     """
 
     service: str
@@ -116,15 +119,16 @@ def gather(
     code: Sequence[CodeOwners] = (),
     vector: Vector | None = None,
 ) -> TriageEvidence:
-    """Return what speaks for each team, with what monitoring found added to the incident's text; `vector` is for the model.
+    """Return the evidence for each team. The text of `enrichment` is added to the incident's; `vector` is for the
+    model.
 
-    A past incident of a team that was renamed or merged counts for the team that has its name among its aliases.
+    A past incident of a renamed or merged team counts for the team that has its name among its aliases.
     """
     known = {team.id: team for team in teams}
     current = current_ids(teams) | {NOBODY: NOBODY}
     text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
     neighbours = tuple(
-        replace(neighbour, incident=_of_today(neighbour.incident, current))
+        replace(neighbour, incident=_with_current_ids(neighbour.incident, current))
         for neighbour in history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
         if neighbour.incident.owner in current
     )
@@ -149,7 +153,10 @@ def gather(
 def _learned(
     found: Mapping[str, float], teams: Sequence[Team], fits: Mapping[str, DocumentMatch]
 ) -> Mapping[str, float]:
-    """Return the probabilities over the teams of today; those that the model does not know have some by their documents."""
+    """Return the probabilities of the current teams.
+
+    Teams that the model does not know get theirs from their documents.
+    """
     documented = sum(match.score for match in fits.values())
     new = {
         team.id: NEW_TEAM * fits[team.id].score / documented if team.id in fits else 0.0
@@ -163,8 +170,8 @@ def _learned(
     return {team.id: new[team.id] if team.id in new else left * found[team.id] for team in teams}
 
 
-def _of_today(past: PastIncident, current: Mapping[str, str]) -> PastIncident:
-    """Return it under the present ids of the team that owned it and of those that passed it on."""
+def _with_current_ids(past: PastIncident, current: Mapping[str, str]) -> PastIncident:
+    """Return it with the current ids of the team that owned it and of those that passed it on."""
     passed_on = tuple(current.get(team, team) for team in past.reassignments)
     return replace(past, owner=current[past.owner], reassignments=passed_on)
 
@@ -172,7 +179,10 @@ def _of_today(past: PastIncident, current: Mapping[str, str]) -> PastIncident:
 def _code_votes(
     incident: Incident, enrichment: Enrichment, known: Mapping[str, Team], code: Sequence[CodeOwners]
 ) -> Mapping[str, CodeVote]:
-    """Return the votes of files that the incident and its monitoring name; owners that are no team have no vote."""
+    """Return the votes of files that the incident and its monitoring name.
+
+    Owners that are not a known team have none.
+    """
     if not code:
         return {}
     services = frozenset(filter(None, (incident.service, *enrichment.services)))
@@ -181,13 +191,13 @@ def _code_votes(
 
 
 def choose_group(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the ids of the teams that discuss, without those `removed`, which said that it is not theirs."""
+    """Return the ids of the teams in the discussion, without those `removed`, which turned the incident away."""
     named = [*evidence.located, *evidence.owners, *evidence.observed, *evidence.code]
     return tuple(discussion_group(evidence.votes, evidence.fits, evidence.learned, named, removed))
 
 
 def discuss(evidence: TriageEvidence, group: Sequence[str], removed: frozenset[str] = frozenset()) -> Discussion:
-    """Return the opinions of the teams of a group; `removed` are those that said it is not theirs."""
+    """Return the opinions of a group of teams; `removed` are those that turned the incident away."""
     arguments = {team: _arguments(team, evidence, removed) for team in group}
     shares = [vote.share for vote in evidence.votes.values()]
     return Discussion(
@@ -199,7 +209,7 @@ def discuss(evidence: TriageEvidence, group: Sequence[str], removed: frozenset[s
 
 
 def _owners(services: Mapping[str, float], teams: Sequence[Team]) -> dict[str, Owned]:
-    """Return team id → the strongest of these services that it owns, and its share of all their strength, strongest first."""
+    """Return, by team id and strongest first, its strongest service and its share of the strength of all services."""
     total = max(1.0, sum(services.values()))
     owned: dict[str, Owned] = {}
     for team in teams:
@@ -231,20 +241,20 @@ def _arguments(team: str, evidence: TriageEvidence, removed: frozenset[str]) -> 
 
 
 def _learned_argument(team: str, learned: Mapping[str, float], removed: frozenset[str]) -> Argument:
-    """Return the argument of the probability, given that it is none of the teams that turned it away."""
+    """Return the argument from the probability, given that the owner is none of the `removed` teams."""
     left = sum(probability for other, probability in learned.items() if other not in removed)
     share = learned[team] / left if left else 0.0
     return Argument(Ground.LEARNED, share, f"owns {share:.0%} of incidents that read like it, as learned from all")
 
 
 def _document_reason(fit: DocumentMatch) -> str:
-    """Return “its document speaks of “ledger”, “overlay””; without a word that stands in both, only that it fits."""
+    """Return “its document speaks of “ledger”, “overlay””; without a common word, only that it fits."""
     quoted = ", ".join(f"“{word}”" for word in fit.words)
     return f"its document speaks of {quoted}" if quoted else "its document is about such incidents"
 
 
 def _counted(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> tuple[Neighbour, ...]:
-    """Return the incidents of a team among the MOST_SIMILAR of all that vote; if none is, its own nearest ones."""
+    """Return a team's incidents among the MOST_SIMILAR that vote; if there are none, its own most similar ones."""
     return _among_most_similar(vote, votes) or vote.incidents[:SHOWN_INCIDENTS]
 
 
@@ -269,7 +279,7 @@ def _history_reason(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> str:
 def precedents(
     evidence: TriageEvidence, owner: str | None, explanation: Explanation | None
 ) -> tuple[SimilarIncident, ...]:
-    """Return the past incidents that a named owner's votes rest on, else the most similar ones; nearest first."""
+    """Return the past incidents behind a named owner's votes, otherwise the most similar ones; most similar first."""
     vote = evidence.votes.get(owner) if owner is not None else None
     decided = (
         _counted(vote, evidence.votes)[:SHOWN_INCIDENTS] if vote is not None else evidence.neighbours[:SHOWN_INCIDENTS]
@@ -294,7 +304,7 @@ def precedents(
 def _has_same_cause(
     past: PastIncident, owner: str | None, explanation: Explanation | None, rarity: Mapping[str, float]
 ) -> bool:
-    """Return whether the present cause says what the past one said, of a service of the same team."""
+    """Return whether the present cause repeats the words of the past one, for the same team or service."""
     cause = explanation.cause if explanation is not None else None
     if cause is None or (past.owner != owner and past.service != cause.service):
         return False
@@ -306,6 +316,6 @@ def _has_same_cause(
 
 
 def _rarity(neighbours: Sequence[Neighbour]) -> Mapping[str, float]:
-    """Return each term of the causes of similar incidents with its weight: the fewer of them have it, the more."""
+    """Return the weight of each term in the causes of similar incidents. The fewer have it, the more it weighs."""
     counts = Counter(term for each in neighbours for term in set(terms(each.incident.root_cause)))
     return {term: log((1 + len(neighbours)) / count) for term, count in counts.items()}

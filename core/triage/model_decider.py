@@ -1,10 +1,10 @@
-"""A language model decides between the teams whose managers have spoken, in one constrained call.
+"""Let a language model decide between the teams whose managers have voted, in one constrained call.
 
-In Triangle (sections 3.1.2 and 3.3) a model plays each manager, and all vote in up to five rounds. With a model of 1.5 B
-each of five managers voted for its own team, in every round, for minutes. Here the managers say what is known of their
-own team (`core/triage/managers.py`, `core/triage/evidence_negotiation.py`), and a decider that belongs to none of them has
-the one vote that is left. The prompt holds the team documents whole up to a limit: nothing is compressed or distilled by
-further calls (section 3.2), since that costs more time than the choice itself.
+In Triangle (sections 3.1.2 and 3.3) a model plays each manager, and all vote in up to five rounds. With a 1.5 B model,
+each of five managers voted for its own team, in every round, for minutes. Here the managers report the evidence for
+their own team (`core/triage/managers.py`, `core/triage/evidence_negotiation.py`), and a decider that belongs to no team
+has the remaining vote. The prompt contains the beginning of each team document: nothing is compressed or distilled by
+further calls (section 3.2), because that takes longer than the choice itself.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from core.ports import LanguageModel
 from core.triage.managers import TriageEvidence
 from core.triage.negotiate import Verdict, may_be_named
 
-VERSION = "owner-choice-1"  # of the prompt and of how its odds are weighed: stored with every prediction
+VERSION = "owner-choice-1"  # of the prompt and the weighting; stored with every prediction
 PAST = 3  # past incidents that a model reads
-DOCUMENT = 400  # characters of a team's document that it reads
+DOCUMENT = 400  # characters read of a team's document
 
 
 def needs_decider(verdict: Verdict) -> bool:
-    """Return whether a decider is asked at all: where the managers agreed on nobody, and two or more teams are left."""
+    """Return whether a decider is asked: if the managers agreed on nobody, and two or more teams are left."""
     return verdict.owner is None and len(verdict.candidates) > 1
 
 
@@ -39,10 +39,10 @@ async def decided_by_model(
     request: ModelRequest,
     right: float,
 ) -> Verdict:
-    """Return the verdict with its candidates ranked by what was measured and what the model chooses, and that as a vote.
+    """Return the verdict with its candidates ranked by the evidence and the model's choice, which is added as a vote.
 
-    An owner is named where it is as clear as the managers would have to be. `monitoring` is what they found; `right` is
-    the model's skill, in [0, 1]; `request` says for whom and by when it is asked. Raises what the port raises.
+    An owner is named by the same criteria as without a model. `monitoring` is the text of the managers' findings,
+    `right` the model's skill in [0, 1]; `request` gives requester, urgency and deadline. Raises the errors of the port.
     """
     names = [each.team_id for each in verdict.candidates]
     named = [Named(each.team_id, _described(each, evidence)) for each in verdict.candidates]
@@ -62,7 +62,7 @@ async def decided_by_model(
         max((vote.round for vote in verdict.votes), default=0) + 1,
         "decider",
         best.team_id if best else None,
-        f"chose {chosen} of {len(names)} teams, with {max(told):.0%} of its odds",
+        f"chose {chosen} out of {len(names)} teams, with a probability of {max(told):.0%}",
         voter_name=model.name,
     )
     owner = ranked[0] if may_be_named(ranked, verdict.discussion, evidence) else None

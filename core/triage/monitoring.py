@@ -1,4 +1,4 @@
-"""The part of monitoring in triage (Triangle, section 3.3): where the fault was seen, and what each team sees of its own."""
+"""Monitoring data in triage (Triangle, section 3.3): the located cause, and the trouble in each team's own services."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from core.rca.observations import Observations
 from core.rca.signals import Signal, combined
 
 MAX_TEXT = 1_000  # characters of evidence that are added to the incident's text
-MAX_SIGNS = 3  # strongest ones that are quoted
-MAX_CHANGES = 2  # latest ones that are quoted
+MAX_SIGNS = 3  # strongest signs that are quoted
+MAX_CHANGES = 2  # latest changes that are quoted
 MAX_QUOTE = 160  # characters
-LESS_LIKELY = (
-    0.5  # of the strength of a sign in a caller, which mostly suffers, or in a service that shares words alone
-)
-MIN_WORD = 4  # letters of such a word
+# Factor for signs in a caller, which is mostly a victim, or in a service that only shares words with the incident.
+LESS_LIKELY = 0.5
+MIN_WORD = 4  # letters of a shared word
 
 
 @dataclass(frozen=True, slots=True)
 class Enrichment:
     """Team Information Enrichment (Triangle, section 3.3).
 
-    `services` maps a service to the strength, in [0, 1], with which monitoring locates the cause in it. `text` is
-    what its logs and changes say; it is untrusted. `observed` maps services to how sure their own team's monitoring
-    is, in [0, 1], that trouble arises there.
+    `services` maps a service to the strength, in [0, 1], with which monitoring locates the cause in it. `text` quotes
+    its logs and changes; untrusted. `observed` maps a service to the strength, in [0, 1], of trouble that begins there
+    according to its own team's monitoring.
     """
 
     services: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -39,10 +38,10 @@ class Enrichment:
 
 
 def from_explanation(explanation: Explanation | None) -> Enrichment:
-    """Return what the explanation adds; nothing as long as no cause is known."""
+    """Return the enrichment by an explanation; empty as long as no cause is known."""
     if explanation is None or explanation.cause is None:
         return Enrichment()
-    # Scores are chances, shared with causes that are not shown: among those that are, their shares locate the cause.
+    # Scores are probabilities, shared with causes that are not shown. The shares among the shown ones locate the cause.
     total = sum(hypothesis.score for hypothesis in explanation.hypotheses) or 1.0
     strengths: dict[str, float] = {}
     for hypothesis in explanation.hypotheses:
@@ -53,10 +52,10 @@ def from_explanation(explanation: Explanation | None) -> Enrichment:
 
 @dataclass(frozen=True, slots=True)
 class TeamFinding:
-    """A team's monitoring. `services` maps each of its services to how sure it is, in (0, 1], that trouble arises there.
+    """A team's monitoring. `services` maps its services to the strength, in (0, 1], of trouble that begins there.
 
-    Trouble that a callee's earlier trouble explains arises elsewhere, and trouble that has nothing to do with the
-    incident is none of it. `text` is what the logs and changes say; untrusted.
+    Trouble that a callee's earlier trouble explains begins elsewhere, and trouble that is unrelated to the incident
+    does not count. `text` quotes the logs and changes; untrusted.
     """
 
     services: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -66,10 +65,10 @@ class TeamFinding:
 def finding_of(
     team: Team, incident: Incident, observations: Observations, incident_signals: IncidentSignals
 ) -> TeamFinding:
-    """Return what the manager of a team sees in its own services.
+    """Return the finding of a team's manager in its own services.
 
-    What happens at the same time is related to the incident if its service depends on the team's or the other way
-    round, and else if it is told in the incident's own words.
+    Trouble is related to the incident if the incident's service depends on the team's or vice versa, or if it shares
+    words with the incident.
     """
     own = [service for service in observations.services if service in team.services]
     service = service_of(incident, observations.dependencies)
@@ -97,7 +96,7 @@ def finding_of(
 
 
 def _connected(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """The service, those that it calls, and those that call it, also over others; none for an unknown service."""
+    """Return the service with its direct and indirect callees and callers; empty for an unknown service."""
     if not service:
         return frozenset()
     callers = (other for other in dependencies if service in callees(other, dependencies))

@@ -1,7 +1,7 @@
-"""The teams that own past incidents, learned: a linear support vector machine for each, and how far to trust its score.
+"""The owner model: one linear support vector machine per team, with calibrated scores.
 
-The machines are kept as weights of the past incidents instead of the terms, so that a score is a sum of similarities: three
-bytes for each term of an incident, where the weights of 400,000 terms take as many bytes as there are teams, four times.
+The machines are stored as weights of past incidents instead of terms, so that a score is a sum of similarities. That
+takes three bytes for each term of an incident, instead of four bytes per team for each of 400,000 terms.
 """
 
 from __future__ import annotations
@@ -23,19 +23,17 @@ from core.triage.text_similarity import Embeddings, IncidentText, TextSimilarity
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-FORMAT = 7  # of a stored model: one of another format is learned anew
-MAX_INCIDENTS = 8_000  # that are learned from: a fit takes 16 bytes for each pair of them
-QUOTA = 50  # newest incidents of each team that are learned from before the newest of all
-MIN_INCIDENTS = 300  # below which too little is held out to learn from
-FOLDS = 5  # of the incidents, each scored by what was fitted to the others
-ABSENT = -1.0  # score of a team without an incident: that of an incident that is clearly another team's
+FORMAT = 7  # of a stored model; one of another format is fitted again
+MAX_INCIDENTS = 8_000  # used for training; a fit takes 16 bytes for each pair
+QUOTA = 50  # newest incidents of each team that are used before the newest of all
+MIN_INCIDENTS = 300  # below this, too few are held out to validate on
+FOLDS = 5  # of the incidents, each scored by a model fitted to the others
+ABSENT = -1.0  # score of a team without an incident, like that of an incident that is clearly another team's
 JITTER = 0.01  # on the diagonal of the similarities, which equal incidents would make singular
-VECTOR_WEIGHT = (
-    0.5  # of the cosine of two vectors, beside the similarity of the words, which is the sum of three cosines
-)
-SCALES = (0.5, 30.0)  # between which the distances become logits
-VOTES = 0.05  # of the probability is by the votes of similar incidents, which know the third to fifth team better
-VOTE_POWER = 5  # of a similarity that votes: only incidents that say nearly the same have a voice
+VECTOR_WEIGHT = 0.5  # of the cosine of two vectors, added to the text similarity, which is a sum of three cosines
+SCALES = (0.5, 30.0)  # bounds of the factor that turns distances into logits
+VOTES = 0.05  # share of the probability from the votes of similar incidents, which rank the third to fifth team better
+VOTE_POWER = 5  # exponent of a voting similarity, so that only nearly equal incidents count
 SEED = 7
 
 FloatArray = NDArray[np.float64]
@@ -44,7 +42,7 @@ NarrowArray = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """A prediction for a past incident that the model had not seen: the first team, its probability, and its truth."""
+    """A prediction for a held-out incident: the first team, its probability, and whether it was correct."""
 
     owner: str
     probability: float
@@ -53,13 +51,16 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class TeamScores:
-    """The logit of each team: `intercepts` (teams,) and the sum of similarities times `duals`, (past incidents, teams)."""
+    """The logits of the teams:
+
+    `intercepts`, shape (teams,), plus similarities times `duals`, (past incidents, teams).
+    """
 
     duals: NarrowArray
     intercepts: NarrowArray
 
     def probabilities(self, similarity: NarrowArray, owners: NDArray[np.int32]) -> FloatArray:
-        """Return the probability of each team, for an incident of this similarity to each past one."""
+        """Return the probability of each team, given the incident's similarity to each past incident."""
         logits = (self.intercepts + similarity @ self.duals).astype(np.float64)
         votes = _vote_shares(similarity, np.eye(len(logits), dtype=np.float32)[owners])
         return _blended(softmax(logits), votes)
@@ -67,7 +68,7 @@ class TeamScores:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSignals:
-    """The scores by an embedding model: `digests[i]` and row `i` of `vectors` belong to incident `i`."""
+    """The scores with an embedding model. `digests[i]` and row `i` of `vectors` belong to incident `i`."""
 
     embedder: str
     digests: tuple[bytes, ...]
@@ -76,13 +77,16 @@ class EmbeddingSignals:
 
     @property
     def embeddings(self) -> Embeddings:
-        """Return the vectors that it was learned from."""
+        """Return the vectors that the scores were fitted to."""
         return Embeddings(self.embedder, dict(zip(self.digests, self.vectors, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerModel:
-    """`owners[i]` is the place in `teams` of the owner of incident `i`. Incidents without a vector are judged by words."""
+    """A fitted model.
+
+    `owners[i]` is the index in `teams` of the owner of past incident `i`. `embedding` is optional.
+    """
 
     teams: tuple[str, ...]
     owners: NDArray[np.int32]
@@ -93,10 +97,10 @@ class OwnerModel:
 
     @classmethod
     def fitted(cls, incidents: Sequence[PastIncident], embeddings: Embeddings | None = None) -> Self | None:
-        """Return the model of a history; None if it has fewer than MIN_INCIDENTS, or all of one team.
+        """Return the model of a history; None for fewer than MIN_INCIDENTS, or if all belong to one team.
 
-        Takes about a minute of one core for 5,000 incidents of 70 teams. `embeddings` hold all that `learned_from` chooses of
-        the incidents, else it raises KeyError.
+        Takes about a minute on one core for 5,000 incidents of 70 teams. Raises KeyError if `embeddings` lack an
+        incident that `learned_from` chooses.
         """
         learned = learned_from(incidents)
         teams = tuple(sorted({incident.owner for incident in learned}))
@@ -125,7 +129,9 @@ class OwnerModel:
         return cls(teams, owners, similarity, scores, held_out, embedding)
 
     def probabilities(self, text: IncidentText, vector: Vector | None = None) -> dict[str, float]:
-        """Return the probability of each team with a past incident to own this one; `vector` is by the embedding model."""
+        """Return the probability of each team with past incidents to own this one; `vector` is the incident's
+        embedding.
+        """
         similarity = self.similarity.to(text).astype(np.float32)
         scores = self.scores
         if self.embedding is not None and vector is not None:
@@ -135,19 +141,19 @@ class OwnerModel:
 
 
 def text_of(incident: PastIncident) -> IncidentText:
-    """Return what was known when it was opened; cause and fix came later and would blur the similarity."""
+    """Return the text known at its opening, because the later cause and fix would blur the similarity."""
     parts = (incident.title, incident.description, incident.service)
     return IncidentText(incident.title, "\n".join(dict.fromkeys(part for part in parts if part)))
 
 
 def training_incidents(past: Iterable[PastIncident], teams: Sequence[Team]) -> list[PastIncident]:
-    """Return those whose owner is a team of today, under its present id."""
+    """Return the incidents whose owner is a current team, with its current id."""
     current = current_ids(teams)
     return [replace(incident, owner=current[incident.owner]) for incident in past if incident.owner in current]
 
 
 def learned_from(incidents: Sequence[PastIncident]) -> list[PastIncident]:
-    """Return the newest QUOTA of each team, then the newest of all: what teams own changes. Empty if too few."""
+    """Return the newest QUOTA of each team, then the newest of all, because ownership changes. Empty if too few."""
     newest = sorted(incidents, key=lambda incident: (incident.started_at, incident.id), reverse=True)
     seen: defaultdict[str, int] = defaultdict(int)
     ranked: list[tuple[bool, int]] = []
@@ -159,9 +165,9 @@ def learned_from(incidents: Sequence[PastIncident]) -> list[PastIncident]:
 
 
 def _fit_scores(rows: csr_array, owners: NDArray[np.int32], groups: NDArray[np.int64]) -> tuple[TeamScores, FloatArray]:
-    """Return the scores, and the probabilities of the incidents when each was held out, shape (incidents, teams).
+    """Return the scores, and the out-of-fold probabilities of the incidents, shape (incidents, teams).
 
-    Incidents of one of the `groups`, which say the same, are held out together.
+    Incidents of the same group, which have the same text, are held out together.
     """
     from scipy.linalg import solve
     from scipy.optimize import minimize_scalar
@@ -197,7 +203,7 @@ def _blended(probabilities: FloatArray, votes: NarrowArray) -> FloatArray:
 
 
 def _distances(rows: csr_array, owned: NarrowArray, asked: csr_array) -> tuple[FloatArray, FloatArray]:
-    """Return how far each row that is asked about is within the border of each team, and the teams' intercepts."""
+    """Return the signed distance of each row in `asked` from each team's boundary, and the teams' intercepts."""
     support_vectors: Any = import_module("sklearn.svm").LinearSVC  # untyped
     intercepts = np.where(owned.any(axis=0), -ABSENT, ABSENT)
     distances = np.tile(intercepts, (asked.shape[0], 1))

@@ -1,8 +1,8 @@
-"""The judgement whether a new incident needs a person or can wait, learned from what people did about earlier ones.
+"""Judge whether a new incident needs a person or can wait, learned from people's reactions to earlier ones.
 
-A logistic regression of what was known when the incident began: how often this alert needed a person, how it flaps, how it
-ends by itself, what else is open, and whether a deployment is in progress. Its probabilities are calibrated on judgements
-that were made out of fold by time: each one by a model of earlier incidents alone.
+The model is a logistic regression on facts known when the incident began: how often this alert needed a person, how it
+flaps, how it ends by itself, what else is open, and whether a deployment is in progress. Its probabilities are
+calibrated on judgements made out of fold by time: each one by a model of earlier incidents only.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ from core.model.incident import Incident, IncidentState, Severity
 from core.model.prediction import Evaluation
 
 VERSION = "paging-1"
-MIN_LABELS = 60  # incidents with a known outcome; below, nothing is said
-MIN_EACH = 10  # of which so many needed a person, and so many did not
-MIN_SEEN = 3  # known outcomes of an alert below which none of its incidents is held back
-BLOCKS = 5  # of time, of which each but the first is judged by a model of those before it
+MIN_LABELS = 60  # incidents with a known outcome; with fewer, nothing is judged
+MIN_EACH = 10  # minimum that needed a person, and minimum that did not
+MIN_SEEN = 3  # known outcomes of an alert, before one of its incidents is held back
+BLOCKS = 5  # of time; each but the first is judged by a model of the earlier ones
 DAY, HOUR, JUST_NOW = timedelta(days=1), timedelta(hours=1), timedelta(minutes=10)
-DEPLOYING = timedelta(minutes=30)  # after a deployment, in which it is called in progress
+DEPLOYING = timedelta(minutes=30)  # after its start, during which a deployment counts as in progress
 DEPLOYS = frozenset({"deploy", "deployment", "release", "rollout"})  # kinds of changes
-ALIKE = 200  # past judgements that one is compared to before it holds anything back
+ALIKE = 200  # past judgements that one is compared with, before an incident is held back
 LATEST = 5  # outcomes of an alert that show whether it has changed
-KEPT_SPANS = 20  # latest durations of an alert that ended by itself
-PRIOR = 2.0  # incidents that the share of the service, or of all services, counts for
+KEPT_SPANS = 20  # latest durations kept of an alert that ended by itself
+PRIOR = 2.0  # weight, in incidents, of the share of the service, or of all services
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """An incident as it is learned from.
+    """An incident as training data.
 
-    `alert` names its alert or group. `needed` tells whether a person was needed, None if unknown; it counts as known from
-    `ended_at` on. `flaps` is how often it fired again. `has_parent`: an open incident was known that it is a part of.
+    `alert` names its alert or group. `needed` tells whether a person was needed, None if unknown; it is known from
+    `ended_at` on. `flaps` is the number of times that it fired again. `has_parent` is True if it was known to be part
+    of an open incident.
     """
 
     id: str
@@ -66,9 +67,10 @@ class Episode:
 
 
 def needed_person(incident: Incident) -> bool | None:
-    """Return whether people did something about an incident; None if it is open or nobody was to be told.
+    """Return whether people acted on an incident; None if that is not known, because it is open or was silenced.
 
-    They took, acknowledged, reassigned or remarked on it, set its severity, or noted how it was resolved.
+    People act if they take, acknowledge, reassign or comment on it, set its severity, file a report, or note its
+    resolution.
     """
     acted = (
         incident.taken_by,
@@ -85,7 +87,7 @@ def needed_person(incident: Incident) -> bool | None:
 
 
 def episode_of(incident: Incident) -> Episode:
-    """Return a stored incident as it is learned from."""
+    """Return a stored incident as training data."""
     page, alert = incident.page, incident.alerts[0] if incident.alerts else None
     causes = incident.explanation.hypotheses if incident.explanation is not None else ()
     blamed = (each.change for each in causes if each.change is not None)
@@ -111,7 +113,7 @@ def is_just_before(deployed_at: datetime, at: datetime) -> bool:
 
 @dataclass(slots=True)
 class _Outcomes:
-    """Known outcomes: how many needed a person, how many did not, and how long the latest of these lasted."""
+    """Known outcomes: the numbers that needed a person and that did not, and the durations of the latest of those."""
 
     needed: int = 0
     alone: int = 0
@@ -127,7 +129,7 @@ class _Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts that are known when an incident begins. `minutes` is the median time after which its alert ended by itself."""
+    """The facts known when an incident begins. `minutes` is the median time after which its alert ended by itself."""
 
     severity: Severity
     needed: int
@@ -184,7 +186,7 @@ def _log_odds(share: float) -> float:
 
 
 class PageHistory:
-    """Earlier incidents as they are known at a time. They are added when they end, in any order."""
+    """The incidents known at a time. They are added when they end, in any order."""
 
     def __init__(self, ended: Iterable[Episode] = ()) -> None:
         self._all = _Outcomes()
@@ -211,7 +213,7 @@ class PageHistory:
                     outcomes.minutes.append((ended.ended_at - ended.began_at).total_seconds() / 60)
 
     def facts(self, new: Episode, still_open: Collection[Episode]) -> Facts:
-        """Return what is known of a new incident, with the other incidents that are still open."""
+        """Return the facts about a new incident, given the other incidents that are still open."""
         at, own = new.began_at, self._alerts.get(new.key, _Outcomes())
         of_service = self._services.get(new.service, _Outcomes())
         others = [each for each in still_open if each.id != new.id]
@@ -236,7 +238,7 @@ class PageHistory:
 
 
 def facts_in_order(episodes: Sequence[Episode]) -> list[tuple[Episode, Facts]]:
-    """Return each incident with what was known when it began, in the order of their beginnings."""
+    """Return each incident with the facts known when it began, in order of their start."""
     history, told = PageHistory(), list[tuple[Episode, Facts]]()
     still_open: dict[str, Episode] = {}
     endings: list[tuple[datetime, str]] = []
@@ -270,21 +272,21 @@ class PageModel:
 
     @property
     def labels(self) -> list[Label]:
-        """Return the past judgements, to fit a calibrator on."""
+        """Return the past judgements as labels for a calibrator."""
         pairs = zip(self.judged.tolist(), self.needed.tolist(), strict=True)
         return [Label(Evaluation(1.0, judged), bool(needed)) for judged, needed in pairs]
 
     def like(self, probability: float) -> tuple[int, int]:
-        """Return the number of past judgements nearest to this probability, and how many of these needed a person."""
+        """Return the number of past judgements near this probability (at most ALIKE), and how many needed a person."""
         rank = int(np.searchsorted(self.judged, probability))
         near = self.needed[max(0, rank - ALIKE // 2) : rank + ALIKE // 2]
         return len(near), int(near.sum())
 
     def may_wait(self, raw: float, calibrated: float | None, facts: Facts, hold_below: float) -> bool:
-        """Return whether an incident may be held back: surely not critical, and surely without need of a person.
+        """Return whether an incident may be held back, because it is not critical and almost certainly needs nobody.
 
-        Its calibrated probability, and the upper end of the 95 % interval of the share among past judgements like it, are
-        at most `hold_below`; and outcomes of its own alert are known.
+        Its calibrated probability, and the upper end of the 95 % interval of the share among similar past judgements,
+        must be at most `hold_below`, and MIN_SEEN outcomes of its own alert must be known.
         """
         if facts.severity is Severity.CRITICAL or facts.needed + facts.alone < MIN_SEEN:
             return False
@@ -301,12 +303,12 @@ def _upper(count: int, held: int) -> float:
 
 
 def has_enough(episodes: Iterable[Episode]) -> bool:
-    """Return whether enough outcomes of either kind are known to say anything."""
+    """Return whether enough outcomes of either kind are known to fit a model."""
     return _is_enough([each.needed for each in episodes if each.needed is not None])
 
 
 def fit_paging(episodes: Sequence[Episode]) -> PageModel | None:
-    """Fit a model; None for too few known outcomes, or too few of either kind, to say anything."""
+    """Fit a model; None if there are too few known outcomes, or too few of either kind."""
     rows = [(each, facts) for each, facts in facts_in_order(episodes) if each.needed is not None]
     if not has_enough(episodes):
         return None
@@ -326,7 +328,7 @@ def fit_paging(episodes: Sequence[Episode]) -> PageModel | None:
 
 
 def judged_out_of_fold(rows: Sequence[tuple[Episode, Facts]]) -> dict[str, tuple[float, bool]]:
-    """Return the probability and the outcome of each incident that a model of earlier outcomes alone can judge, by id.
+    """Return, by id, the probability and the outcome of each incident that a model of earlier outcomes can judge.
 
     `rows` are incidents with known outcomes, in order.
     """

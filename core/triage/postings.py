@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MIN_KNOWN = 0.6  # of the length of a text, as if it were known; a stranger one would be taken for the little that is
-MAX_COUNT = 255  # of one term in one text; more say nothing more
+MIN_KNOWN = 0.6  # minimum known share of a length, so that a few known terms of a strange text do not match
+MAX_COUNT = 255  # of one term in one text; more add nothing
 
 _DAMPED = np.concatenate(([0.0], 1 + np.log(np.arange(1, MAX_COUNT + 1))))
 
@@ -25,8 +25,8 @@ class Postings:
     """The vectors of texts. A search reads only the posting lists of its own terms.
 
     `terms` are distinct ascending term numbers. Posting list `i` belongs to `terms[i]`: `rows[starts[i]:starts[i + 1]]`
-    are the texts that hold it, ascending, and `counts` of the same slice say how often. `lengths[j]` is the length of
-    text `j` before it is brought to 1. Three bytes a posting for up to 65 536 texts.
+    are the texts that contain it, ascending, and the same slice of `counts` is how often. `lengths[j]` is the length of
+    vector `j` before normalisation. A posting takes three bytes for up to 65 536 texts.
     """
 
     terms: NDArray[np.uint32]
@@ -62,7 +62,8 @@ class Postings:
     def similarities(self, text: Mapping[str, int], *, unknown: bool = True) -> NDArray[np.float64]:
         """Return the cosine of a text with each of the texts, in [0, 1], shape (size,).
 
-        Terms that no text holds make it less like any; without `unknown`, only where they are most of it.
+        Terms that no text contains lower the similarity; without `unknown`, they do so only if they are most of the
+        text.
         """
         scores = np.zeros(self.size, np.float64)
         if not text or not self.terms.size:
@@ -92,7 +93,10 @@ class Postings:
 
 
 def _number(term: str) -> int:
-    """Return the number of a term; unlike `term_number` without a cache: a text has far more letter sequences than words."""
+    """Return the number of a term.
+
+    Not cached like `term_number`, because texts have far more letter sequences than words.
+    """
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 

@@ -1,4 +1,4 @@
-"""Estimates the severity of an incident from that of similar ones."""
+"""Estimate the severity of an incident from similar ones."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from core.triage.history import Feature, IncidentHistory, SeverityCounts, featur
 
 VERSION = "severity-evidence-1"
 NEIGHBOURS = 15  # similar incidents that vote, with the square of their similarity
-PRIOR_WEIGHT = 0.3  # of what service and labels say, in votes of an incident that says the very same
-NEAR = 0.5  # similarity from which a past incident counts as the same again
-MIN_SIMILARITY = 0.2  # of the nearest incident, below which texts say nothing
-MIN_COUNT = 3  # past incidents with the same service or label, below which that says nothing
-MIN_SHARE = 0.5  # below which no severity is named
-LABELS_INFORM = 0.3  # how far service and labels alone can decide
+PRIOR_WEIGHT = 0.3  # of service and labels, in votes of an incident with the same text
+NEAR = 0.5  # similarity from which a past incident counts as a repetition
+MIN_SIMILARITY = 0.2  # of a past incident; one that is less similar does not vote
+MIN_COUNT = 3  # past incidents with the same service or label; with fewer, it does not count
+MIN_SHARE = 0.5  # below this, no severity is named
+LABELS_INFORM = 0.3  # COE of service and labels alone
 SHOWN_INCIDENTS = 3  # named in the evidence
-CHECKED = 300  # latest past incidents that the first calibrator learns from
+CHECKED = 300  # latest past incidents that the first calibrator is fitted on
 
 
 @dataclass(frozen=True, slots=True)
 class SeverityAssessment:
-    """`shares` of each severity add up to 1; `evidence` says what speaks for the likeliest, in words. Untrusted."""
+    """The likeliest severity.
+
+    `shares` of all severities sum to 1; `evidence` is for the likeliest, in words. Untrusted.
+    """
 
     severity: Severity
     shares: dict[Severity, float]
@@ -35,14 +38,14 @@ class SeverityAssessment:
 
 
 def assess_severity(incident: Incident, history: IncidentHistory) -> SeverityAssessment | None:
-    """Return the likeliest severity; None where too little is known, or where no severity has half of the votes."""
+    """Return the likeliest severity; None if too little is known, or if no severity has half of the votes."""
     text = "\n".join(part for part in (incident.description, incident.service) if part)
     neighbours = history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
     return _assessed(neighbours, list(features(incident.service, incident.labels)), history.severities)
 
 
 def severity_labels(history: IncidentHistory) -> list[Label]:
-    """Return labels as the latest past incidents would have earned them, each judged by those that began before it."""
+    """Return labels for the latest past incidents, each judged by the incidents that began before it."""
     ordered = sorted(history.incidents, key=lambda past: (past.started_at, past.id))
     before = SeverityCounts.of(ordered[:-CHECKED])
     labels: list[Label] = []
@@ -84,7 +87,7 @@ def _assessed(
 
 
 def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]:
-    """Return the share of the most similar incidents that speaks for it, and says so in words."""
+    """Return the share of the most similar incidents with this severity, and a sentence about it."""
     alike = [neighbour.incident.id for neighbour in near if neighbour.incident.severity is severity]
     if not alike:
         return 0.0, ""
@@ -94,7 +97,7 @@ def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]
 
 
 def _by_features(severity: Severity, known: Sequence[Feature], counts: SeverityCounts) -> tuple[float, str]:
-    """Return the share of the service or label that speaks for it most often, and says so in words."""
+    """Return the largest share of this severity for a service or label, and a sentence about it."""
     counted = [(feature, counts.known(feature)) for feature in known]
     best = max(counted, key=lambda each: each[1][severity] / each[1].total(), default=None)
     if best is None:

@@ -1,6 +1,6 @@
-"""The similarity of incidents: by words and word pairs, by the letters of the whole, and by the letters of the title.
+"""The similarity of incidents by words and word pairs, and by character sequences of the text and of the title.
 
-Where an embedding model is configured, also by the vectors that it makes of them.
+If an embedding model is configured, also by its vectors.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from core.triage.postings import Postings
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-GRAMS = range(2, 6)  # lengths in characters; they carry what languages, spellings and broken encodings have in common
-MAX_CHARACTERS = 8_000  # of a text that are read
-MAX_EMBEDDED = 2_000  # characters of a text that are embedded: such models read 128 to 512 tokens
+GRAMS = range(2, 6)  # lengths in characters; robust to inflection, spelling and broken encodings
+MAX_CHARACTERS = 8_000  # read of a text
+MAX_EMBEDDED = 2_000  # characters embedded of a text; such models read 128 to 512 tokens
 MAX_WORD = 64  # characters; longer runs are encoded data
 WORD_CACHE = 10_000  # distinct words whose character sequences are remembered: up to 2 KB each
 
@@ -36,19 +36,19 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class IncidentText:
-    """The words that are known when an incident is opened: `text` is all of them, the title's included."""
+    """The text known when an incident is opened. `text` includes the title."""
 
     title: str
     text: str
 
     @property
     def key(self) -> str:
-        """Return a text that is equal for incidents that say the same."""
+        """Return a key that is equal for incidents with the same words."""
         return " ".join(_words(self.text))
 
     @property
     def words(self) -> Counter[str]:
-        """Return how often it has each word, and each pair of words that stand together."""
+        """Return the counts of its words and of its pairs of neighbouring words."""
         words = _words(self.text)
         return Counter([*words, *map(" ".join, pairwise(words))])
 
@@ -72,7 +72,8 @@ class TextSimilarity:
     def to(self, text: IncidentText) -> NDArray[np.float64]:
         """Return the sum of three cosines with each of the texts, in [0, 3], shape (texts,).
 
-        Of terms that they share: a linear model learned nothing of the others, and would lean to the largest team for them.
+        Unknown terms are mostly ignored, because a linear model, which learned nothing about them, would favour the
+        largest team.
         """
         return (
             self.words.similarities(text.words, unknown=False)
@@ -89,7 +90,7 @@ class TextSimilarity:
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
-    """Vectors of unit length by the digest of their text, all by the embedding model of this name."""
+    """Vectors of unit length by the digest of their text, all from the embedding model with this name."""
 
     embedder: str
     vectors: Mapping[bytes, Vector]
@@ -100,7 +101,8 @@ class Embeddings:
 
 
 def embedded_text(incident: Incident | PastIncident) -> str:
-    """Return what was known when it was opened, each line once and with single blanks: alerts repeat their title."""
+    """Return the text known at its opening, without repeated lines and white space, because alerts repeat their title.
+    """
     lines = f"{incident.title}\n{incident.description}\n{incident.service}".splitlines()
     return "\n".join(dict.fromkeys(filter(None, (" ".join(line.split()) for line in lines))))[:MAX_EMBEDDED]
 

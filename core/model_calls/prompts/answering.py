@@ -1,6 +1,6 @@
-"""Prompts for answering a question: to restate it, to choose the excerpt that answers, and to say the answer in a sentence.
+"""Prompts to restate a question, to choose the excerpt that answers it, and to write the answer as a sentence.
 
-Untrusted text stands between fences that it cannot hold. The prompts about one question begin with the same bytes, up to
+Untrusted text is between fences that it cannot contain. All prompts about one question begin with the same bytes, up to
 its end, so that a server reads the excerpts once.
 """
 
@@ -21,7 +21,7 @@ from core.model_calls.prompts.template import template
 
 Messages = tuple[ChatMessage, ...]
 
-NAME_CHARACTERS = 60  # of the name of an excerpt
+NAME_CHARACTERS = 60  # in the name of an excerpt
 
 QuestionText = Annotated[str, Field(min_length=1, max_length=300)]
 
@@ -38,7 +38,7 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """The answer in a sentence; empty where there is none to say."""
+    """The answer as a sentence; empty if there is none."""
 
     sentence: Annotated[str, Field(max_length=600)]
 
@@ -58,7 +58,7 @@ def choose(excerpts: Sequence[Named], question: str) -> Messages:
 
 
 def distinct_names(sources: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a short name for each of some excerpts by their titles and headings: the heading alone, where it tells them apart."""
+    """Return a short, unique name for each excerpt, given titles and headings: the heading alone if it is unique."""
     headings = [" ".join((heading or title).split()) for title, heading in sources]
     names: list[str] = []
     for (title, _), heading in zip(sources, headings, strict=True):
@@ -75,7 +75,7 @@ def compose(excerpts: Sequence[Named], question: str, name: str) -> Messages:
 
 
 def turn_line(turn: Turn) -> str:
-    """Return a turn of the conversation as it stands in a prompt: JSON, whose line ends are escaped."""
+    """Return a turn of the conversation as a line of a prompt: JSON with escaped line ends."""
     return quoted(json.dumps({turn.speaker: turn.text}, ensure_ascii=False))
 
 

@@ -1,6 +1,6 @@
 """Prompts that let a model choose an incident's cause or owner among the candidates of the evidence engine.
 
-Both begin with the same bytes, past incidents and then today's, so that a server reads them once.
+Both begin with the same bytes, the past incidents and then the current one, so that a server reads them once.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from core.model_calls.choice import NONE
 from core.model_calls.prompts.quoted import Named, beginning, quoted
 from core.model_calls.prompts.template import template
 
-SITUATION_CHARACTERS = 1_500  # of today's incident that a model reads at most
-PAST_CHARACTERS = 300  # of a past incident
+SITUATION_CHARACTERS = 1_500  # read of the current incident
+PAST_CHARACTERS = 300  # read of a past incident
 
 Messages = tuple[ChatMessage, ...]
 

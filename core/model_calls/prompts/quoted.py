@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-READ_CHARACTERS = 800  # of a candidate's text that a model reads at most
+READ_CHARACTERS = 800  # read of a candidate's text
 
 _FENCE = re.compile(r"\s*={3,}\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A candidate as a model reads it: a name that no other one of the same prompt has, and its text."""
+    """A candidate in a prompt: a name that is unique in the prompt, and its text."""
 
     name: str
     text: str

@@ -32,7 +32,7 @@ def test_it_says_the_evidence_how_often_such_claims_were_right_and_what_would_ch
 
 def test_measures_and_versions_are_named_for_whoever_asks_on() -> None:
     assert badge_explanation().for_experts == (
-        "COE 0.82, RCE 0.64, both of 1; measured by evidence answer-evidence-3, calibrated by "
+        "COE 0.82, RCE 0.64 (0 to 1); measured by evidence answer-evidence-3, calibrated by "
         "answer:evidence:answer-evidence-3:20260301T030000. Calibrated on 120 claims that people judged, fitted 2026-03-01."
     )
 

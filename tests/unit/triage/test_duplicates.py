@@ -22,7 +22,7 @@ def test_the_same_words_in_the_same_place_a_few_minutes_later_are_the_same_incid
     assert found is not None
     assert found.incident.id == "known"
     assert found.evidence == (
-        "says the same, but for numbers",
+        "the same text, apart from numbers",
         "the same service, shop",
         "began 5 min after it, which is still open",
     )
