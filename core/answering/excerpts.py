@@ -227,7 +227,6 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 
 
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:
-    """Return whether an excerpt may begin here within a section: at a paragraph that does not refer to text above it.
-    """
+    """Return whether an excerpt may begin here within a section: at a paragraph that does not refer to text above it."""
     piece, before = all_pieces[start], all_pieces[start - 1]
     return piece.opens and piece.kind is BlockKind.PARAGRAPH and not before.introduces and not _LEANS.match(piece.text)

@@ -192,9 +192,7 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
         latest.insert(0, "No line explains it. The latest warnings and errors:" if trouble else "The latest lines:")
     elif not telling:
         latest = [f"No log line of {incident.service or 'its service'} was found around {_clock(incident.started_at)}."]
-    counted = (
-        f"I read {len(own)} lines of {incident.service}; {len(trouble)} are warnings or errors." if own else ""
-    )
+    counted = f"I read {len(own)} lines of {incident.service}; {len(trouble)} are warnings or errors." if own else ""
     return [*dict.fromkeys(telling[:MAX_LINES]), *latest, *filter(None, [counted]), *_gaps(observations)]
 
 

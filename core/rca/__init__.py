@@ -1,1 +1,1 @@
-"""Why did it break: signs in logs and metrics, changes, and the hypotheses they support."""
+"""Root-cause analysis: signs in logs and metrics, changes, and the hypotheses that they support."""

@@ -1,7 +1,7 @@
-"""The actions that a model may choose next, as a JSON schema, and its reply as one of them.
+"""The next actions of a model as a JSON schema, and the parsing of its reply as one of them.
 
-What can be excluded beforehand is not in the schema: unknown tools and arguments, repeated calls, finalising early. The
-same rules are checked again on the reply, for servers that cannot be held to a schema (RCAgent, section 3.3.2).
+The schema excludes unknown tools and arguments, repeated calls, and early finalising. The same rules are checked on the
+reply, for servers that cannot enforce a schema (RCAgent, section 3.3.2).
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from core.model.trajectory import Action, Finding, Responsibility
 from core.ports import Tool, ToolParameter
 
 FINALISE = "finalize"
-EARLIEST_FINALISE = 2  # different observations before which finalising is early
-TRIVIAL = 40  # characters of an observation below which an expert has nothing to read
+EARLIEST_FINALISE = 2  # different observations required before finalising
+TRIVIAL = 40  # characters of an observation; an expert cannot use a shorter one
 MAX_THOUGHT = 200  # characters, as the other lengths
 MAX_TEXT = 300
 MAX_EVIDENCE = 3
 MAX_QUOTE = 200
-MAX_CALL_TOKENS = 1_000  # room for the longest call, also where a token is a byte
-MAX_FINDING_TOKENS = 3_000  # and for the longest finding
-MAX_COMBINATIONS = 200  # of a tool's choices that are enumerated
+MAX_CALL_TOKENS = 1_000  # room for the longest call, even if each token is one byte
+MAX_FINDING_TOKENS = 3_000  # room for the longest finding
+MAX_COMBINATIONS = 200  # of a tool's choices that are listed
 
 Call = tuple[str, frozenset[tuple[str, str]]]  # a tool and its arguments
 
 
 def call_of(action: Action) -> Call:
-    """A call by which repetitions are recognised."""
+    """Return the call as a key that identifies repetitions."""
     return action.tool, frozenset(action.arguments.items())
 
 
@@ -52,7 +52,7 @@ class Snapshots:
     written: set[str] = field(default_factory=set[str])
 
     def keep(self, observation: str, *, written: bool = False) -> str:
-        """The key of an observation; the same for the same text."""
+        """Store an observation, and return its key, which depends only on the text."""
         digest = sha256(observation.encode("utf-8", "surrogatepass")).hexdigest()
         key = f"obs_{digest[:KEY_LENGTH]}"
         self.by_key[key] = observation
@@ -62,11 +62,13 @@ class Snapshots:
 
     @property
     def read(self) -> dict[str, str]:
-        """The observations that show something of the system: what evidence can be quoted from."""
+        """Return the observations that show something of the system, and so can be quoted as evidence."""
         return {key: text for key, text in self.by_key.items() if key not in self.written}
 
     def head(self, key: str) -> str:
-        """Return the part of an observation that is shown: its first whole lines, and how much more there is."""
+        """Return the part of an observation that is shown: its first whole lines, and the number of remaining
+        characters.
+        """
         text = self.by_key[key]
         if len(text) <= HEAD:
             return text
@@ -75,12 +77,12 @@ class Snapshots:
 
 
 class Refused(Exception):
-    """The reply is no action that may be taken now. The message is the advice that the model gets."""
+    """The reply is not an action that is allowed now. The message is the advice for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The actions that may be chosen at one step."""
+    """The actions allowed at one step."""
 
     tools: Sequence[Tool]
     services: tuple[str, ...]
@@ -94,13 +96,13 @@ class Choices:
 
     @property
     def open_calls(self) -> list[tuple[Tool, dict[str, tuple[str, ...]]]]:
-        """Return every tool with arguments that it was not called with yet; the empty tuple allows any text."""
+        """Return every tool with the arguments that it was not called with yet. An empty tuple allows any text."""
         if self.must_finalise:
             return []
         return [(tool, left) for tool in self.tools for left in self._left(tool)]
 
     def _left(self, tool: Tool) -> list[dict[str, tuple[str, ...]]]:
-        """The argument values that are left: as one set, or, where some combinations are used up, one by one."""
+        """Return the remaining argument values: as one set or, if some combinations are used up, one by one."""
         values = {parameter.name: self.values(parameter) for parameter in tool.parameters}
         if any(_closed(parameter) and not values[parameter.name] for parameter in tool.parameters):
             return []
@@ -114,7 +116,7 @@ class Choices:
         return [{name: (value,) for name, value in each.items()} for each in islice(left, MAX_COMBINATIONS)]
 
     def values(self, parameter: ToolParameter) -> tuple[str, ...]:
-        """Return all allowed values of a parameter now; empty if any text is."""
+        """Return the values of a parameter that are allowed now; empty if any text is."""
         if not parameter.snapshot:
             return parameter.choices
         return tuple(key for key, text in self.snapshots.read.items() if len(text) >= TRIVIAL)
@@ -125,7 +127,7 @@ def _closed(parameter: ToolParameter) -> bool:
 
 
 def schema(choices: Choices) -> dict[str, Any]:
-    """The JSON schema of the next reply."""
+    """Return the JSON schema of the next reply."""
     options = [_call_schema(tool, left) for tool, left in choices.open_calls]
     if choices.may_finalise:
         options.append(finding_schema(choices.services))
@@ -138,11 +140,11 @@ def schema(choices: Choices) -> dict[str, Any]:
 
 
 def parse(reply: str, choices: Choices) -> Action | Finding:
-    """The reply as an action that may be taken now. Raises Refused with advice."""
+    """Return the reply as an action. Raises Refused with advice if that is not allowed now."""
     try:
         said = cast("object", json.loads(reply))
     except (ValueError, RecursionError):
-        raise Refused("That was no valid JSON. Reply with one JSON object: thought and action.") from None
+        raise Refused("That is not valid JSON. Reply with one JSON object: thought and action.") from None
     action = cast("Mapping[str, object]", said).get("action") if isinstance(said, dict) else None
     if not isinstance(said, dict) or not isinstance(action, dict):
         raise Refused("The reply has no action. Reply with one JSON object: thought and action.")
@@ -220,7 +222,7 @@ def _call_schema(tool: Tool, left: Mapping[str, Sequence[str]]) -> dict[str, Any
 
 
 def finding_schema(services: Sequence[str]) -> dict[str, Any]:
-    """The JSON schema of a finding; `services` are those that the cause may lie in, none: any text."""
+    """Return the JSON schema of a finding. `services` are the possible places of the cause; if empty, any text is."""
     return _object(
         {
             "tool": {"const": FINALISE},

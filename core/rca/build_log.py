@@ -1,8 +1,8 @@
-"""A build log as it is read: without the marks of build servers, with the steps that failed, and the form of each line.
+"""Parse a build log: remove the marks of build servers, find the failed steps, and compute features of each line.
 
-Known are the marks of GitHub Actions, Azure Pipelines, GitLab CI and Jenkins: the time before each line, colours, and where
-steps begin and fail. The words that give a line its form are those that compilers, test runners and package managers share.
-A log is read as bytes, since it is large: every text is looked at once, however often it is repeated.
+The marks of GitHub Actions, Azure Pipelines, GitLab CI and Jenkins are known: times, colours, and the start and failure
+of steps. The words behind the features are common to compilers, test runners and package managers. Because a log is
+large, it is read as bytes, and each distinct text is read only once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-_COLOUR = re.compile(r"\x1b\[[0-?]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3}){0,4}[mK]")  # ECMA-48, CSI; pasted without its escape
+_COLOUR = re.compile(r"\x1b\[[0-?]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3}){0,4}[mK]")  # ECMA-48, CSI, with or without escape
 _TIME = re.compile(
     r"^\ufeff?(?:[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?(?=\d{4}-))?"  # the job and step of `gh run view --log`
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: \d\d[OE][ +]?)?(?: |$)"
@@ -37,9 +37,9 @@ def plain(log: str) -> str:
 
 
 def failing_steps(lines: Sequence[str]) -> list[range]:
-    """Return the output of the steps that failed, as numbers of lines from 0; empty where no mark names a step.
+    """Return the line numbers (from 0) of the output of each failed step; empty if no mark names a step.
 
-    The lines are those of a log that is `plain`.
+    `lines` are those of a `plain` log.
     """
     found = _github(lines) or _gitlab(lines) or _jenkins(lines)
     return [step for step in found if any(lines[number].strip() for number in step)]
@@ -69,7 +69,7 @@ def _github(lines: Sequence[str]) -> list[range]:
 
 
 def _gitlab(lines: Sequence[str]) -> list[range]:
-    """Read the last command of the script, or the section before it that the job did not get over."""
+    """Read the last command of the script, or an earlier section in which the job stopped."""
     if not any("section_start:" in line for line in lines):
         return []
     end = next((number for number, line in enumerate(lines) if line.startswith("ERROR: Job failed")), len(lines))
@@ -96,7 +96,7 @@ def _jenkins(lines: Sequence[str]) -> list[range]:
         (n for n, line in enumerate(lines) if line.startswith(_OVER) or "skipped due to earlier failure" in line),
         len(lines),
     )
-    if any(lines[mark].startswith("[Pipeline] { (Branch: ") for mark in marks):  # their lines are mixed
+    if any(lines[mark].startswith("[Pipeline] { (Branch: ") for mark in marks):  # lines of parallel branches are mixed
         return [range(marks[0], over)]
     before = [-1, *(mark for mark in marks if mark < over), over]
     outputs = [range(start + 1, end) for start, end in pairwise(before)]
@@ -106,10 +106,10 @@ def _jenkins(lines: Sequence[str]) -> list[range]:
     return [*told[-1:], *([tail] if own else [])]
 
 
-MAX_LINE = 1_000  # bytes of a line that are looked at
-MAX_INDENT = 63  # columns that are told apart
-NEAR = 2  # lines before and after an error that are near it
-RULE = 4  # characters without a letter from which a line is a rule between parts
+MAX_LINE = 1_000  # bytes read of a line
+MAX_INDENT = 63  # columns that are distinguished
+NEAR = 2  # lines before and after an error that count as near it
+RULE = 4  # characters of a line without letters from which it is a horizontal rule
 
 _PLACE = re.compile(rb"\.[A-Za-z]\w*(?::\d|\(\d)")  # file.ext:12, file.ext(12
 _EXIT = re.compile(rb"exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|marked build as failure")
@@ -163,10 +163,10 @@ _ERROR_ENDINGS = (b"error", b"exception", b"failure")
 
 
 class ReadLog:
-    """The lines of a log that are not blank, read without the times and colours that a build server adds.
+    """The lines of a log that are not blank, without the times and colours that a build server adds.
 
-    `numbers` are their places among all lines, from 0; `keys` their texts without digits; `features` one row for each,
-    a column of 0 or 1 for each of `NAMES`; `steps` the rows of each step that failed, as far as marks name steps.
+    `numbers` are their line numbers, from 0; `keys` their texts without digits; `features` has a row for each, with a
+    column of 0 or 1 for each of `NAMES`; `steps` are the rows of each failed step, if marks name steps.
     """
 
     __slots__ = ("features", "keys", "numbers", "steps")
@@ -196,7 +196,7 @@ class ReadLog:
 
 
 class _Shapes(dict[bytes, int]):
-    """Text of a line → its code: the features that it shows by itself, and its indentation; 0 for a blank line."""
+    """A map from the text of a line to its code: its own features and its indentation; 0 for a blank line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ class _Shapes(dict[bytes, int]):
 
 
 class _Meanings(dict[bytes, int]):
-    """Word → the classes that it belongs to anywhere in a line."""
+    """A map from a word to its classes, independent of its position in a line."""
 
     def __missing__(self, word: bytes) -> int:
         code = self[word] = _ANYWHERE.get(word, 0) | (_BIT["error"] if word.endswith(_ERROR_ENDINGS) else 0)
@@ -217,7 +217,7 @@ class _Meanings(dict[bytes, int]):
 
 def _shape(key: bytes, meanings: Mapping[bytes, int]) -> int:
     key = key.rstrip()
-    key = key[key.rfind(b"\r") + 1 :]  # a carriage return overwrites what stood before it
+    key = key[key.rfind(b"\r") + 1 :]  # a carriage return overwrites the text before it
     text = key.lstrip()
     if not text:
         return 0
@@ -240,13 +240,13 @@ def _shape(key: bytes, meanings: Mapping[bytes, int]) -> int:
 
 
 def _lines_with(pattern: re.Pattern[bytes], content: bytes, breaks: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The lines in which the pattern is found, ascending; `breaks` are the places of the line ends."""
+    """Return the lines in which the pattern is found, ascending; `breaks` are the offsets of the line ends."""
     starts = np.fromiter((match.start() for match in pattern.finditer(content)), np.intp)
     return np.unique(np.searchsorted(breaks, starts))
 
 
 def _failing_steps(codes: NDArray[np.int64], exits: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which lines stand between a command and the line that says that it failed."""
+    """Return a mask of the lines between a command and the line that reports its failure."""
     commands = np.flatnonzero(codes & _BIT["command"])
     inside = np.zeros(len(codes) + 1, np.int64)
     if commands.size:

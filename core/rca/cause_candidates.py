@@ -1,9 +1,9 @@
-"""Possible causes, weighed against each other: what was changed, and what is no change of ours.
+"""Rank the possible causes of an incident: its own workspace's changes, and causes without a change.
 
-A change is eligible by time and chosen by content: whether the services that it reaches moved after it and not before,
-whether the trouble arises there, and whether what it touched is what the new errors and metrics speak of. That
-nobody's change did it is a hypothesis with evidence of its own. All compete: the chances of one rise as those of the
-others fall (conditional logit, McFadden 1974), by weights that `tests/evaluation/fit_causes.py` fits.
+A change is eligible by time and ranked by content: whether the services that it reaches moved after it and not before,
+whether the trouble begins there, and whether the new errors and metrics mention what it touched. A cause without a
+change is a hypothesis with its own evidence. All compete: the probability of one rises as those of the others fall
+(conditional logit, McFadden 1974), with weights fitted by `tests/evaluation/fit_causes.py`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from core.rca.revisions import Revision, is_setting
 from core.rca.signals import CLEAR, Signal
 from core.rca.view import CauseCandidate, View, combined_weight, sign_terms
 
-JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its effect: clocks and scrapes differ
-CREEP_SLACK = timedelta(minutes=12)  # by which the beginning of a slow rise can be made out
-PASSED_ON = 0.3  # how much a sign counts for a service that says that it comes from another one
+JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a change: clocks and scrapes differ
+CREEP_SLACK = timedelta(minutes=12)  # uncertainty of the start of a slow rise
+PASSED_ON = 0.3  # weight of a sign that names another service as its origin
 WEIGHTS: Mapping[str, float] = {
     "own": 2.9,
     "callers": 2.3,
@@ -41,8 +41,8 @@ WEIGHTS: Mapping[str, float] = {
 }
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
 CONNECTING = ("own", "callers", "callees", "creep", "words", "kinds")
-"""Features of which an incident without a service needs one: without any, only the time speaks for a change."""
-UNKNOWN = 1.0  # log-odds of a cause of which nothing was seen: what does not reach it, is not named
+"""Features of which a change needs one if the incident has no service; otherwise only the time speaks for it."""
+UNKNOWN = 1.0  # log-odds of an unobserved cause
 
 
 def cause_candidates(incident_signals: IncidentSignals, observations: Observations) -> list[CauseCandidate]:
@@ -68,7 +68,7 @@ def cause_candidates(incident_signals: IncidentSignals, observations: Observatio
 
 
 def first_failing(incident_signals: IncidentSignals, observations: Observations) -> str:
-    """Return the service in which trouble arises most clearly and first; empty where none shows."""
+    """Return the service in which trouble begins most clearly and first; empty if there is no trouble."""
     origin = View(incident_signals, observations).origin
     return max(origin, key=lambda service: origin[service], default="")
 
@@ -123,9 +123,10 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
 def _effect(
     view: View, live: Mapping[str, datetime], blaming: frozenset[str] = frozenset()
 ) -> tuple[float, tuple[Signal, ...]]:
-    """Return how clearly the services moved after a time, in [0, 1], and the signs of it, the most telling first.
+    """Return the strength of the movement of services after a time, in [0, 1], and its signs, the strongest first.
 
-    What is said to come from another service counts little, or with `blaming`, only what is said to come from one of those.
+    Signs that name another service as their origin count little. With `blaming`, only signs that name one of those
+    count.
     """
     weighed: list[tuple[float, Signal]] = []
     for service, at in live.items():
@@ -140,7 +141,7 @@ def _effect(
 
 
 def _most_telling(signals: Iterable[Signal], shared: frozenset[str]) -> tuple[Signal, ...]:
-    """Return the signals sorted: first those that speak of what was changed, then those that a log tells in words."""
+    """Return the signals sorted: first those that share words with the change, then clear ones, then log messages."""
     return tuple(
         sorted(
             signals,
@@ -154,7 +155,7 @@ def _most_telling(signals: Iterable[Signal], shared: frozenset[str]) -> tuple[Si
 
 
 def _loaded(view: View, revision: Revision, below: Iterable[str]) -> tuple[float, tuple[Signal, ...]]:
-    """Return how clearly callees suffer after a change because their caller asks more of them, in [0, 1]."""
+    """Return the strength, in [0, 1], of trouble in a callee after a change because its caller sends more requests."""
     best: tuple[float, tuple[Signal, ...]] = (0.0, ())
     for callee in below:
         effect, signals = _effect(view, {callee: revision.at})
@@ -168,7 +169,7 @@ def _loaded(view: View, revision: Revision, below: Iterable[str]) -> tuple[float
 
 
 def _older(view: View, service: str, at: datetime) -> float:
-    """Return how sure it is that a service was in trouble of its own before a change, in [0, 1]."""
+    """Return the strength, in [0, 1], of a service's own trouble before a change."""
     earlier = (
         signal.strength
         for signal in view.trouble(service)
@@ -178,7 +179,7 @@ def _older(view: View, service: str, at: datetime) -> float:
 
 
 def _creeps_since(view: View, revision: Revision) -> float:
-    """Return how clearly a metric of its services began to rise slowly when a change came into force, in [0, 1]."""
+    """Return the strength, in [0, 1], of a slow rise of its services' metrics that began when a change came into force."""
     return max(
         (
             signal.strength * exp(-abs(signal.since - at) / CREEP_SLACK)
@@ -191,7 +192,7 @@ def _creeps_since(view: View, revision: Revision) -> float:
 
 
 def _shared(view: View, place: int) -> dict[str, float]:
-    """The terms that a change and the signs have in common, with how much each says."""
+    """Return the terms that a change and the signs have in common, with their weights."""
     said = view.words[place]
     found: dict[str, float] = {}
     for signal, named, _ in view.signs:
@@ -201,7 +202,9 @@ def _shared(view: View, place: int) -> dict[str, float]:
 
 
 def _kinds(view: View, place: int) -> float:
-    """Return how far the change can have brought about failures of the kinds that are seen, in [0, 1], rare ones counting more."""
+    """Return the share of the observed kinds of failure that the change can have caused, in [0, 1], rare ones counting
+    more.
+    """
     weights: dict[Kind, float] = {}
     for signal, _, kinds in view.signs:
         for kind in kinds:
@@ -224,9 +227,9 @@ def _objection(view: View, revision: Revision, features: Mapping[str, float]) ->
     if features["older"] > CLEAR:
         return f"{service} was in trouble before it"
     if explained > CLEAR and view.incident_signals.trouble(service):
-        return f"what shows in {service} is explained by {callee}, and {gap} passed before the first sign"
+        return f"{callee} explains the trouble in {service}, and {gap} passed before the first sign"
     if not max(features["own"], features["callers"], features["callees"]):
-        return f"nothing unusual shows in {service or 'any service'} after it"
+        return f"nothing unusual happened in {service or 'any service'} after it"
     return f"{gap} passed between it and the first sign, and little connects them"
 
 

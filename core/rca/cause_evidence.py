@@ -14,7 +14,7 @@ from core.rca.incident_signals import IncidentSignals
 from core.rca.observations import Observations
 
 VERSION = "cause-evidence-3"
-RANKING_VERSION = "cause-choice-1"  # where a language model ranked the causes (core/rca/model_ranking.py)
+RANKING_VERSION = "cause-choice-1"  # if a language model ranked the causes (core/rca/model_ranking.py)
 INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown
 NOT_STRONG = 0.89  # maximum RCE if a second cause is about as likely
@@ -49,16 +49,17 @@ def evaluate_cause(
 
 
 def needs_ranking(evaluation: Evaluation | None) -> bool:
-    """Return whether a model is asked at all: not without a cause, nor where the evidence for the first one is strong."""
+    """Return whether a model is asked: only if there is a cause, and the evidence for the first one is not strong."""
     return evaluation is not None and badge_for(evaluation, None, scale=PROBABLE).strength is not Strength.STRONG
 
 
 def evaluate_ranking(
     ranked: Sequence[Hypothesis], before: Evaluation, incident_signals: IncidentSignals, observations: Observations
 ) -> Evaluation:
-    """Return the evaluation of the first of the ranked causes; its RCE is at most that of `before`, the evidence engine's.
+    """Return the evaluation of the first of the ranked causes; its RCE is at most that of `before`, the evidence
+    engine's.
 
-    A model makes no badge stronger until people's verdicts on its choices do.
+    A model's choice makes no badge stronger; only people's verdicts on its choices do.
     """
     measured = evaluate_cause(ranked, incident_signals, observations)
     return replace(measured, rce=min(measured.rce, before.rce))

@@ -1,7 +1,7 @@
-"""The code expert: reads on from a name in the evidence to what it calls (RCAgent, section 3.2.2, figure 2).
+"""The code expert: reads the definition of a name in the evidence, and the code that it calls (RCAgent, section 3.2.2).
 
-What is pending stands in a queue; it ends when nothing of interest is left or all that is left are external
-dependencies, which the repositories do not define.
+Pending names are in a queue. Reading ends when the queue is empty or contains only external dependencies, which the
+repositories do not define.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from core.ports import CodeReader, Definition, ToolParameter
 
 MAX_DEFINITIONS = 12  # read for one name
-MAX_ROUNDS = 4  # calls that the last one read is away from the first
+MAX_ROUNDS = 4  # calls between the first and the last definition read
 MAX_NAMES = 40  # looked up at once
 MAX_TEXT = 2_400  # characters of a definition that are shown
-AMBIGUOUS = 2  # definitions of a name without its class, above which nobody can tell which one is meant
+AMBIGUOUS = 2  # definitions of a name without its class; with more, the name is ambiguous
 MAX_EXTERNAL = 20  # external names that are listed
 _SEPARATOR = re.compile(r"[.#:$/\\()*\s]+")
 
@@ -33,17 +33,17 @@ class CodeExpert:
     )
 
     async def call(self, arguments: Mapping[str, str]) -> str:
-        """The code that was read and the external names that it stopped at. Raises ToolUnavailable."""
+        """Return the code that was read, and the external names at which reading stopped. Raises ToolUnavailable."""
         wanted = qualified(arguments["symbol"])
         read, external = await self._read(wanted)
         if not read:
-            # Without the symbol: what a model asked for must not come back as something that it was shown.
+            # Without the symbol, because the model's own words must not come back as an observation.
             return f"That is not defined in {self.code.name}: it may be an external dependency."
         stopped = f"External, not read: {', '.join(external[:MAX_EXTERNAL])}." if external else ""
         return "\n\n".join([*(_shown(each) for each in read), stopped]).strip()
 
     async def _read(self, wanted: tuple[str, ...]) -> tuple[list[Definition], list[str]]:
-        """The definitions in order of reading, and the names that are defined nowhere."""
+        """Return the definitions in order of reading, and the names without a definition."""
         read: list[Definition] = []
         external: list[str] = []
         queue = [wanted] if wanted else []
@@ -66,12 +66,12 @@ class CodeExpert:
 
 
 def qualified(symbol: str) -> tuple[str, ...]:
-    """The parts of a name, outermost first, whatever language wrote it: `shop/pool.(*Pool).Acquire`, `Pool#acquire`."""
+    """Return the parts of a name in any language, outermost first: `shop/pool.(*Pool).Acquire`, `Pool#acquire`."""
     return tuple(part for part in _SEPARATOR.split(symbol) if part.isidentifier())
 
 
 def _meant(name: Sequence[str], found: Iterable[Definition], read: Sequence[Definition]) -> list[Definition]:
-    """The definitions that a name can mean, best first: of its class, else near what was read; none if too many can."""
+    """Return the definitions that a name can mean: in its class, otherwise in files read before; empty if too many."""
     named = [each for each in found if each.name == name[-1]]
     if len(name) > 1:
         of_class = [each for each in named if each.container == name[-2]]

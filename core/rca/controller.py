@@ -1,7 +1,7 @@
-"""Thought, action and observation of a language model over read-only tools, again and again (RCAgent, section 3).
+"""The loop of thought, action and observation of a language model over read-only tools (RCAgent, section 3).
 
-Several endings are drawn of one investigation, and what they agree on is its finding (section 3.4). It runs where tools may
-still show something that the fixed plan cannot ask for, within a budget of tokens and seconds.
+Several endings of one investigation are sampled, and the finding is the one on which they agree (section 3.4). The loop
+runs within a budget of tokens and seconds, if tools may show something that the fixed plan cannot ask for.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from core.rca.actions import (
 )
 
 MAX_STEPS = 15  # RCAgent, section 5.3
-MAX_REPLY = 2_000  # characters of a reply that are kept
-LAST_TRIES = 3  # to get a valid finding out of the last step
-MAX_TOKENS = 24_000  # read and written in all steps, those from a server's cache not counted
+MAX_REPLY = 2_000  # characters kept of a reply
+LAST_TRIES = 3  # attempts at a valid finding in the last step
+MAX_TOKENS = 24_000  # read and written in all steps, except those from a server's cache
 MAX_SECONDS = 180.0  # for all steps
-ENOUGH = 0.75  # share of either from which the next step allows nothing but to finalise
+ENOUGH = 0.75  # share of either budget from which only finalising is allowed
 TOOL_DEADLINE = 20.0  # seconds
 
-Listener = Callable[[Step], Awaitable[None]]  # told of every step as it was taken
+Listener = Callable[[Step], Awaitable[None]]  # receives every step when it is taken
 
 
 @dataclass(slots=True)
 class Investigation:
-    """One run of the controller over one incident. `request` says for whom and how urgent; its messages are replaced.
+    """One run of the controller over one incident. `request` gives requester and urgency; its messages are replaced.
 
-    `services` are those that a cause may lie in; none: any text. Steps are decoded greedily, as section 4.1 does, unless
-    `temperature` says otherwise.
+    `services` are the possible places of a cause; if empty, any text is. By default, steps are decoded greedily, as in
+    section 4.1.
     """
 
     model: LanguageModel
@@ -58,22 +58,22 @@ class Investigation:
     temperature: float = 0.0
     snapshots: Snapshots = field(default_factory=Snapshots)
     steps: list[Step] = field(default_factory=list[Step])
-    finding: Finding | None = None  # as soon as the model has finalised: it stands, whatever comes after it
-    tokens: int = 0  # read and written until now
+    finding: Finding | None = None  # set once the model has finalised, and kept whatever happens afterwards
+    tokens: int = 0  # read and written so far
     began: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
-        """Return the seconds since the beginning."""
+        """Return the seconds since the start."""
         return time.monotonic() - self.began
 
     @property
     def spent(self) -> float:
-        """Return the share of the budget that is spent, of tokens or of seconds; above 1 where it is exceeded."""
+        """Return the larger share of the budgets of tokens and seconds that is spent; above 1 if it is exceeded."""
         return max(self.tokens / MAX_TOKENS, self.seconds / MAX_SECONDS)
 
     async def run(self, incident: str) -> Trajectory:
-        """Investigate until the model finalises; the last step allows nothing else. Never raises for what it says."""
+        """Investigate until the model finalises; the last step allows nothing else. Invalid replies raise no error."""
         opening = self.opening(incident)
         try:
             while len(self.steps) < MAX_STEPS - 1 + LAST_TRIES:
@@ -87,7 +87,7 @@ class Investigation:
         return self.ended(Ending.FAILED)
 
     async def branch(self, reply: str, action: Action, incident: str) -> Trajectory:
-        """The same investigation, had it taken this action next; this one stays as it is."""
+        """Return the trajectory of a copy of this investigation that takes this action next."""
         taken = await self._observed(reply, action)
         branch = replace(self, steps=[*self.steps, taken], listener=None)
         ended = await branch.run(incident)
@@ -95,7 +95,7 @@ class Investigation:
         return ended
 
     def opening(self, incident: str) -> prompts.Messages:
-        """The rules, the task, the tools and the incident: what every prompt of the investigation begins with."""
+        """Return the start of every prompt of the investigation: the rules, the task, the tools and the incident."""
         return prompts.opening(incident, self.tools, MAX_STEPS)
 
     def choices(self) -> Choices:
@@ -105,7 +105,7 @@ class Investigation:
         return Choices(self.tools, self.services, self.snapshots, called, must_finalise=last)
 
     async def _step(self, opening: prompts.Messages) -> Finding | None:
-        """Take one step; the finding if the model finalised."""
+        """Take one step. Return the finding if the model finalised."""
         choices = self.choices()
         reply = ""
         try:
@@ -123,7 +123,10 @@ class Investigation:
         return None
 
     async def _reply(self, opening: prompts.Messages, choices: Choices) -> str:
-        """The next reply of the model; observations are taken back to their keys, oldest first, until the prompt fits."""
+        """Return the model's next reply.
+
+        Observations are reduced to their keys, oldest first, until the prompt fits.
+        """
         for folded in range(len(self.steps) + 1):
             try:
                 said = await self.model.generate(
@@ -144,7 +147,7 @@ class Investigation:
         raise AssertionError("unreachable: the last round returns or raises")
 
     def messages(self, opening: prompts.Messages, folded: int = 0) -> prompts.Messages:
-        """The conversation so far, append-only; of the first `folded` steps only the keys of the observations."""
+        """Return the conversation so far. The first `folded` steps contain only the keys of their observations."""
         taken = [
             replace(step, shown="(see the snapshot)") if place < folded and step.snapshot else step
             for place, step in enumerate(self.steps)
@@ -165,7 +168,7 @@ class Investigation:
         return Step(reply[:MAX_REPLY], action, self.snapshots.head(key), snapshot=key)
 
     def _expanded(self, tool: Tool, arguments: Mapping[str, str]) -> dict[str, str]:
-        """The arguments with every snapshot key replaced by its observation."""
+        """Return the arguments with every snapshot key replaced by its observation."""
         wanted = {parameter.name for parameter in tool.parameters if parameter.snapshot}
         return {name: self.snapshots.by_key[value] if name in wanted else value for name, value in arguments.items()}
 
@@ -175,19 +178,20 @@ class Investigation:
             await self.listener(step)
 
     def ended(self, otherwise: Ending) -> Trajectory:
-        """Return the trajectory until now; it ends `otherwise` unless the model has finalised."""
+        """Return the trajectory so far. It ends with `otherwise`, unless the model has finalised."""
         return Trajectory(tuple(self.steps), Ending.FINALISED if self.finding else otherwise, self.finding)
 
 
 SAMPLES = 10  # RCAgent, section 4.1
-SLOW = 60.0  # seconds of the first run above which no samples are drawn: they would take as long again
+SLOW = 60.0  # seconds of the first run above which no samples are drawn, because they would take as long again
 
 
 async def investigate(investigation: Investigation, incident: str, *, samples: int = SAMPLES) -> Trajectory:
-    """Run the controller greedily; from the step at which it finalises, draw `samples` more endings and let them agree.
+    """Run the controller greedily; from the step at which it finalises, sample `samples` more endings and let them
+    vote.
 
-    A sample that would rather look further may do so (trajectory-level self-consistency). The finding nearest to all
-    others is taken. After a run of more than SLOW seconds, or without budget, no samples are drawn.
+    A sample may take further actions before it ends (trajectory-level self-consistency). Returns the finding nearest to
+    all others. After a run of more than SLOW seconds, or without budget, no samples are drawn.
     """
     trajectory = await investigation.run(incident)
     hurried = investigation.seconds > SLOW or investigation.spent >= ENOUGH
@@ -200,8 +204,8 @@ async def investigate(investigation: Investigation, incident: str, *, samples: i
 def vote(findings: Sequence[Finding]) -> Finding:
     """Return the finding whose cause and solution are nearest to the mean of all by their terms (section 3.4.1).
 
-    The paper's other way, to let the model merge them, did better by its measures of likeness to a reference text. It reads
-    all findings once more, and a merged quote stands in no observation, so that it could not be shown as evidence.
+    The paper's alternative, a merge by the model, is more similar to a reference text. But it reads all findings once
+    more, and a merged quote is in no observation, so that it could not be shown as evidence.
     """
     counted = [Counter(terms(f"{finding.root_cause}\n{finding.solution}")) for finding in findings]
     vocabulary = sorted({term for counts in counted for term in counts})
@@ -211,7 +215,7 @@ def vote(findings: Sequence[Finding]) -> Finding:
 
 
 async def _drawn(investigation: Investigation, incident: str, samples: int) -> list[Finding]:
-    """The findings of the samples that came to one."""
+    """Return the findings of the samples that have one."""
     opening = investigation.opening(incident)
     choices = investigation.choices()
     request = replace(

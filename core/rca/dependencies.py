@@ -1,4 +1,4 @@
-"""The calls between services: a fault in a callee explains a symptom in its callers."""
+"""The graph of calls between services. A fault in a callee explains a symptom in its callers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from core.model.incident import Incident
 
-MAX_DISTANCE = 3  # calls between a symptom and a cause that is still looked for
+MAX_DISTANCE = 3  # most calls between a symptom and its cause
 
 
 def service_of(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> str:
-    """The incident's service; where its alerts name none, the first known one in their labels or texts, else empty."""
+    """Return the incident's service; if there is none, the first known one in its labels or text; empty if none."""
     if incident.service:
         return incident.service
     known = {*dependencies, *(callee for called in dependencies.values() for callee in called)}
@@ -19,7 +19,7 @@ def service_of(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) 
 
 
 def united(graphs: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """Return every call that one of the graphs has, those of the first graph first."""
+    """Return the union of the graphs, with the calls of the first graph first."""
     callers = dict.fromkeys(caller for graph in graphs for caller in graph)
     return {
         caller: tuple(dict.fromkeys(callee for graph in graphs for callee in graph.get(caller, ())))
@@ -28,7 +28,7 @@ def united(graphs: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[s
 
 
 def callees(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    """Return every service that `service` calls, directly or through others → the number of calls between, at least 1."""
+    """Return every direct or indirect callee of `service`, with the number of calls to it, at least 1."""
     distances: dict[str, int] = {service: 0}
     frontier = [service]
     for distance in range(1, MAX_DISTANCE + 1):
@@ -40,10 +40,10 @@ def callees(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> dict[s
 
 
 def callers(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The services that call `service` directly, in order of the configuration."""
+    """Return the direct callers of `service`, in order of the configuration."""
     return [caller for caller, called in dependencies.items() if service in called]
 
 
 def neighbourhood(service: str, dependencies: Mapping[str, tuple[str, ...]], limit: int) -> list[str]:
-    """The services worth reading for a symptom in `service`: itself, its callees nearest first, its direct callers."""
+    """Return the services to read for a symptom in `service`: itself, its callees nearest first, its direct callers."""
     return list(dict.fromkeys([service, *callees(service, dependencies), *callers(service, dependencies)]))[:limit]

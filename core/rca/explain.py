@@ -1,4 +1,4 @@
-"""Observations become ranked hypotheses, or an honest “no culprit found, and here is what was ruled out”."""
+"""Explain observations by ranked hypotheses, or say that no cause was found and what was ruled out."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from core.rca.merge import by_service, joined, tool_causes
 from core.rca.observations import Observations
 from core.rca.wording import hypothesis, named
 
-MIN_SCORE = 0.3  # of a suspect that is named first
-MIN_RIVAL = 0.04  # of one that is named beside it
-MIN_SHARE = 0.4  # of the best hypothesis' score, from which what a tool says of another service stands beside it
+MIN_SCORE = 0.3  # of a candidate that is named first
+MIN_RIVAL = 0.04  # of a candidate that is named beside it
+MIN_SHARE = 0.4  # of the best hypothesis' score, for a cause in another service according to a tool
 MAX_HYPOTHESES = 3
-MAX_RULED_OUT = 12  # suspects whose objection is shown
+MAX_RULED_OUT = 12  # candidates whose objection is shown
 MAX_TIMELINE = 16  # entries
 TIMELINE_BACK = timedelta(hours=2)  # before the start
 SAID = frozenset({"cause", "next_check", "quote", "title", "text", "subject", "what", "files", "moved", "shared"})
-"""Fields of an explanation that hold what systems said."""
+"""Fields of an explanation with text from other systems."""
 NO_FAILURES: Mapping[str, FailureHistory] = {}
 
 
 def explain(
     observations: Observations, failures: Mapping[str, FailureHistory] = NO_FAILURES
 ) -> tuple[Explanation, Evaluation | None]:
-    """The explanation without its badge, and the two measures of its first hypothesis; None without a culprit.
+    """Return the explanation without its badge, and the evaluation of its first hypothesis; None without one.
 
-    A symptom alone is no cause: unless something was changed, or a service shows signs beyond what the alert said,
-    no culprit is named. Past incidents only support what was observed now. `failures` maps the history keys of builds
-    to what was confirmed before.
+    A symptom alone is no cause: a cause is named only if something was changed, or a service shows signs beyond the
+    alert. Past incidents only support present observations. `failures` maps the history keys of builds to their
+    confirmed failures.
     """
     incident_signals = survey(observations)
     ranked = cause_candidates(incident_signals, observations)
@@ -61,7 +61,10 @@ def explain(
 def _with_tool_causes(
     hypotheses: Sequence[Hypothesis], observations: Observations, incident_signals: IncidentSignals
 ) -> tuple[Hypothesis, ...]:
-    """The hypotheses with the causes that tools tell: one of a service is told where the hypothesis about it names no change, and supports it in any case."""
+    """Return the hypotheses with the causes found in tool outputs.
+
+    Such a cause supports the hypothesis about its service, and is added to its text if that names no change.
+    """
     found = tuple(hypotheses)
     for cause in tool_causes(observations, incident_signals):
         known = next((each for each in found if each.service == cause.service), None)
@@ -76,7 +79,7 @@ def _with_tool_causes(
 
 
 def _best(ranked: Sequence[CauseCandidate]) -> list[CauseCandidate]:
-    """The best suspects. What is no change is named once for each service."""
+    """Return the best candidates, with at most one without a change for each service."""
     best: list[CauseCandidate] = []
     for candidate in ranked:
         if candidate.score < (MIN_RIVAL if best else MIN_SCORE) or len(best) == MAX_HYPOTHESES:
@@ -106,28 +109,28 @@ def _ruled_out(
     )
     lines = objections[:MAX_RULED_OUT]
     if len(objections) > MAX_RULED_OUT:
-        lines.append(f"{len(objections) - MAX_RULED_OUT} more, less likely than these.")
+        lines.append(f"{len(objections) - MAX_RULED_OUT} more that are less likely.")
     logged = {line.service for line in observations.logs}
     measured = {series.service for series in observations.series}
     read = logged | measured
     calm = [
         service for service in observations.services if service in read and service not in incident_signals.by_service
     ]
-    for what, services in (
-        ("log message or metric", logged & measured),
-        ("log message, and no metrics were found,", logged - measured),
-        ("metric, and no logs were found,", measured - logged),
+    for what, services, missing in (
+        ("log message or metric", logged & measured, ""),
+        ("log message", logged - measured, " No metrics were found there."),
+        ("metric", measured - logged, " No logs were found there."),
     ):
         if found := services.intersection(calm):
-            lines.append(f"No unusual {what} in {_listed(found)}.")
+            lines.append(f"No unusual {what} in {_listed(found)}.{missing}")
     asked = by_service(observations)
     quiet = [service for service in asked if service and service not in blamed]
     if quiet:
         tools = dict.fromkeys(output.tool for service in quiet for output in asked[service])
-        lines.append(f"Nothing in {_listed(tools)} explains it for {_listed(quiet)}.")
+        lines.append(f"Nothing in {_listed(tools)} shows a cause in {_listed(quiet)}.")
     unread = [service for service in observations.services if service not in read and service not in asked]
     if unread:
-        lines.append(f"No logs or metrics were found of {_listed(unread)}.")
+        lines.append(f"No logs or metrics of {_listed(unread)} were found.")
     return tuple(lines)
 
 
@@ -172,7 +175,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def redacted_explanation(explanation: Explanation, clean: Callable[[str], str]) -> Explanation:
-    """Return the causes, quotes and timeline as `clean` leaves them; where they come from stays as it is."""
+    """Return the explanation with `clean` applied to its causes, quotes and timeline, but not to their sources."""
     return replace(
         explanation,
         hypotheses=_cleaned(explanation.hypotheses, clean),
@@ -182,7 +185,7 @@ def redacted_explanation(explanation: Explanation, clean: Callable[[str], str]) 
 
 
 def _cleaned(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
-    """A value with the texts that systems gave as `clean` leaves them."""
+    """Return a value with `clean` applied to its texts from other systems."""
     if isinstance(value, tuple):
         return tuple(_cleaned(each, clean, name) for each in cast("tuple[Any, ...]", value))
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,11 +1,12 @@
-"""The lines of a build log that explain its failure: the most probable run of lines, and at most two more.
+"""Find the lines of a build log that explain its failure: the most probable run of lines, and at most two more.
 
-They are looked for in the step that failed, where the marks of the build server name it. Every line has log-odds of being inside the run, of opening it and of closing it; their sum over a run is its score, and
-the best run is found in one pass. The odds come from the form of the lines, and from the repository's confirmed
-failures as soon as there are any. The weights of the forms are those of a segment model with a softmax over all runs
-(semi-Markov conditional random field, Sarawagi and Cohen, NIPS 2004), ridge-penalised, each tool counting alike. They
-are fitted by `python -m tests.benchmarks failing-line-weights` to builds of small projects that were made to fail, with 43 compilers,
-test runners and package managers; no log of anybody's repository is among them.
+If the marks of the build server name the failed step, only that step is searched. Every line has log-odds of being
+inside the run, of opening it and of closing it. Their sum over a run is its score, and the best run is found in one
+pass. The odds come from the features of the lines, and from the repository's confirmed failures if there are any. The
+weights are those of a segment model with a softmax over all runs (semi-Markov conditional random field, Sarawagi and
+Cohen, NIPS 2004), ridge-penalised, with equal weight for each tool. `python -m tests.benchmarks failing-line-weights`
+fits them to builds of small projects that were made to fail, with 43 compilers, test runners and package managers, and
+without any log of a real repository.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ WEIGHTS: Mapping[str, tuple[float, float, float, float, float]] = {
 _WEIGHTS = np.array([WEIGHTS[name] for name in NAMES], np.float32)
 NO_HISTORY = FailureHistory()
 MAX_SEGMENTS = 3  # runs of lines that explain one failure
-SHARE = 0.7  # of the best segment's score, from which another is shown too
-STEP_ODDS = 2.0  # log-odds that the best lines outside of the steps that failed must have over those in them
+SHARE = 0.7  # of the best segment's score, for another one to be shown
+STEP_ODDS = 2.0  # log-odds by which lines outside of the failed steps must be better than those inside
 APART = 3  # rows between two segments
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a log as it stands there, numbered from 0 between its line feeds. Untrusted."""
+    """A line of a log, verbatim, numbered from 0. Untrusted."""
 
     number: int
     text: str
@@ -77,7 +78,7 @@ def failing_lines(log: str, history: FailureHistory = NO_HISTORY) -> list[Line]:
 
 
 def by_form(log: str, lines: Sequence[Line]) -> list[Line]:
-    """Return lines of a log, those first whose form alone says most that they explain a failure."""
+    """Return lines of a log, the most probable ones by their features alone first."""
     read = ReadLog(log)
     inside = read.features @ _WEIGHTS[:, 0]
     odds = dict(zip(read.numbers.tolist(), inside.tolist(), strict=True))
@@ -90,10 +91,10 @@ def failing_range(log: str, history: FailureHistory = NO_HISTORY) -> range:
 
 
 def failing_segments(log: str, history: FailureHistory = NO_HISTORY, most: int = MAX_SEGMENTS) -> list[range]:
-    """Return at most so many runs of lines that explain the failure, the most probable first; empty for a blank log.
+    """Return at most `most` runs of lines that explain the failure, the most probable first; empty for a blank log.
 
-    They are looked for in the steps that failed, and elsewhere only if other lines are far more probable. Where people confirmed earlier failures, those decide instead, and
-    there is one segment.
+    Only the failed steps are searched, unless other lines are far more probable. If people confirmed earlier failures,
+    those decide instead, and there is only one segment.
     """
     read = ReadLog(log)
     if not read.keys:
@@ -138,9 +139,9 @@ def _best_run(
     return float(scores[end]), range(place.start + start, place.start + end + 1)
 
 
-BUILD_SCORE = 0.9  # of the lines that explain a failed build, for an incident that is about that build
+BUILD_SCORE = 0.9  # of the cause of a failed build, for an incident about that build
 MAX_QUOTED = 6  # lines shown
-LEAST_LINES = 3  # of a text that is taken for a build log
+LEAST_LINES = 3  # of a text that is recognised as a build log
 _EXIT = NAMES.index("exit_code")
 _COMMAND, _ERROR = NAMES.index("command"), NAMES.index("error")
 
@@ -169,20 +170,19 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
             for line in shown
         ),
         disproof="The same lines in the log of a run that passed.",
-        next_check=(
-            f"Read lines {spans} of the log. If others explain it, say “correct: lines A to B” in this thread."
-        ),
+        next_check=f"Read lines {spans} of the log. "
+        "If other lines explain the failure, write “correct: lines A to B” in this thread.",
         responsibility=responsibility_of(leading.text) or Responsibility.OWN_CODE,
     )
 
 
 def is_led_by(cause: str, lines: Iterable[str]) -> bool:
-    """Return whether one of these lines of the log is the one that the cause of a failed build names."""
+    """Return whether the cause of a failed build quotes one of these lines of the log."""
     return any(cause.endswith(f": {said(_plain(line))}.") for line in lines if _plain(line))
 
 
 def is_build_log(text: str) -> bool:
-    """Return whether a text looks like what a build server recorded: a command that failed, or an exit code that says so."""
+    """Return whether a text looks like a build log: it has an exit code, or a command and an error."""
     read = ReadLog(text)
     if len(read.keys) < LEAST_LINES:
         return False
@@ -191,7 +191,7 @@ def is_build_log(text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """A line as a terminal would show it: no colours or time, and what a carriage return overwrote is gone."""
+    """Return a line as a terminal would show it, without colours, time and text overwritten by a carriage return."""
     return plain(text).rstrip("\r\n").rpartition("\r")[2].strip().removeprefix("##[error]")
 
 

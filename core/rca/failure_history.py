@@ -1,8 +1,8 @@
-"""The confirmed failures of a repository's builds, and the odds of a line of the next one by them.
+"""The confirmed failures of a repository's builds, and the odds that they give a line of the next one.
 
-A build log repeats itself from run to run, so a line is known again by its text without digits, or failing that by how
-it begins. Each confirmed failure says which lines were part of it, where it began and ended, and between which lines it
-stood (the idea of extraction by example, Brandt et al., “LogChunks”, MSR 2020).
+A build log repeats itself from run to run, so a line is recognised by its text without digits, otherwise by its
+beginning. Each confirmed failure shows which lines were part of it, where it began and ended, and between which lines
+it was (the idea of extraction by example, Brandt et al., “LogChunks”, MSR 2020).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from core.model.prediction import RecordedFailure
 from core.rca.build_log import ReadLog
 
-BEGINNING = 10  # bytes by which lines are alike that are not equal
-USUAL = 1e-3  # share of lines at which something begins or ends
-EXACT_PRIOR, ALIKE_PRIOR = 0.5, 1.0  # failures that the less exact evidence counts for, about a line's part
-BOUNDARY_PRIOR = 0.5  # lines that the less exact evidence counts for, about a boundary
+BEGINNING = 10  # bytes that similar lines have in common
+USUAL = 1e-3  # prior share of lines at which a failure begins or ends
+EXACT_PRIOR, ALIKE_PRIOR = 0.5, 1.0  # weight of the less exact evidence about a line's role, in failures
+BOUNDARY_PRIOR = 0.5  # weight of the less exact evidence about a boundary, in lines
 MAX_ODDS = 4.0  # log-odds of a single line, either way
 
 _SEEN, _INSIDE, _LINES, _FIRST, _BEFORE, _LAST, _AFTER = range(7)
@@ -29,7 +29,7 @@ _COLUMNS = 7
 
 
 class PastFailure:
-    """A build log with the lines of it, numbered from 0, that people confirmed as its failure.
+    """A build log with the lines, numbered from 0, that people confirmed as its failure.
 
     Raises ValueError if none of the lines is in the log.
     """
@@ -46,7 +46,7 @@ class PastFailure:
 
 
 class FailureHistory:
-    """The confirmed failures of one repository, none included."""
+    """The confirmed failures of one repository; there may be none."""
 
     __slots__ = ("_alike", "_exact", "_known")
 
@@ -60,9 +60,9 @@ class FailureHistory:
         return self._known
 
     def odds(self, keys: Sequence[bytes], prior: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Three log-odds of each line: to be inside the failure, to open it and to close it.
+        """Return three log-odds of each line: of being inside the failure, of opening it and of closing it.
 
-        The first starts from the log-odds in `prior`; the others say how much more likely than usual.
+        The first are based on the log-odds in `prior`; the others are relative to USUAL.
         """
         exact, alike = self._exact.rows(keys), self._alike.rows([key[:BEGINNING] for key in keys])
         share = 1 / (1 + np.exp(-np.clip(prior, -MAX_ODDS, MAX_ODDS)))
@@ -76,7 +76,7 @@ class FailureHistory:
 
 
 class _Table:
-    """The counts of several failures together, a row for each text of a line; row 0 is of a text that none has."""
+    """The summed counts of several failures, with a row for each line text; row 0 is for unknown texts."""
 
     __slots__ = ("_counts", "_row_of")
 
@@ -92,7 +92,7 @@ class _Table:
         self._counts = np.array(counts).T
 
     def rows(self, keys: Sequence[bytes]) -> NDArray[np.float64]:
-        """A column for each key."""
+        """Return a column of counts for each key."""
         find = self._row_of.get
         return self._counts[:, np.array([find(key, 0) for key in keys], np.intp)]
 
@@ -126,7 +126,7 @@ _NAMED_LINES = re.compile(
 
 
 def history_of(failures: Iterable[RecordedFailure]) -> FailureHistory:
-    """Return the history of confirmed failures; one whose lines are blank teaches nothing."""
+    """Return the history of confirmed failures, without those whose lines are blank."""
     known: list[PastFailure] = []
     for failure in failures:
         try:
@@ -137,7 +137,7 @@ def history_of(failures: Iterable[RecordedFailure]) -> FailureHistory:
 
 
 def named_lines(text: str) -> range | None:
-    """The lines that a correction names, “lines 12 to 14” as range(11, 14); None if it begins with none."""
+    """Return the lines that a correction names: range(11, 14) for “lines 12 to 14”; None if it begins with no lines."""
     found = _NAMED_LINES.match(text)
     if found is None:
         return None
@@ -146,7 +146,7 @@ def named_lines(text: str) -> range | None:
 
 
 def corrected(failure: RecordedFailure, lines: range, person: str) -> RecordedFailure | None:
-    """The failure with other lines, confirmed by who named them; None if the log has no such lines."""
+    """Return the failure with other lines, confirmed by `person`; None if the log has no such lines or they are blank."""
     held = failure.log.split("\n")
     if not lines or lines.stop > len(held) or not any(line.strip() for line in held[lines.start : lines.stop]):
         return None

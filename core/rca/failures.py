@@ -1,7 +1,7 @@
-"""The phrases with which software says that something is wrong: one table of phrases, of what kind, who can mend it, and how sure it is.
+"""The phrases with which software reports trouble: one table with their kind, responsibility and strength.
 
-Everything that reads text for trouble reads it by this table: logs, the output of tools, build logs, and the texts of
-changes, which are compared with the kinds of failure that followed them.
+Logs, tool outputs and build logs are all read with this table. The texts of changes are compared with the kinds of
+failure that followed them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from core.model.trajectory import Responsibility
 
 CAUSE, COMPLAINT, GRIEVANCE, TOPIC = 0.7, 0.5, 0.3, 0.0
 STRENGTHS: Mapping[str, float] = {"cause": CAUSE, "complaint": COMPLAINT, "grievance": GRIEVANCE, "topic": TOPIC}
-"""Strengths: a phrase that names a cause, one that complains, one that may, and one that only says of what kind it is."""
+"""Strengths of phrases: one names a cause, one reports trouble, one may report trouble, one only gives its kind."""
 
 
 class Kind(StrEnum):
@@ -50,7 +50,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`pattern` matches the phrase at the beginning of a word, whatever its case. `who` is None where nothing tells."""
+    """A phrase:
+
+    `pattern` matches it at the start of a word, ignoring case. `who` is None if the phrase does not tell.
+    """
 
     kind: Kind
     who: Responsibility | None
@@ -166,7 +169,7 @@ OTHER - grievance              high (?:cpu|load|memory|usage)|not able|won't|bad
 OTHER - grievance              (?:does|did|do|was|is|are)n't|warn(?:ing)?|warnings
 """
 FAILURES = tuple(_row(line) for line in _TABLE.strip().splitlines())
-"""Every phrase. Those that follow from a failure, such as a restart, are in `EFFECTS`."""
+"""All phrases, except those for the effects of a failure, such as a restart, which are in `EFFECTS`."""
 
 EFFECTS = (
     r"back-?off|restart(?:ed|ing|s)?|retry(?:ing)?|retries|shutting down|shut down|giving up|reconnect\w*|"
@@ -202,10 +205,10 @@ PLACEMENT   node|affinity|toleration|resources?|requests|replicas?
 TOUCHES: Mapping[Kind, str] = {
     Kind[kind]: words for kind, words in (line.split(maxsplit=1) for line in _TOUCHING.strip().splitlines())
 }
-"""By kind of failure, what the text or diff of a change speaks of that can bring it about."""
+"""The words in the text or diff of a change that can cause each kind of failure."""
 
-_BEFORE = r"(?<![A-Za-z0-9./-])"  # a word inside of a name, such as `error-page`, says nothing
-_AFTER = r"(?![A-Za-z0-9]|-\w|/\w|(?-i:_[a-z]))"  # but in constants, such as `PAYMENT_FAILED`
+_BEFORE = r"(?<![A-Za-z0-9./-])"  # a word inside a name, such as `error-page`, does not count
+_AFTER = r"(?![A-Za-z0-9]|-\w|/\w|(?-i:_[a-z]))"  # but one in a constant, such as `PAYMENT_FAILED`, does
 
 
 def phrases(strength: float) -> re.Pattern[str]:
@@ -247,7 +250,7 @@ _LONG = re.compile(
     r"\b(?:\d{5,}(?:\.\d+)? ?(?:ms|milliseconds)|\d{2,}(?:\.\d+)? ?(?:s|secs?|seconds)|\d+ ?(?:min|minutes|hours?))\b",
     re.IGNORECASE,
 )
-"""Says that something took ten seconds or more."""
+"""Matches a duration of ten seconds or more."""
 _LEVEL = re.compile(
     r"\b(?:level|lvl|severity|log\.level)[\"']?\s*[=:]\s*[\"']?(?P<field>[a-z]+)"
     r"|(?:^|[\s\[(|<])(?P<word>FATAL|CRITICAL|CRIT|ALERT|EMERG|PANIC|SEVERE|ERROR|ERR|WARN|WARNING|NOTICE|INFO|DEBUG|TRACE)"
@@ -255,17 +258,17 @@ _LEVEL = re.compile(
     r"|^(?P<glog>[EWIF])\d{4} \d\d:\d\d",
     re.IGNORECASE,
 )
-_LEVEL_WITHIN = 120  # characters of a line, within which its level stands
+_LEVEL_WITHIN = 120  # characters at the start of a line that contain its level
 _LOUD = frozenset({"fatal", "critical", "crit", "alert", "emerg", "panic", "severe", "error", "err", "e", "f"})
 _TONES = {"warn": 0.85, "warning": 0.85, "w": 0.85} | dict.fromkeys(
     ("info", "notice", "debug", "trace", "information", "i"), 0.4
 )
-"""Level → how much what it says counts: it tells how the program itself took it."""
+"""The weight of a message by its level, which is the program's own judgement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A complaint of a line: its strength in [0, 1], the character at which it begins, and whether it says why."""
+    """The trouble that a line reports: its strength in [0, 1], its offset in the line, and whether it gives a cause."""
 
     strength: float
     start: int
@@ -273,7 +276,7 @@ class Trouble:
 
 
 def trouble(line: str) -> Trouble | None:
-    """Return what a line of text complains of, by its level and its words; None if it does not."""
+    """Return the trouble that a line reports, by its level and its words; None if it reports none."""
     heard = _NEGATED.sub(lambda match: " " * len(match.group()), line)
     found = _LEVEL.search(heard[:_LEVEL_WITHIN])
     level = next(filter(None, found.groups())).lower() if found else ""
@@ -295,7 +298,7 @@ def trouble(line: str) -> Trouble | None:
 
 
 def telling(text: str) -> int:
-    """Return where the last reason in a text begins, 0 without one: errors that wrap each other end with the innermost."""
+    """Return the offset of the last cause in a text, or 0; errors that wrap each other end with the innermost."""
     return max((found.start() for found in _CAUSE.finditer(text)), default=0)
 
 
@@ -307,7 +310,7 @@ _WRAPPER = re.compile(
     r"|exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
     r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
 )
-"""Lines of build tools that only repeat that something failed, from whatever wraps the tool that did."""
+"""Lines of build tools that only repeat the failure of another tool."""
 _WARNS = re.compile(r"(?:npm )?\W{0,3}warn(?:ing)?\b|.{0,200}: warning\b", re.IGNORECASE)
 _STATES = re.compile(
     r"^E {2,}\S|(?:^|[\s\]:(])(?:(?:fatal )?error(?:\[?[A-Z]+\d+\]?| TS\d+)?:|panic:|panicked at|[\w.]{0,80}(?:Error|Exception): )"
@@ -317,7 +320,10 @@ _STATES = re.compile(
 
 
 def decisiveness(line: str) -> float:
-    """Return how much a line of a build log says of why it failed, in [-0.5, 1.25]: an error that names its place most."""
+    """Return how well a line of a build log tells why it failed, in [-0.5, 1.25].
+
+    A tool's own error statement is best.
+    """
     found = trouble(line)
     strength = found.strength if found else 0.0
     if _WRAPPER.search(line):
@@ -326,20 +332,20 @@ def decisiveness(line: str) -> float:
 
 
 def kinds_of(text: str) -> frozenset[Kind]:
-    """Return the kinds of failure that a text complains of."""
+    """Return the kinds of failure that a text reports."""
     return frozenset(kind for kind, pattern in _BY_KIND.items() if pattern.search(text))
 
 
 def brought_about_by(text: str) -> frozenset[Kind]:
-    """Return the kinds of failure that a change with this text can bring about."""
+    """Return the kinds of failure that a change with this text can cause."""
     return frozenset(kind for kind, pattern in _TOUCHES.items() if pattern.search(text))
 
 
 def responsibility_of(text: str) -> Responsibility | None:
-    """Return who can mend what a text complains of first; None where nothing in it tells.
+    """Return who is responsible for the first failure that a text reports; None if it does not tell.
 
-    The first complaint counts, since a text that is told of a cause begins with it; at the same place, the one that is
-    hardest to mistake.
+    The first one counts, because a description of a cause begins with it. At the same offset, the side counts that is
+    least likely to be mistaken.
     """
     found = [
         (match.start(), place, who)

@@ -1,4 +1,4 @@
-"""Quotes of a model, kept only where they stand in what it was shown (RCAgent, algorithm 1)."""
+"""Keep only those quotes of a model that are in the text that it was shown (RCAgent, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from core.model.incident import Evidence, EvidenceKind
 from core.rca.log_templates import quote_of
 from core.rca.observations import Observations
 
-MIN_QUOTE = 12  # characters; a shorter quote is found anywhere
-ALIKE = 90.0  # per cent of a quote's characters that must stand there in order (algorithm 1, line 17: 0.9)
+MIN_QUOTE = 12  # characters; a shorter quote would be found anywhere
+ALIKE = 90.0  # percent of a quote's characters that must be in the text in order (algorithm 1, line 17: 0.9)
 
 
 def grounded(quotes: Iterable[str], shown: Collection[str], observations: Observations) -> tuple[Evidence, ...]:
-    """The quotes that stand in one of the `shown` texts, verbatim as they stand there, with where they come from.
+    """Return the quotes found in one of the `shown` texts, in the wording of that text, with their sources.
 
-    A quote that stands nowhere, or is too short to tell, is dropped.
+    A quote that is not found, or is too short, is dropped.
     """
     found = [evidence for quote in quotes if (evidence := _evidence(quote, shown, observations)) is not None]
     return tuple({evidence.quote: evidence for evidence in found}.values())
@@ -32,7 +32,7 @@ def _evidence(quote: str, shown: Collection[str], observations: Observations) ->
 
 
 def matched(quote: str, text: str) -> str:
-    """The part of a text that a quote is a copy of, in whole words; empty if it is none."""
+    """Return the part of a text that a quote copies; empty if it copies none."""
     text = " ".join(text.split())
     if len(text) < len(quote):
         return ""
@@ -41,7 +41,7 @@ def matched(quote: str, text: str) -> str:
 
 
 def _located(verbatim: str, observations: Observations) -> Evidence:
-    """The log record or change that a quote comes from; else an observation without a time."""
+    """Return the log record or change that a quote comes from, otherwise an observation without a time."""
     for line in observations.logs:
         if _same(quote_of(line.text), verbatim):
             return Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at)

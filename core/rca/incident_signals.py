@@ -1,4 +1,4 @@
-"""The signs around an incident, laid out over the services and in time."""
+"""The signs around an incident, by service and in time."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from core.rca.observations import Observations, suspect_from
 from core.rca.signals import CLEAR, Signal, combined, message_signals
 from core.rca.telemetry import metric_origins
 
-SURE = 0.9  # strength of the signs in the incident's service together, at which its trouble has begun
-SLACK = timedelta(minutes=3)  # by which an effect may seem to come before its cause: buckets, scrapes, clocks
-STEP_WEIGHT = 0.95  # of a cause one call further away
-CALLER_WEIGHT = 0.35  # of a cause in a caller, which can only bring too much load
+SURE = 0.9  # combined strength of the signs in the incident's service from which its trouble has begun
+SLACK = timedelta(minutes=3)  # by which an effect may seem to precede its cause, because of buckets, scrapes and clocks
+STEP_WEIGHT = 0.95  # per call, of a cause further away
+CALLER_WEIGHT = 0.35  # of a cause in a caller, which can only cause too much load
 UNRELATED_WEIGHT = 0.1  # of a cause in a service that the graph does not connect
 UNMAPPED_WEIGHT = 0.5  # of a cause in another service while the graph does not know the incident's own
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentSignals:
-    """The signs around an incident. `by_service` maps a service to its signs, `distances` a callee to the calls in between.
+    """The signs around an incident. `by_service` maps a service to its signs, `distances` a callee to the number of
+    calls to it.
 
-    `first_sign` is when the trouble in the incident's service began, its start if no tool shows when. `origins` says of
-    services how far the metrics show, in [0, 1], that the trouble arises there and is not handed on by a callee.
+    `first_sign` is the start of the trouble in the incident's service, or of the incident if no tool shows it.
+    `origins` maps a service to the share of the trouble, in [0, 1], that begins there according to metrics, and is not
+    passed on by a callee.
     """
 
     incident: Incident
@@ -40,7 +42,7 @@ class IncidentSignals:
     origins: Mapping[str, float]
 
     def trouble(self, service: str) -> float:
-        """Return how sure it is, in [0, 1], that something is wrong in a service."""
+        """Return the combined strength, in [0, 1], of the trouble in a service."""
         return combined(signal for signal in self.by_service.get(service, ()) if signal.trouble)
 
     def began(self, service: str) -> datetime | None:
@@ -51,7 +53,7 @@ class IncidentSignals:
         return min(clear, default=None)
 
     def explained_by(self, service: str) -> tuple[str, float]:
-        """The callee whose own earlier trouble best explains that of `service`, and how well, in [0, 1]."""
+        """Return the callee whose earlier trouble best explains that of `service`, and how well it does, in [0, 1]."""
         began = self.began(service) or self.first_sign
         earlier = [
             (self.trouble(callee) * STEP_WEIGHT ** (distance - 1) * precedes(since, began), callee)
@@ -73,12 +75,15 @@ class IncidentSignals:
 
 
 def precedes(cause: datetime, effect: datetime) -> float:
-    """Return how well the times of a cause and its effect agree: 1 in the right order, 0 from SLACK in the wrong one."""
+    """Return how well the times of a cause and its effect agree:
+
+    1 in the right order, 0 if reversed by SLACK or more.
+    """
     return max(0.0, 1 - max(timedelta(), cause - effect) / SLACK)
 
 
 def survey(observations: Observations) -> IncidentSignals:
-    """Return the signs that logs and metrics show, compared with the time before."""
+    """Return the signs in logs and metrics, compared with the time before."""
     incident = observations.incident
     found = [*_log_signals(observations), *metric_signals(observations.series, _metrics_suspect_from(observations))]
     services = dict.fromkeys(signal.service for signal in found)
@@ -102,7 +107,7 @@ def _log_signals(observations: Observations) -> list[Signal]:
         by_service[line.service].append(line)
     found: list[Signal] = []
     for service, lines in by_service.items():
-        # Where the earliest records were not read, nothing is new only because it was not seen before.
+        # If the earliest records were not read, a message is not new only because it was not seen before.
         known_from = min(line.at for line in lines) if service in observations.cut else first
         suspect = suspect_from(known_from, observations.incident)
         found += message_signals(
@@ -117,7 +122,7 @@ def _metrics_suspect_from(observations: Observations) -> datetime:
 
 
 def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
-    """Return when it was SURE that something is wrong: a single weak sign must not move it, nor a rise that began long before."""
+    """Return the time from which trouble was SURE. Neither a single weak sign nor a slow rise must move it."""
     clear = sorted(
         (signal for signal in signals if signal.trouble and signal.strength >= CLEAR and not signal.creeps),
         key=lambda signal: signal.since,

@@ -1,4 +1,4 @@
-"""Log records of one service, grouped by what they say when numbers and ids are left out."""
+"""Group the log records of one service by their text without numbers and ids."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from core.ports import LogLine
 DEPTH = 4  # of Drain's parse tree (He et al. 2017, section III)
 SIMILARITY = 0.5  # share of equal tokens from which two messages have one template
 MAX_CHILDREN = 60  # branches per node of the parse tree
-MAX_TEMPLATES = 2_000  # per service; beyond it the longest unused is forgotten
-MAX_MESSAGE = 400  # characters of a record that are compared
+MAX_TEMPLATES = 2_000  # per service; beyond that, the least recently used is dropped
+MAX_MESSAGE = 400  # characters compared of a record
 
-WILDCARD = "<*>"  # in a template, of whatever varies
-MASK = "<:VAR:>"  # in a message: to Drain a word like others, so that two masked places are alike
+WILDCARD = "<*>"  # for the varying parts of a template
+MASK = "<:VAR:>"  # in a message; an ordinary word for Drain, so that masked parts are equal
 
 _VARIABLE = re.compile(r"\d[\w.:%-]*")  # from the first digit on: numbers, times, addresses, ids, sizes with their unit
 _ROOT_CAUSE = re.compile(
@@ -36,9 +36,9 @@ class Template:
 
 
 def grouped(lines: Iterable[LogLine]) -> list[Template]:
-    """The templates of one service's records. A record of several lines is one message (RCAgent, section 3.2).
+    """Return the templates of one service's records. A record of several lines is one message (RCAgent, section 3.2).
 
-    Records that are equal once their variables are masked are compared once only: Drain sees each text one time.
+    Drain processes records that are equal after masking only once.
     """
     drain = Drain(
         depth=DEPTH,
@@ -65,17 +65,17 @@ def grouped(lines: Iterable[LogLine]) -> list[Template]:
 
 
 def masked(text: str) -> str:
-    """The text with MASK for every number, address and id."""
+    """Return the text with MASK for every number, address and id."""
     return _VARIABLE.sub(MASK, text)
 
 
 def message_of(text: str) -> str:
-    """Return what a record says in short: its first line and, of a stack trace, the innermost error."""
+    """Return the message of a record on one line: its first line and, of a stack trace, the innermost error."""
     return quote_of(text).replace("\n", " ")
 
 
 def quote_of(text: str) -> str:
-    """Return the lines of a record that are quoted, word for word: its first and, of a stack trace, the innermost error."""
+    """Return the lines of a record to quote, verbatim: its first and, of a stack trace, the innermost error."""
     head, _, rest = text.partition("\n")
     causes = _ROOT_CAUSE.findall(rest) if rest else []
     return "\n".join([head, *(cause.strip() for cause in causes[-1:])])[:MAX_MESSAGE]

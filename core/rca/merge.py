@@ -1,4 +1,4 @@
-"""The causes of both engines, and of what tools say, as one ranking, each with what speaks against it."""
+"""Merge the causes of both engines and of tool outputs into one ranking, each with its contradicting evidence."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import Conclusion, conclude
 
 MAX_CONTRADICTING = 3  # lines
-EXPLAINS = 0.3  # how well a callee has to explain a service's trouble, in [0, 1], to speak against the service
-AGREEMENT = 0.5  # of what is missing to 1, that another source's agreement adds to a hypothesis
-UNCHECKED = 0.6  # score of a model's cause for which all speaks: no plan has looked for it
-MIN_SCORE = 0.2  # of a cause that is named at all
+EXPLAINS = 0.3  # share of a service's trouble, in [0, 1], that a callee must explain to count against the service
+AGREEMENT = 0.5  # share of the distance to 1 that another source's agreement adds to a score
+UNCHECKED = 0.6  # maximum score of a model's cause, which no plan has checked
+MIN_SCORE = 0.2  # of a cause that is named
 MAX_HYPOTHESES = 3
-OUTPUT_WEIGHT = 0.8  # of a cause that a tool states outright, against a change that fits wholly
-EXPLAINED_AWAY = 0.8  # of a cause's score, when the callee that its lines complain of has as sure a cause of its own
+OUTPUT_WEIGHT = 0.8  # of a cause stated by a tool, relative to a fully matching change
+EXPLAINED_AWAY = 0.8  # of a cause's score, if the callee that its lines blame has a cause of the same score
 
 _TIME = re.compile(r"\b(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,]\d+)?\s?(Z|UTC|\+00:00)")
 
 NEXT_CHECKS = {
-    Responsibility.PLATFORM: "Look at the nodes, volumes, quotas and network that {service} needs.",
-    Responsibility.DEPENDENCY: "Check from {service} that what it could not reach answers.",
+    Responsibility.PLATFORM: "Check the nodes, volumes, quotas and network that {service} needs.",
+    Responsibility.DEPENDENCY: "Check whether the systems that {service} could not reach are up.",
     Responsibility.OWN_CODE: "Compare the version and configuration of {service} with the last ones that worked.",
-    Responsibility.USER: "Look at the requests that {service} refused, and at who sends them.",
-    None: "Read {source} from the quoted line on.",
+    Responsibility.USER: "Check which requests {service} refused, and who sent them.",
+    None: "Read {source}, starting at the quoted line.",
 }
 
 
 def contradicting(service: str, since: datetime | None, incident_signals: IncidentSignals) -> tuple[Evidence, ...]:
-    """Lines that do not fit a cause in `service` which began at `since` (None: when its own trouble did).
+    """Return the evidence against a cause in `service` that began at `since` (None: with the service's own trouble).
 
-    First the trouble in the service and in the incident's own that is older than the cause, since no cause follows its
-    effect; then the trouble of a callee that would explain that of the service as well.
+    First comes trouble in that service and in the incident's that is older than the cause, because no cause follows its
+    effect; then trouble of a callee that would explain that of the service as well.
     """
     found: list[Signal] = []
     if since is not None:
@@ -58,7 +58,7 @@ def contradicting(service: str, since: datetime | None, incident_signals: Incide
 
 
 def _clear(signals: Iterable[Signal]) -> list[Signal]:
-    """The signs that alone show trouble, the oldest first."""
+    """Return the signs that show trouble on their own, oldest first."""
     clear = [signal for signal in signals if signal.trouble and signal.strength >= CLEAR]
     return sorted(clear, key=lambda signal: signal.since)
 
@@ -70,11 +70,11 @@ def merged(
     votes: float,
     incident_signals: IncidentSignals,
 ) -> tuple[Hypothesis, ...]:
-    """The evidence engine's hypotheses and the model's finding, best first.
+    """Return the evidence engine's hypotheses and the model's finding, best first.
 
-    `evidence` is what of the finding's is grounded; without any the finding is not shown. `votes` in [0, 1] is the share
-    of the samples that named the same service. A finding about the service of a hypothesis supports that hypothesis;
-    another one stands beside them, lower the later its evidence is and the less plausible its place.
+    `evidence` is the grounded evidence of the finding; without any, the finding is not shown. `votes` in [0, 1] is the
+    share of the samples that named the same service. A finding about the service of a hypothesis supports that
+    hypothesis. Any other is added; the later its evidence and the less plausible its service, the lower its score.
     """
     return (
         joined(hypotheses, _hypothesis(finding, evidence, votes, incident_signals), votes)
@@ -84,9 +84,10 @@ def merged(
 
 
 def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float) -> tuple[Hypothesis, ...]:
-    """The hypotheses with a cause from another source, best first.
+    """Return the hypotheses with a cause from another source, best first.
 
-    One about the same service supports the hypothesis, the more the higher `agreement` in [0, 1]; else it stands beside.
+    If it is about the same service, it supports that hypothesis in proportion to `agreement` in [0, 1]; otherwise it is
+    added.
     """
     known = next((each for each in hypotheses if each.service == other.service), None)
     if known is None:
@@ -103,7 +104,7 @@ def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float
 def _hypothesis(
     finding: Finding, evidence: tuple[Evidence, ...], votes: float, incident_signals: IncidentSignals
 ) -> Hypothesis:
-    """A finding as a cause; evidence from after the first sign shows what followed, and speaks against it."""
+    """Return a finding as a cause. Evidence from after the first sign is an effect, and counts against it."""
     times = [each.at for each in evidence if each.at is not None]
     in_time = precedes(min(times), incident_signals.first_sign) if times else 1.0
     late = tuple(each for each in evidence if each.at is not None and each.at > incident_signals.first_sign + SLACK)
@@ -126,7 +127,7 @@ def _ranked(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
 
 
 def tool_causes(observations: Observations, incident_signals: IncidentSignals) -> list[Hypothesis]:
-    """The cause that the outputs about each service show, best first; none where nothing in them complains."""
+    """Return the causes found in the tool outputs about each service, best first; empty if they report no trouble."""
     concluded = {
         service: conclude(f"{observations.incident.description}\n{service}", outputs)
         for service, outputs in by_service(observations).items()
@@ -137,7 +138,7 @@ def tool_causes(observations: Observations, incident_signals: IncidentSignals) -
 
 
 def by_service(observations: Observations) -> Mapping[str, list[ToolOutput]]:
-    """The outputs by the service that was asked about; those that name none are about the incident's own."""
+    """Return the outputs by the service in their arguments; those without one belong to the incident's service."""
     found: dict[str, list[ToolOutput]] = {}
     for output in observations.outputs:
         asked = (value for value in output.arguments.values() if value in observations.services)
@@ -164,7 +165,7 @@ def _cause(
         evidence=found.evidence,
         disproof=f"{service} is fixed and {incident_signals.incident.service} does not recover."
         if elsewhere
-        else f"{found.evidence[0].source} says the same on a day without an incident.",
+        else f"{found.evidence[0].source} shows the same on a day without an incident.",
         next_check=NEXT_CHECKS[who].format(service=service or "it", source=found.evidence[0].source),
         responsibility=who,
         contradicting=contradicting(service, min(times, default=None), incident_signals),
@@ -174,7 +175,9 @@ def _cause(
 def _explained(
     service: str, found: Conclusion, known: Mapping[str, Conclusion], incident_signals: IncidentSignals
 ) -> float:
-    """Return how well a callee that the lines name explains them, in [0, 1]: its own cause, against this one."""
+    """Return how well a callee that the lines name explains them, in [0, 1]: the score of its cause relative to this
+    one.
+    """
     said = frozenset(terms("\n".join([found.cause, *(evidence.quote for evidence in found.evidence)])))
     blamed = [
         min(1.0, known[callee].score / found.score)
@@ -192,7 +195,7 @@ def _responsible(found: Conclusion, *, elsewhere: bool) -> Responsibility | None
 
 
 def first_time(text: str) -> datetime | None:
-    """The first time with a zone in a text; None if it has none, or one that does not exist."""
+    """Return the first time with a zone in a text; None if it has none, or an invalid one."""
     found = _TIME.search(text)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""The metrics that left their usual range or began to creep, since when, and how far."""
+"""Find the metrics that left their usual range or began to creep, with the time and the size of the movement."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from core.ports import Series
 from core.rca.signals import Signal
 
 MAD_TO_SIGMA = 1.4826  # of a normal distribution
-SIGMAS = 6.0  # from the baseline's median, beyond which a value is unusual
-MARGIN = 0.2  # of the baseline's range, beyond its ends, that a value must be as well
-MIN_RELATIVE = 0.2  # of the baseline's median, below which a shift is drift
-RUN = 6  # points looked at after the first unusual one
-RUN_SHARE = 0.7  # of them that must be unusual too
-MIN_POINTS = 2  # unusual points that a movement must have
-MIN_BASELINE = 5  # points before, without which nothing is usual
-FULL_STRENGTH = 0.95  # of a movement of very many sigmas
-CREEP_POINTS = 40  # without which no slow rise is looked for
-CREEP_BREAKS = 40  # places at which one may begin
-CREEP_RISE = 0.3  # of what is usual, that it must have come to
-CREEP_FIT = 0.75  # of the variation that it must account for
-CREEP_BETTER = 0.7  # of the squared error of a straight line and of a step, that may be left
+SIGMAS = 6.0  # from the baseline's median; beyond, a value is unusual
+MARGIN = 0.2  # of the baseline's range, by which a value must also be outside of it
+MIN_RELATIVE = 0.2  # of the baseline's median; a smaller shift is drift
+RUN = 6  # points checked after the first unusual one
+RUN_SHARE = 0.7  # of those points that must also be unusual
+MIN_POINTS = 2  # unusual points of a movement
+MIN_BASELINE = 5  # points of a baseline
+FULL_STRENGTH = 0.95  # limit of the strength for very large movements
+CREEP_POINTS = 40  # required to search for a slow rise
+CREEP_BREAKS = 40  # candidate start times of a slow rise
+CREEP_RISE = 0.3  # of the base level that the rise must reach
+CREEP_FIT = 0.75  # of the variance that the rise must explain
+CREEP_BETTER = 0.7  # maximum squared error, relative to a straight line and to a step
 CUMULATIVE = ("_total", "_count", "_sum")  # OpenMetrics suffixes of counters
 
 
 def metric_signals(series: Sequence[Series], suspect: datetime) -> list[Signal]:
-    """Return the metrics that moved at or after `suspect` and stayed away, or that rise slowly since an earlier time."""
+    """Return the metrics that moved at or after `suspect` and did not return, or that have risen slowly since before."""
     found = [signal for one in series if (signal := _signal(one, suspect)) is not None]
     moved = {(signal.service, signal.subject): signal for signal in found}
     for one in series:
@@ -43,7 +43,7 @@ def metric_signals(series: Sequence[Series], suspect: datetime) -> list[Signal]:
 
 
 def _creep(series: Series, suspect: datetime) -> Signal | None:
-    """A rise that began before `suspect` and goes on: a level up to a break and a slope from there, by least squares."""
+    """Return a rise that began before `suspect` and continues: level, then slope, fitted by least squares."""
     values = level(series)
     seconds = np.array([at.timestamp() for at in series.times])
     known = ~np.isnan(values)
@@ -65,7 +65,7 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
     base = float(values.mean() - slope * hinges[best].mean())
     noise = (error / values.size) ** 0.5
     if (
-        best == 0  # it has risen all the time
+        best == 0  # it has risen from the start
         or error > (1 - CREEP_FIT) * total
         or error > CREEP_BETTER * min(float(steps.min()), float(errors[0]))
         or rise < max(CREEP_RISE * abs(base), SIGMAS / 2 * noise)
@@ -87,7 +87,7 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
 
 
 def _fits(values: NDArray[np.float64], rises: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The squared error and the slope of values that follow each of the rises, shape (rises, values), from a level."""
+    """Return the squared error and the slope of a fit of `values` to each row of `rises`, shape (rises, values)."""
     centred = rises - rises.mean(axis=1, keepdims=True)
     spread = np.maximum((centred**2).sum(axis=1), 1e-12)
     slopes = centred @ values / spread
@@ -118,7 +118,7 @@ def _signal(series: Series, suspect: datetime) -> Signal | None:
 
 
 def level(series: Series) -> NDArray[np.float64]:
-    """The values of a gauge; of a counter, what it grew by from point to point (NaN where it was reset)."""
+    """Return the values of a gauge, or the increments of a counter, with NaN first."""
     values = np.array(series.values, np.float64)
     if series.metric.split("{", maxsplit=1)[0].endswith(CUMULATIVE) and _never_falls(values):
         return np.concatenate(([np.nan], np.diff(values)))
@@ -165,5 +165,5 @@ def _moved(
 
 
 def _number(value: float) -> str:
-    """Three digits that count, which is what a reader takes in, and no exponent."""
+    """Return the number with three significant digits and without an exponent."""
     return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}"

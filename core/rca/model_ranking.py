@@ -1,9 +1,9 @@
-"""A language model ranks the causes that the evidence engine names, in one constrained call.
+"""Let a language model rank the causes that the evidence engine names, in one constrained call.
 
-RCAgent (sections 3 and 3.4) lets a controller draw a trajectory of up to fifteen actions and ten samples of its ending. With
-a model of 1.5 B that took 572 s for an incident and ended in the cause of a past one, while the evidence engine's plan had
-read all that the tools showed. Here the model reads that evidence and chooses; the controller (`core/rca/controller.py`)
-remains for tools that the plan cannot call.
+In RCAgent (sections 3 and 3.4), a controller takes up to fifteen actions, and ten endings are sampled. With a 1.5 B
+model, that took 572 s for an incident and ended in the cause of a past one, although the evidence engine's plan had
+read all data. Here the model reads that evidence and chooses; the controller (`core/rca/controller.py`) is for tools
+that the plan cannot call.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from core.model_calls.prompts.quoted import Named
 from core.ports import LanguageModel
 from core.rca.observations import Observations
 
-QUOTES = 4  # lines for a cause and as many against it that a model reads
-PAST = 3  # past incidents that it reads
-LEAST = 0.02  # probability that none of the causes is right, at least
+QUOTES = 4  # lines for a cause, and lines against it, that a model reads
+PAST = 3  # past incidents that a model reads
+LEAST = 0.02  # minimum probability that none of the causes is right
 
 
 async def ranked_by_model(
@@ -31,10 +31,10 @@ async def ranked_by_model(
     request: ModelRequest,
     right: float,
 ) -> tuple[Hypothesis, ...]:
-    """Return the hypotheses, of which there are two or more, best first by what was measured and what the model chooses.
+    """Return two or more hypotheses, ranked by the evidence and the model's choice.
 
-    Their scores become probabilities that leave room for none of them. `right` is the model's skill, in [0, 1]; `request`
-    says for whom and by when it is asked. Raises what the port raises.
+    Their scores become probabilities, with a rest for none of them. `right` is the model's skill, in [0, 1]; `request`
+    gives requester, urgency and deadline. Raises the errors of the port.
     """
     names = [_name(each, number) for number, each in enumerate(hypotheses, start=1)]
     named = [Named(name, _described(each)) for name, each in zip(names, hypotheses, strict=True)]
@@ -47,14 +47,14 @@ async def ranked_by_model(
 
 
 def situation(observations: Observations) -> str:
-    """Return what is known of the incident before anything is concluded."""
+    """Return a description of the incident without any conclusions."""
     incident = observations.incident
     lines = (incident.description, f"Service: {incident.service}" if incident.service else "")
     return "\n".join((*filter(None, lines), f"Since {incident.started_at:%Y-%m-%d %H:%M} UTC"))
 
 
 def _name(hypothesis: Hypothesis, number: int) -> str:
-    """Return a short name that begins with a letter of its own, so that one token tells it apart."""
+    """Return a short name that begins with a unique letter, so that one token identifies it."""
     blamed = hypothesis.change
     what = f"{blamed.kind} {blamed.id}" if blamed else hypothesis.subject or hypothesis.service or "the system itself"
     return f"{chr(ord('A') + number - 1)}: {what[:60]}"

@@ -1,4 +1,4 @@
-"""Causes that are no change of ours: a provider, the load, one record, the platform, or the service itself."""
+"""Causes without a change: a provider, the load, one record, the platform, or the service itself."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.signals import CLEAR, Signal
 from core.rca.view import CauseCandidate, View, combined_weight, is_more_requests, is_rate
 
-SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
-MIN_RECORDS = 3  # of a message, without which nothing is said of what they name
-ARISES = 0.3  # of the origin's weight, from which trouble arises in a service too
+SAME_RECORD = 0.8  # of the records of a message that must name one thing, for it to be blamed
+MIN_RECORDS = 3  # of a message, to consider the things that they name
+ARISES = 0.3  # of the origin's weight, from which trouble also begins in a service
 _FOREIGN = re.compile(
     r"(?:(?<=//)(?P<url>(?:[a-z0-9-]+\.){1,5}[a-z]{2,16})(?![\w.-])"
     r"|(?<![\w@.$/-])(?!com\.|org\.|net\.|io\.)(?P<host>(?:[a-z0-9-]+\.){1,4}"
     r"(?:com|net|org|io|dev|cloud|app|co|eu|us|uk|de|fr|ai|example))(?![\w(]|\.\w))",
     re.IGNORECASE,
 )
-"""A host as part of an address, or by itself with a top-level domain that no file name ends in."""
+"""Matches a host in an address, or alone with a top-level domain that is not a file extension."""
 _OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
 _RECORD = re.compile(
     r"(?<![\w.:-])(?!(?:line|port|code|error|errno|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
@@ -29,7 +29,7 @@ _RECORD = re.compile(
     r"(?! ?(?:ms|s|sec\w*|min\w*|[kmg]i?b|bytes|calls|requests|rows|%)\b)(?!\d|[.:]\d)",
     re.IGNORECASE,
 )
-"""What names one record: a word and a number, a long number, or a UUID; no duration, size or count."""
+"""Matches the name of one record: a word and a number, a long number, or a UUID; not a duration, size or count."""
 _STORE = re.compile(
     r"postgres|mysql|mariadb|redis|kafka|rabbit|mongo|elastic|\bdb\b|-db\b|sql|cache|broker", re.IGNORECASE
 )
@@ -43,7 +43,7 @@ _EXPIRED = re.compile(
 
 
 def not_ours(view: View) -> list[CauseCandidate]:
-    """Return every cause that is no change of ours and for which something speaks."""
+    """Return every cause without a change for which there is evidence."""
     found = [*_external(view), *_load(view), *_record(view), *_platform(view)]
     return [*found, *(each for each in _itself(view) if all(each.service != other.service for other in found))]
 
@@ -52,11 +52,11 @@ def _other(
     service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = ""
 ) -> CauseCandidate:
     features = {"none": 1.0, "evidence": evidence}
-    return CauseCandidate(service, origin, None, tuple(signals), "its signs are weak", features, subject=subject)
+    return CauseCandidate(service, origin, None, tuple(signals), "the evidence is weak", features, subject=subject)
 
 
 def _external(view: View) -> list[CauseCandidate]:
-    """Errors that name a host that is not ours, or say that something of a provider's expired or is used up."""
+    """Return causes by errors that name an external host, or an expired or exhausted resource of a provider."""
     found: defaultdict[str, list[Signal]] = defaultdict(list)
     named: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for signal, _, kinds in view.signs:
@@ -80,7 +80,7 @@ def _external(view: View) -> list[CauseCandidate]:
 
 
 def _weight(view: View, signals: Iterable[Signal]) -> float:
-    """The strength of signs together, each as far as trouble arises where it points to, in [0, 1]."""
+    """Return the combined strength of signs, each weighted by the trouble that begins in its place, in [0, 1]."""
     return combined_weight([signal.strength * view.arises(signal) for signal in signals])
 
 
@@ -94,7 +94,7 @@ def _is_foreign(host: str, view: View) -> bool:
 
 
 def _load(view: View) -> list[CauseCandidate]:
-    """More requests than usual in most services, from before the first sign."""
+    """Return the load as a cause, if services get more requests than usual since before the first sign."""
     measured = {one.service for one in view.observations.series if is_rate(one.metric)}
     risen = [
         signal
@@ -119,7 +119,7 @@ def _load(view: View) -> list[CauseCandidate]:
 
 
 def _record(view: View) -> list[CauseCandidate]:
-    """Errors that are all about one record, tenant or message."""
+    """Return causes by errors that are all about one record, tenant or message."""
     found: list[CauseCandidate] = []
     for signal, _, _ in view.signs:
         if signal.evidence.kind is not EvidenceKind.LOG or len(signal.texts) < MIN_RECORDS:
@@ -133,7 +133,7 @@ def _record(view: View) -> list[CauseCandidate]:
 
 
 def _platform(view: View) -> list[CauseCandidate]:
-    """A disk, a store or a node that fails."""
+    """Return causes by signs of a failing disk, store or node."""
     wanted = _CLEAR_OF_OURS[Origin.PLATFORM]
     failing: defaultdict[str, list[Signal]] = defaultdict(list)
     for signal, _, kinds in view.signs:
@@ -146,7 +146,7 @@ def _platform(view: View) -> list[CauseCandidate]:
 
 
 def _itself(view: View) -> list[CauseCandidate]:
-    """The services in which trouble arises, for whatever reason."""
+    """Return the services in which trouble begins, for an unknown reason."""
     found: list[CauseCandidate] = []
     for service, weight in view.origin.items():
         signals = _strongest(view.trouble(service))
@@ -158,12 +158,12 @@ def _itself(view: View) -> list[CauseCandidate]:
 
 
 def _beyond_the_symptom(incident_signals: IncidentSignals, signal: Signal) -> bool:
-    """Return whether a signal is more than the symptom: in the incident's own service, a metric that moved is not."""
+    """Return whether a signal is more than the symptom. A metric of the incident's own service is not."""
     return signal.service != incident_signals.incident.service or signal.evidence.kind is not EvidenceKind.METRIC
 
 
 def _strongest(signals: Iterable[Signal]) -> list[Signal]:
-    """Return the signals sorted: clear ones first, then what a log says before what was measured, then the strongest."""
+    """Return the signals sorted: clear ones first, then log messages before metrics, then the strongest."""
     return sorted(
         signals,
         key=lambda signal: (

@@ -1,6 +1,6 @@
-"""Tools that take a service and nothing else (RCAgent, section 3.2.1), and what was read around an incident as such tools.
+"""Tools with a service as their only argument (RCAgent, section 3.2.1), including tools for data that was already read.
 
-What was read is from before the end of the observed window, deduplicated, and without log messages below warnings.
+That data is from before the end of the observed window, deduplicated, and without log messages below warnings.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from core.rca.tool_outputs.clues import ToolOutput, clues
 
 MAX_ANSWER = 200_000  # characters of one answer
 MAX_CALLS = 24  # of a fixed plan
-MAX_COMBINED = 1_000  # values of all parameters of one tool that are put together
-MAX_CHOICES = 4  # values of a parameter that has nothing to do with services
+MAX_COMBINED = 1_000  # combinations of parameter values of one tool
+MAX_CHOICES = 4  # values of a parameter that is not about services
 SERVICE_NAMES = frozenset({"service", "service_name", "app", "application", "component", "workload", "deployment"})
 MAX_LISTED = 40  # log messages of a service, and changes
 MAX_COMPLAINTS = 20  # lines of an observation that the log expert quotes
 MAX_FAILING = 60  # lines that explain a failed build
 MAX_END = 4_000  # characters of the end of its log
-MAX_FRAMES = 8  # functions of one stack trace that are named
+MAX_FRAMES = 8  # functions named of one stack trace
 EVERY_SERVICE = "every service"
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceTool:
-    """A tool that an outside system answers. `ask` gets one of the services and may raise ToolUnavailable."""
+    """A tool of an external system. `ask` receives one of the services, and may raise ToolUnavailable."""
 
     name: str
     description: str
@@ -67,11 +67,11 @@ class ObservationTool:
 
 @dataclass(frozen=True, slots=True)
 class LogExpert:
-    """An expert of the controller that quotes the complaints in an observation, the most telling first.
+    """An expert of the controller that quotes the trouble in an observation, the strongest first.
 
-    RCAgent's log expert (section 3.2.2, algorithm 1) has the model read the log chunk by chunk: up to eight calls of 2,000
-    tokens and more, which is most of the budget of an investigation, and whatever it claims to copy has to be sought in the
-    log again. These quotes cost no call, and stand in the log by construction.
+    In RCAgent, the log expert (section 3.2.2, algorithm 1) lets the model read the log chunk by chunk: up to eight
+    calls of 2,000 tokens or more, most of the budget of an investigation, and every quote must then be searched for in
+    the log. These quotes need no call, and are in the log by construction.
     """
 
     name: str = "read_for_trouble"
@@ -85,7 +85,7 @@ class LogExpert:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """`service` is the one that it asks about, empty if it asks about none by name."""
+    """A call of a fixed plan. `service` is the service in its arguments; empty if there is none."""
 
     tool: Tool
     arguments: Mapping[str, str]
@@ -93,9 +93,9 @@ class PlannedCall:
 
 
 def planned_calls(tools: Sequence[Tool], services: Sequence[str]) -> list[PlannedCall]:
-    """Return the calls of a fixed plan: those that need nothing but what is known of an incident.
+    """Return the calls of a fixed plan: those whose arguments are known from the incident.
 
-    There are at most MAX_CALLS, those about the first of the `services` first, and none of a tool that wants to know more.
+    There are at most MAX_CALLS, in the order of `services`. Tools that need other arguments are left out.
     """
     found: list[tuple[int, PlannedCall]] = []
     for tool in tools:
@@ -108,7 +108,7 @@ def planned_calls(tools: Sequence[Tool], services: Sequence[str]) -> list[Planne
 
 
 def _values(parameter: ToolParameter, services: Sequence[str]) -> tuple[str, ...]:
-    """The values that a parameter is tried with; none where they cannot be known."""
+    """Return the values to try for a parameter; empty if they cannot be known."""
     if parameter.snapshot:
         return ()
     if not parameter.choices:
@@ -118,7 +118,9 @@ def _values(parameter: ToolParameter, services: Sequence[str]) -> tuple[str, ...
 
 
 def observation_tools(observations: Observations, incident_signals: IncidentSignals) -> tuple[Tool, ...]:
-    """Return tools for what was read: logs, metrics, changes, the service graph, similar incidents and failed builds."""
+    """Return tools for the observations: logs, metrics, changes, the service graph, similar incidents and failed
+    builds.
+    """
     service = ToolParameter("service", "the name of a service", observations.services)
     changed = tuple(dict.fromkeys(name for change in observations.changes for name in change.touched))
     about_services = (

@@ -1,4 +1,4 @@
-"""Everything that was read from the systems around an incident, and from pasted text, before any conclusion."""
+"""The data read from the systems around an incident, and from pasted text, before any conclusion."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from core.rca.failing_lines import is_build_log
 from core.rca.revisions import is_commit
 from core.rca.tool_outputs.clues import ToolOutput
 
-LOOK_BACK = timedelta(minutes=90)  # of logs, metrics and traces before the start, at least
-LONGEST_LOOK_BACK = timedelta(hours=8)  # of them, where a change is as old
-BEFORE_CHANGE = timedelta(minutes=45)  # of them before the oldest change, to compare with
+LOOK_BACK = timedelta(minutes=90)  # minimum of logs, metrics and traces before the start
+LONGEST_LOOK_BACK = timedelta(hours=8)  # maximum of them, if there are old changes
+BEFORE_CHANGE = timedelta(minutes=45)  # of them before the oldest change, for comparison
 LOOK_AHEAD = timedelta(minutes=10)  # of logs and metrics after the start
-SUSPECT = timedelta(minutes=30)  # before the start, in which the fault can have begun; the time before is the baseline
+SUSPECT = timedelta(minutes=30)  # before the start, when the fault may have begun; earlier data is the baseline
 CHANGES_BACK = timedelta(hours=24)  # of changes before the start
-COMMITS_BACK = timedelta(hours=72)  # of commits: what was deployed today may have been written before
+COMMITS_BACK = timedelta(hours=72)  # of commits, because they may be deployed later
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """`logs` and `series` of the services in `services`, and `changes` of all, up to `until`.
+    """The `logs` and `series` of `services`, and the `changes` of all services, up to `until`.
 
-    `outputs` are what tools returned as free text, and `builds` the failed builds that the incident is about.
-    `cut` are the services with so many log records that the earliest were not read. `gaps` are what could not
-    be read. All texts are untrusted.
+    `outputs` are the free-text outputs of tools, and `builds` the failed builds that the incident is about. `cut` are
+    services with so many log records that the earliest were not read. `gaps` are the systems that could not be read.
+    All texts are untrusted.
     """
 
     incident: Incident
@@ -48,7 +48,9 @@ class Observations:
 def signal_window(
     incident: Incident, now: datetime, changes: Iterable[Change] = (), services: Collection[str] = ()
 ) -> TimeWindow:
-    """Return what to read of logs, metrics and traces: back to before the oldest change of the services, within bounds."""
+    """Return the window for logs, metrics and traces, which begins before the oldest change of the services, within
+    bounds.
+    """
     until = min(now, incident.started_at + LOOK_AHEAD)
     longest = incident.started_at - LONGEST_LOOK_BACK
     of_services = (
@@ -63,32 +65,32 @@ def signal_window(
 
 
 def change_window(incident: Incident, now: datetime) -> TimeWindow:
-    """Return what to read of changes."""
+    """Return the window for changes."""
     return TimeWindow(incident.started_at - COMMITS_BACK, signal_window(incident, now).end)
 
 
 def graph_window(incident: Incident, now: datetime) -> TimeWindow:
-    """Return what to read of traces, to know which service calls which."""
+    """Return the window for traces, from which the calls between services are read."""
     return TimeWindow(incident.started_at - CHANGES_BACK, signal_window(incident, now).end)
 
 
 def of_late(changes: Iterable[Change], incident: Incident) -> list[Change]:
-    """Return the changes of CHANGES_BACK, and the commits of COMMITS_BACK."""
+    """Return the changes within CHANGES_BACK, and the commits within COMMITS_BACK."""
     return [change for change in changes if is_commit(change) or change.at >= incident.started_at - CHANGES_BACK]
 
 
 def suspect_from(first: datetime, incident: Incident) -> datetime:
-    """Return the end of the baseline: SUSPECT before the start, later if there is too little before that.
+    """Return the end of the baseline: SUSPECT before the start, or later if the baseline would be too short.
 
-    `first` is the time of the first observation; the baseline is at least a third of the time from there.
+    `first` is the time of the first observation. The baseline is at least a third of the time from there to the start.
     """
     return max(incident.started_at - SUSPECT, first + (incident.started_at - first) / 3)
 
 
-PASTED = "pasted text"  # stands for the tool
-QUESTION = "question"  # source of the incident that a pasted text is made into
-LEAST_LINES = 2  # of a text that holds more than what is asked
-MAX_LINKS = 5  # to builds, that are followed
+PASTED = "pasted text"  # in place of a tool's name
+QUESTION = "question"  # source of an incident made from pasted text
+LEAST_LINES = 2  # of a text that contains more than a question
+MAX_LINKS = 5  # followed to builds
 
 _LINK = re.compile(r"https?://[^\s<>|\"'`]+")
 _BUILD = re.compile(r"\b(?:builds?|pipelines?|workflows?|CI|jenkins|compil\w+)\b", re.IGNORECASE)
@@ -96,12 +98,12 @@ _FAILED = re.compile(r"\b(?:fail\w*|broke\w*|red|errors?)\b", re.IGNORECASE)
 
 
 def investigation_intent(question_id: str) -> str:
-    """The intent of the message that shows what was found out for a question."""
+    """Return the intent of the message with the findings for a question."""
     return f"investigation:{question_id}"
 
 
 def pasted_build(incident: Incident) -> FailedBuild | None:
-    """The build whose log was pasted; None if none was."""
+    """Return the build whose log was pasted; None if none was."""
     text = _pasted(incident)
     if text is None or not is_build_log(text):
         return None
@@ -109,13 +111,13 @@ def pasted_build(incident: Incident) -> FailedBuild | None:
 
 
 def pasted_output(incident: Incident) -> ToolOutput | None:
-    """Return what was pasted of some tool's output; None if only a question was asked."""
+    """Return pasted text as a tool's output; None if only a question was asked."""
     text = _pasted(incident)
     return ToolOutput(PASTED, {}, text) if text is not None else None
 
 
 def build_links(incident: Incident) -> tuple[str, ...]:
-    """The first MAX_LINKS addresses in what the alerts say, any of which may lead to a build."""
+    """Return the first MAX_LINKS addresses in the alerts, any of which may be a build."""
     texts = [incident.description]
     texts += [text for alert in incident.alerts[:MAX_LINKS] for text in (alert.url, *alert.labels.values())]
     found = [link.rstrip(".,;:)]}>") for text in texts for link in _LINK.findall(text)]
@@ -123,7 +125,7 @@ def build_links(incident: Incident) -> tuple[str, ...]:
 
 
 def is_about_a_build(incident: Incident) -> bool:
-    """Return whether the alerts or the question speak of a build that failed."""
+    """Return whether the alerts or the question mention a failed build."""
     text = f"{incident.description}\n{' '.join(incident.labels.values())}"
     return _BUILD.search(text) is not None and _FAILED.search(text) is not None
 

@@ -1,4 +1,4 @@
-"""Changes, each thing that was changed once: a commit with the deployments that shipped it, or any other change."""
+"""Join change records into revisions: a commit with the deployments that shipped it, or any other change."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from core.model.catalogue import CodeOwners
 from core.model.team import Team
 from core.ports import Change
 
-MIN_HASH = 7  # characters by which a text names a commit
+MIN_HASH = 7  # characters of a hash that identify a commit
 _COMMIT = re.compile(r"commit|merge|pull.?request|^code$", re.IGNORECASE)
 _SHIPPING = re.compile(r"deploy|release|roll.?out|roll.?back|promot", re.IGNORECASE)
 _SETTING = re.compile(r"config|flag|toggle|setting|migration", re.IGNORECASE)
-"""Kinds of changes: what waits for a deployment, what is one, and what is in force at once."""
+"""Kinds of changes that wait for a deployment, that are deployments, and that are in force at once."""
 
 _WORD = re.compile(r"[\w-]{4,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One thing that was changed. `change` is the one that says most of it: a commit rather than its deployment.
+    """One revision. `change` is its most informative record: a commit rather than its deployment.
 
-    `live` maps each service that it reaches to when it came into force there; none for a change that names no service.
-    `at` is the first of those times. `shipped_by` are its deployments.
-    A commit that no deployment is known to have shipped, though others were, has `waits` set.
+    `live` maps each service that it reaches to the time when it came into force there; empty if it names no service.
+    `at` is the first of those times, and `shipped_by` are its deployments. `waits` is set for a commit that no
+    deployment shipped, although deployments name commits.
     """
 
     change: Change
@@ -37,15 +37,15 @@ class Revision:
 
 
 def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revision]:
-    """Join the changes to what was changed, in order of when that came into force.
+    """Return the revisions, in the order in which they came into force.
 
-    A deployment names the commits that it ships, or its latest one or none: then it ships those of its services since the
-    deployment before. One without commits stands for itself.
+    A deployment names all the commits that it ships, or only the latest, or none; in the last two cases, it ships its
+    services' commits since the previous deployment. A deployment without commits is a revision itself.
     """
     names = frozenset(services) | {name for change in changes for name in change.touched}
     ordered = sorted(changes, key=lambda change: change.at)
     commits = {change.id: change for change in ordered if is_commit(change)}
-    shipped: dict[str, list[Change]] = {}  # commit → deployments
+    shipped: dict[str, list[Change]] = {}  # deployments by commit
     knows_commits: set[str] = set()  # services whose deployments name commits
     for deploy in ordered:
         for commit in _shipped(deploy, ordered, commits, names):
@@ -71,7 +71,7 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
 
 
 def touched_services(change: Change, names: frozenset[str]) -> tuple[str, ...]:
-    """The services that a change names, or else those whose name is a folder on the way to one of its files."""
+    """Return the services that a change names, otherwise those whose name is a folder in the path of one of its files."""
     if change.touched:
         return change.touched
     folders = {part.replace("_", "-").lower() for path in change.files for part in path.split("/")[:-1]}
@@ -79,9 +79,10 @@ def touched_services(change: Change, names: frozenset[str]) -> tuple[str, ...]:
 
 
 def placed(change: Change, names: frozenset[str], code: Sequence[CodeOwners], teams: Sequence[Team]) -> Change:
-    """Return a change with the services that it touches, where only its paths tell.
+    """Return a change with its services, derived from its paths if it names none.
 
-    A folder with the name of a service tells first; else the paths' owners do, by their services in that repository.
+    A folder with the name of a service counts first, otherwise the services that the paths' owners have in that
+    repository.
     """
     if change.touched or touched_services(change, names):
         return change
@@ -101,7 +102,7 @@ def placed(change: Change, names: frozenset[str], code: Sequence[CodeOwners], te
 def _shipped(
     deploy: Change, ordered: Sequence[Change], commits: Mapping[str, Change], names: frozenset[str]
 ) -> list[str]:
-    """The ids of the commits that a deployment ships."""
+    """Return the ids of the commits that a deployment ships."""
     if is_commit(deploy) or not _SHIPPING.search(deploy.kind):
         return []
     words = (word for word in _WORD.findall(f"{deploy.title}\n{deploy.detail}") if any(map(str.isdigit, word)))
@@ -137,7 +138,7 @@ def is_setting(change: Change) -> bool:
 
 
 def _commit(named: str, commits: Mapping[str, Change]) -> str:
-    """The id of the commit that a hash names, whole or cut; empty for none."""
+    """Return the id of the commit with this whole or short hash; empty if there is none."""
     if not named or named in commits:
         return named
     if len(named) < MIN_HASH:

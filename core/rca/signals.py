@@ -1,4 +1,7 @@
-"""Signs that something changed in a service: a message or a metric, with the time since when; and those of the logs."""
+"""Signs of a change in a service: a message or a metric, with the time of the change.
+
+Log messages are analysed here.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ from core.ports import LogLine
 from core.rca.log_templates import Template, quote_of
 from core.rca.stack_traces import Frame, frames
 
-CLEAR = 0.5  # strength from which a sign alone shows that the service is in trouble
+CLEAR = 0.5  # strength from which a single sign shows trouble
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A sign of trouble. `strength` in [0, 1] says how sure it is that this is no ordinary variation.
+    """A sign. `strength` in [0, 1] is the certainty that it is not ordinary variation.
 
-    `what` says what the service or metric did, in the past tense and without the time; `terms` are the index terms of its text. `trouble` is False for a message that does
-    not complain, such as “configuration reloaded”: it dates what happened, but is no symptom. `frames` are those of the
-    stack trace in it. `subject` is what moved: the metric or the message; `texts` are up to a few dozen records as they
-    stand. A metric that `creeps` rises slowly since then; one that `rises` is higher than usual.
+    `what` describes it in the past tense and without the time; `terms` are the index terms of its text. `trouble` is
+    False for a message that reports no trouble, such as “configuration reloaded”. `frames` are those of its stack
+    trace. `subject` is the metric or the message template; `texts` are up to a few dozen verbatim records. A metric
+    that `creeps` has risen slowly since `since`; one that `rises` is higher than usual.
     """
 
     service: str
@@ -42,12 +45,12 @@ class Signal:
 
 
 def combined(signals: Iterable[Signal]) -> float:
-    """Return the strength of several signs together, in [0, 1]: the chance that not all of them are chance."""
+    """Return the combined strength of signs, in [0, 1]: the probability that not all of them are chance."""
     return 1 - prod(1 - signal.strength for signal in signals)
 
 
 TROUBLE = {"FATAL": 1.0, "CRITICAL": 1.0, "ERROR": 1.0, "SEVERE": 1.0, "PANIC": 1.0, "WARN": 0.85, "WARNING": 0.85}
-"""How much a message of each level weighs; the other levels do not complain."""
+"""Weights of the levels that report trouble."""
 
 LEVELS = {
     "CRITICAL": "critical error",
@@ -58,15 +61,15 @@ LEVELS = {
     "WARN": "warning",
     "WARNING": "warning",
 }
-"""Names of the levels that complain, as a sentence names their messages."""
-QUIET_WEIGHT = 0.4  # of a level that does not complain
-NEW_ERROR = (0.4, 0.55, 0.65)  # least strength of an error that was never seen before, seen once, twice, and more often
-SURPRISE = 8.0  # log-likelihood ratio at which a change of rate is sure to 63 %
-MIN_RATIO = 3.0  # between the rates before and after, below which it is ordinary traffic
-MIN_STRENGTH = 0.25  # below which a message is not worth mentioning
+"""Names of these levels in a sentence."""
+QUIET_WEIGHT = 0.4  # weight of the other levels
+NEW_ERROR = (0.4, 0.55, 0.65)  # minimum strength of a new error that was logged once, twice, and more often
+SURPRISE = 8.0  # log-likelihood ratio at which a change of rate has a strength of 0.63
+MIN_RATIO = 3.0  # between the rates after and before; below it, it is ordinary traffic
+MIN_STRENGTH = 0.25  # below this, a message is ignored
 BUCKET = timedelta(minutes=1)
-MAX_SAID = 90  # characters of a message that are told
-SHOWN, MAX_SHOWN = 40, 1_000  # records of a message that are kept, and characters of each
+MAX_SAID = 90  # characters shown of a message
+SHOWN, MAX_SHOWN = 40, 1_000  # records kept of a message, and characters of each
 
 
 def message_signals(templates: Sequence[Template], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
@@ -79,7 +82,7 @@ def _signal(template: Template, first: datetime, suspect: datetime, until: datet
     before = [line for line in template.lines if line.at < suspect]
     after = [line for line in template.lines if line.at >= suspect]
     share = (until - suspect) / max(suspect - first, BUCKET)
-    most_usual = (len(before) + 1) * share  # one record more stands for what a short baseline can have missed
+    most_usual = (len(before) + 1) * share  # one more record, because a short baseline may have missed some
     level = template.level.upper()
     if before and len(after) < most_usual * MIN_RATIO:
         return None
@@ -91,7 +94,7 @@ def _signal(template: Template, first: datetime, suspect: datetime, until: datet
 
 
 def _surprise(count: int, expected: float) -> float:
-    """The log-likelihood ratio of a Poisson rate that became `count` against one that stayed at `expected`."""
+    """Return the log-likelihood ratio of a Poisson rate of `count` against one of `expected`."""
     return (count * log(count / expected) if count else 0.0) - (count - expected)
 
 
@@ -118,7 +121,7 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
 
 
 def _since(before: Iterable[LogLine], after: Sequence[LogLine]) -> datetime:
-    """The first record of the first minute with more of them than any minute had before."""
+    """Return the time of the first record in the first minute with more records than any minute before."""
     usual = max(Counter(_minute(line.at) for line in before).values(), default=0)
     per_minute = Counter(_minute(line.at) for line in after)
     busy = next((minute for minute in sorted(per_minute) if per_minute[minute] > usual), _minute(after[0].at))

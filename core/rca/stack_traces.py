@@ -1,4 +1,4 @@
-"""The places in the code that a stack trace names."""
+"""Find the functions and files in a stack trace."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MAX_FRAMES = 40  # of one trace, innermost last as far as the language has it so
-MAX_TRACE = 20_000  # characters of a record that are read
+MAX_FRAMES = 40  # of one record
+MAX_TRACE = 20_000  # characters read of a record
 
 _PYTHON = re.compile(
     r'^[^\S\n]*+File "(?P<path>[^"\n]{1,300})", line (?P<line>\d{1,7}), in (?P<symbol>[\w<>.]{1,200})', re.MULTILINE
@@ -27,7 +27,7 @@ _GO = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A function that was running. `symbol` may be qualified; `path` is as the trace has it, `/` between its parts."""
+    """A function that was running. `symbol` may be qualified; `path` is as in the trace, with `/` between its parts."""
 
     symbol: str
     path: str
@@ -35,7 +35,7 @@ class Frame:
 
 
 def frames(text: str) -> tuple[Frame, ...]:
-    """The frames of the stack traces in a record, in its order: Python, Java, Go and Node.js."""
+    """Return the frames of the stack traces in a record: Python, Java, Go and Node.js."""
     if "\n" not in text:
         return ()
     found = dict.fromkeys(frame for frame in _frames(text[:MAX_TRACE]))

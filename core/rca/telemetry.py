@@ -1,10 +1,10 @@
-"""The service in which the time or the failures that a symptom is made of arise, from metrics and the call graph alone.
+"""Find the service in which a symptom's latency or failures originate, from metrics and the call graph alone.
 
-Time spent and requests failed add up along calls: what a caller loses is what its callees lose, times the calls for
-each of its requests, and what it loses itself. So each service has a share in the symptom's excess, found by regressing
-its own excess on the symptom's, point by point, with ordinary operation as one more point. Movements count and levels
-hardly do, because levels drift. A share counts the less, the more often ordinary operation shows one as large by
-chance. The origin is where a large share is not handed on by a callee, along a path of services that have it too.
+Latency and failures add up along calls: a caller's loss is its own plus those of its callees, times the calls per
+request. So each service has a share in the symptom's excess, which is found by regressing its own excess on the
+symptom's, point by point, with ordinary operation as one more point. Movements count and levels hardly do, because
+levels drift. The more often ordinary operation shows as large a share by chance, the less a share counts. The origin is
+a service with a large share that no callee passes on, along a path of services with such a share.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from numpy.typing import NDArray
 from core.ports import Series
 from core.rca.metric_expert import level
 
-CHANCE = 0.05  # share of ordinary stretches with as large a share, from which on it is no sign
-TIE = 1e-3  # of a share, by which services that hand on all of it are told apart
+CHANCE = 0.05  # share of ordinary periods with as large a share from which it is not a sign
+TIE = 1e-3  # of a share, to order services that pass on all of it
 _NOTHING: NDArray[np.float64] = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """Points at equal steps of time: `values` of one metric of which more is worse, `requests` served, by service.
+    """Points at equal time steps, by service: `values` of one metric for which higher is worse, and `requests` served.
 
-    A missing value is NaN: nothing was served then. A service whose `requests` are unknown has one for each of the symptom's.
+    A missing value is NaN: nothing was served then. A service with unknown `requests` is assumed to have one for each
+    of the symptom's.
     """
 
     values: Mapping[str, NDArray[np.float64]]
@@ -39,9 +40,10 @@ class Telemetry:
 def origins(
     dependencies: Mapping[str, tuple[str, ...]], symptom: str, usual: Telemetry, now: Telemetry
 ) -> dict[str, float]:
-    """Return every service that the symptom's calls reach → how far the trouble arises there, at least 0; best first.
+    """Return, for every service that the symptom's calls reach, the share of trouble that originates there; largest
+    first.
 
-    `usual` is a longer stretch of ordinary operation at the same steps as `now`; both know the symptom's values.
+    `usual` is a longer period of ordinary operation at the same steps as `now`; both contain the symptom's values.
     """
     shares = _shares(symptom, usual, now)
     shares[symptom] = 1.0
@@ -56,7 +58,7 @@ def origins(
 
 
 def _shares(symptom: str, usual: Telemetry, now: Telemetry) -> dict[str, float]:
-    """The share of each service in the symptom's excess, in [0, 1], less what chance can have made of it."""
+    """Return each service's share in the symptom's excess, in [0, 1], reduced if it may be due to chance."""
     excess = _excess(symptom, symptom, usual, now)
     points = np.append(excess, 0.0)  # ordinary operation is a point without excess
     centred = points - points.mean()
@@ -74,7 +76,7 @@ def _shares(symptom: str, usual: Telemetry, now: Telemetry) -> dict[str, float]:
 
 
 def _chance(service: str, symptom: str, usual: Telemetry, weights: NDArray[np.float64], share: float) -> float:
-    """Return how often an ordinary stretch as long shows a share at least as large; 1 where none is known to compare with."""
+    """Return how often an ordinary period of this length shows at least this share; 1 if there is none to compare with."""
     if np.isnan(usual.values.get(service, _NOTHING)).all():
         return 1.0
     ordinary = _excess(service, symptom, usual, usual)
@@ -83,7 +85,7 @@ def _chance(service: str, symptom: str, usual: Telemetry, weights: NDArray[np.fl
 
 
 def _excess(service: str, symptom: str, usual: Telemetry, now: Telemetry) -> NDArray[np.float64]:
-    """The loss of a service beyond its usual median for each request of the symptom's service, by point."""
+    """Return a service's loss beyond its usual median, per request of the symptom's service, by point."""
     values = now.values[service]
     known = usual.values.get(service, _NOTHING)
     known = known[~np.isnan(known)]
@@ -95,7 +97,7 @@ def _excess(service: str, symptom: str, usual: Telemetry, now: Telemetry) -> NDA
 
 
 def _reach(dependencies: Mapping[str, tuple[str, ...]], symptom: str, shares: Mapping[str, float]) -> dict[str, float]:
-    """Return each service that the symptom's calls reach → the least share on the way, on the way where that is largest."""
+    """Return, for each service that the symptom's calls reach, the smallest share on the best path to it."""
     reach = {symptom: 1.0}
     waiting = [symptom]
     while waiting:
@@ -110,16 +112,16 @@ def _reach(dependencies: Mapping[str, tuple[str, ...]], symptom: str, shares: Ma
 
 LOSSES = re.compile(r"latency|duration|error|fail", re.IGNORECASE)  # metrics that add up along calls
 REQUESTS = re.compile(r"requests?(?:_total|_count|_rate|_per_\w+)?", re.IGNORECASE)
-MIN_STRETCHES = 2  # times that what is looked at must fit into the time before
+MIN_STRETCHES = 2  # times that the examined period must fit into the time before it
 
 
 def metric_origins(
     series: Sequence[Series], dependencies: Mapping[str, tuple[str, ...]], symptom: str, suspect: datetime
 ) -> dict[str, float]:
-    """Service → how far the symptom's trouble arises there, in [0, 1], by the metric that says it most clearly.
+    """Return the share of the symptom's trouble that originates in each service, in [0, 1], by the clearest metric.
 
-    Compared are the series of one name that were measured at the same times, what was measured last, `suspect`
-    at the earliest, with the time before that. Left out is a service with a callee that is not measured, which may be the origin.
+    Series with one name and the same times are compared; the latest part, from `suspect` at the earliest, with the time
+    before it. A service with an unmeasured callee, which may be the origin, is left out.
     """
     found: dict[str, float] = {}
     for own in series:

@@ -1,4 +1,4 @@
-"""The signs and the changes around an incident as all suspects are judged by them, worked out once."""
+"""Measures of the signs and changes around an incident, shared by all candidate causes and computed once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from core.rca.observations import Observations
 from core.rca.revisions import Revision, revisions
 from core.rca.signals import CLEAR, Signal, combined
 
-TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at once
-MAX_SAID = 2_000  # characters of a change's diff and detail that are compared
-ACCUSED = 0.6  # how much it counts that another service says that its trouble comes from one
+TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at about the same time
+MAX_SAID = 2_000  # characters compared of a change's diff and detail
+ACCUSED = 0.6  # weight of another service's claim that its trouble comes from a service
 _GENERIC = frozenset(
     terms(
         "error errors fail failed failure exception request requests response call calls service server client value null "
@@ -31,7 +31,7 @@ _GENERIC = frozenset(
         "yaml yml json log info warn debug timeout failing message index id name type list code run start end handle"
     )
 )
-"""Terms that changes and errors share without speaking of the same thing."""
+"""Terms that changes and errors share without being related."""
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
 _RATE = re.compile(r"requests?(?:_|\b)|\brps\b|\bqps\b|\btps\b|_rps\b|_qps\b|throughput|traffic|hits", re.IGNORECASE)
 _NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_?flight|queue|pending", re.IGNORECASE)
@@ -39,11 +39,11 @@ _NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_
 
 @dataclass(frozen=True, slots=True)
 class CauseCandidate:
-    """A possible cause in a service. `revision` is None for what is no change of ours; then `origin` says what it is.
+    """A possible cause in a service. `revision` is None for a cause without a change; then `origin` gives its kind.
 
-    `score` in [0, 1] is its chance among the suspects, `odds` its log-odds before that. `signals` are the signs that
-    followed, the most telling first; `shared` the words that a change and the signs have in common, the rarest first;
-    `subject` the outside host, the record or the node that is to blame. `objection` says what speaks against it.
+    `score` in [0, 1] is its probability among the candidates, `odds` the log-odds behind it. `signals` are the signs
+    that followed, the most telling first; `shared` the words that a change and the signs have in common, the rarest
+    first; `subject` the external host, the record or the node to blame. `objection` is the argument against it.
     """
 
     service: str
@@ -64,7 +64,7 @@ class CauseCandidate:
 
 @dataclass
 class View:
-    """The measures by which all suspects are judged, worked out once."""
+    """The measures that all candidate causes share, computed once."""
 
     incident_signals: IncidentSignals
     observations: Observations
@@ -83,7 +83,7 @@ class View:
 
     @cached_property
     def origin(self) -> Mapping[str, float]:
-        """Return how far trouble arises in each service, against the one where it does most, in [0, 1]."""
+        """Return how clearly trouble begins in each service, in [0, 1], relative to the clearest."""
         found = {
             service: self._arising(service) * self._in_time(service)
             for service in dict.fromkeys((*self.incident_signals.by_service, *self._accusations))
@@ -92,10 +92,10 @@ class View:
         return {service: weight / most for service, weight in found.items()} if most > 0 else {}
 
     def _arising(self, service: str) -> float:
-        """Return how sure it is that trouble arises in a service, in [0, 1].
+        """Return the certainty, in [0, 1], that trouble begins in a service.
 
-        By what it says of itself, by what its callers say of it, and by metrics, as far as no callee explains them and it
-        does not say that its trouble comes from elsewhere.
+        It follows from the service's own logs, from those of other services that name it, and from metrics, unless a
+        callee explains them or the service's logs name another origin.
         """
         said = [signal for signal in self.trouble(service) if signal.evidence.kind is not EvidenceKind.METRIC]
         own = combined(signal for signal in said if not self.is_passed_on(signal))
@@ -107,7 +107,7 @@ class View:
 
     @cached_property
     def _accusations(self) -> Mapping[str, list[Signal]]:
-        """Service → the signs elsewhere that name it."""
+        """Return, by service, the signs in other services that name it."""
         found: defaultdict[str, list[Signal]] = defaultdict(list)
         for signals in self.incident_signals.by_service.values():
             for signal in signals:
@@ -117,11 +117,11 @@ class View:
         return found
 
     def arises(self, signal: Signal) -> float:
-        """Return how far trouble arises where a sign is, or where it says that it comes from, in [0, 1]."""
+        """Return how clearly trouble begins in the service of a sign, or in one that it names as its origin, in [0, 1]."""
         return max(self.origin.get(name, 0.0) for name in (signal.service, *self.blamed[id(signal)]))
 
     def is_passed_on(self, signal: Signal) -> bool:
-        """True of a sign that says that it comes from another service."""
+        """Return whether a sign names another service as its origin."""
         return bool(self.blamed[id(signal)])
 
     def _in_time(self, service: str) -> float:
@@ -139,7 +139,7 @@ class View:
 
     @cached_property
     def blamed(self) -> Mapping[int, frozenset[str]]:
-        """The id of each sign → the other services that it names as where it comes from."""
+        """Return, by the id of each sign, the other services that it names as its origin."""
         return {
             id(signal): frozenset(self._names.findall(signal.evidence.quote)) - {signal.service}
             for signals in self.incident_signals.by_service.values()
@@ -147,7 +147,7 @@ class View:
         }
 
     def busier(self, service: str) -> float:
-        """Return how sure it is that a service gets more requests than usual, in [0, 1]."""
+        """Return the certainty, in [0, 1], that a service gets more requests than usual."""
         return max(
             (each.strength for each in self.incident_signals.by_service.get(service, ()) if is_more_requests(each)),
             default=0.0,
@@ -157,7 +157,7 @@ class View:
         return [signal for signal in self.incident_signals.by_service.get(service, ()) if signal.trouble]
 
     def around(self, services: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
-        """The direct callers and callees of services, without those themselves."""
+        """Return the direct callers and the direct callees of services, without these services themselves."""
         own = frozenset(services)
         above = frozenset(name for each in own for name in callers(each, self.incident_signals.dependencies)) - own
         below = frozenset(name for each in own for name in self.incident_signals.dependencies.get(each, ())) - own
@@ -165,7 +165,7 @@ class View:
 
     @cached_property
     def words(self) -> Mapping[int, frozenset[str]]:
-        """Place among the eligible → the terms of what was changed; names of services do not count."""
+        """Return, by index in `eligible`, the terms of each change, without names of services."""
         names = {
             term
             for service in (*self.incident_signals.by_service, *self.incident_signals.dependencies)
@@ -211,7 +211,7 @@ def combined_weight(weights: Sequence[float]) -> float:
 
 
 def _said(change: Change) -> str:
-    """The words in which a change says what it changes: its texts, its paths, and the lines that it takes away or adds."""
+    """Return the text of a change: title, detail, paths, and the lines that it removes or adds."""
     moved = [line[1:] for line in change.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     parts = (change.detail, " ".join(change.files), "\n".join(moved))
     return "\n".join([change.title, *(part[:MAX_SAID] for part in parts)])

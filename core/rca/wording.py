@@ -1,7 +1,7 @@
-"""Hypotheses in the words that an on-call engineer would use.
+"""Word hypotheses as an on-call engineer would.
 
-A cause is one sentence: who changed what and when, and what followed. Each part may be missing. Times are in UTC, as in the
-message around it; times and numbers are those of the evidence, and nothing is said that it does not hold.
+A cause is one sentence: who changed what and when, and what followed. Each part may be missing. Times are in UTC, as in
+the message around it. All times, numbers and statements come from the evidence.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from core.rca.signals import Signal
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
 MAX_TITLE = 110  # characters of a change's title
-MAX_DETAIL = 160  # characters of a sentence of its detail, or of a line of its diff
+MAX_DETAIL = 160  # characters of a sentence of a change's detail, or of a line of its diff
 MAX_FOLLOWED = 6  # signs of one hypothesis
-LIKE_CAUSE = 0.3  # share of a past root cause's words in a hypothesis, from which it supports it
-SOMEBODY = "Somebody"  # who made a change that names no author
+LIKE_CAUSE = 0.3  # share of a past root cause's words that a hypothesis must contain to be supported by it
+SOMEBODY = "Somebody"  # author of a change that names none
 
 DID = {
     "commit": "changed the code of",
@@ -37,39 +37,39 @@ DID = {
     "migration": "migrated the database of",
     "rotation": "rotated a key of",
 }
-"""What somebody did to a service, by kind of change."""
+"""Verb phrases for the kinds of changes."""
 
-PLATFORM_CHANGES = frozenset({"infrastructure", "rotation"})  # kinds that are made for services and not within them
+PLATFORM_CHANGES = frozenset({"infrastructure", "rotation"})  # kinds of changes made outside of a service
 
 NEXT_CHECKS = {
     "config": "Check what {id} set; if {service} needs another value, revert it.",
-    "flag": "Switch {id} back for a part of the traffic and watch it.",
+    "flag": "Switch {id} back for part of the traffic, and watch the effect.",
     "migration": "Look for locks and slow statements that {id} left in the database of {service}.",
     "rotation": "Check that everything that trusts {service} has the new key or secret of {id}.",
     "infrastructure": "Compare the hosts and network paths of {service} that {id} touched with the others.",
 }
-"""What to look at next, by kind of change."""
-ROLL_BACK = "Roll back {id} on one instance of {service} and watch it."
+"""The next check, by kind of change."""
+ROLL_BACK = "Roll back {id} on one instance of {service}, and watch the effect."
 
 NO_CHANGE = {
     Origin.EXTERNAL: (
         "No change of ours fits: {subject} is failing, and {service} depends on it",
-        "Check the status of {subject}; call it by hand from {service}.",
+        "Check the status of {subject}, also with a manual call from {service}.",
     ),
     Origin.LOAD: (
         "No change of ours fits: {service} gets more requests than usual",
-        "Find out who sends the requests; scale {service} out or limit them.",
+        "Find out who sends the requests. Scale out {service}, or limit the requests.",
     ),
     Origin.DATA: (
         "No change of ours fits: all errors of {service} are about {subject}",
-        "Set {subject} aside, and see whether {service} processes the others.",
+        "Set {subject} aside, and check whether {service} processes the rest.",
     ),
     Origin.PLATFORM: (
         "No change of ours fits: {service} or what it runs on is in trouble",
-        "Check the nodes, disks and databases of {service} and of what else is in trouble.",
+        "Check the nodes, disks and databases of {service} and of the other services in trouble.",
     ),
 }
-"""By origin: how the cause begins, and what to look at next."""
+"""By origin: the beginning of the cause, and the next check."""
 
 SWITCHED = frozenset({"on", "off", "true", "false", "enabled", "disabled"})  # values of a switch
 
@@ -104,7 +104,7 @@ class Setting:
 def hypothesis(
     candidate: CauseCandidate, incident_signals: IncidentSignals, similar: tuple[SimilarIncident, ...]
 ) -> Hypothesis:
-    """Return a suspect as a cause in a sentence, with its evidence, what would disprove it, and what to check next."""
+    """Return a candidate as a hypothesis: the cause in a sentence, evidence, disproof and next check."""
     revision = candidate.revision
     cause = _changed(revision, candidate, incident_signals) if revision else _unchanged(candidate, incident_signals)
     return Hypothesis(
@@ -147,7 +147,7 @@ def _blamed(revision: Revision, candidate: CauseCandidate) -> BlamedChange:
 
 
 def named(revision: Revision, incident_signals: IncidentSignals) -> str:
-    """Return “config CHG-7 of api at 09:19 UTC”, with the date where it is not the incident's."""
+    """Return “config CHG-7 of api at 09:19 UTC”, with the date if it is not the incident's."""
     change, at = revision.change, revision.at.astimezone(UTC)
     day = "" if at.date() == incident_signals.incident.started_at.astimezone(UTC).date() else f"{at:%Y-%m-%d} "
     services = f" of {', '.join(revision.live)}" if revision.live else ""
@@ -156,7 +156,7 @@ def named(revision: Revision, incident_signals: IncidentSignals) -> str:
 
 
 def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
-    """“Asha lowered `pool.size` from 40 to 4 at 09:19 (C-1); 2 min later …”."""
+    """Return “Asha lowered `pool.size` from 40 to 4 at 09:19 (C-1); 2 min later …”."""
     change, incident = revision.change, incident_signals.incident
     service = candidate.service if candidate.service in revision.live else change.service
     author = " ".join(change.author.split()) or SOMEBODY
@@ -174,7 +174,7 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
         told = f"{author} {did} {service or incident.service} at {when} ({change.id}: {what.rstrip('.')})"
     restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
     followed = [each for each in candidate.signals if not each.what.endswith(restated)] or candidate.signals
-    # Of what complains, metrics go before logs, since they say how much.
+    # Metrics go before logs, because they give a size.
     signs = sorted((each for each in followed if each.trouble), key=lambda each: each.evidence.kind is EvidenceKind.LOG)
     if not signs:
         return f"{told}; {_later(incident_signals.first_sign - revision.at)} the first sign showed."
@@ -182,9 +182,9 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
 
 
 def telling_setting(revision: Revision, signals: Sequence[Signal]) -> Setting | None:
-    """Return the setting of a change that shares most words with the signs, the first one if none does.
+    """Return the setting of a change that shares most words with the signs, or the first one if none does.
 
-    None where neither its words nor its diff name any.
+    None if neither its text nor its diff names a setting.
     """
     change = revision.change
     found = [
@@ -198,7 +198,7 @@ def telling_setting(revision: Revision, signals: Sequence[Signal]) -> Setting | 
 
 
 def _set_in(diff: str) -> Iterator[Setting]:
-    """The settings that a unified diff gives another value: the same name in a line that goes and in one that comes."""
+    """Yield the settings that a unified diff changes: the same name in a removed and in an added line."""
     gone: dict[str, str] = {}
     for line in diff.splitlines():
         if (match := _DIFF_LINE.fullmatch(line)) is None:
@@ -211,7 +211,7 @@ def _set_in(diff: str) -> Iterator[Setting]:
 
 
 def _is_setting(match: re.Match[str]) -> bool:
-    """True where a name of a setting stands there, and no word of a sentence."""
+    """Return whether the match is the name of a setting, and not a word of a sentence."""
     name, before, after = match["name"], match["before"], match["after"].rstrip(".")
     has_shape = any(mark in name for mark in "._/-") or not (name.islower() or name.istitle())
     are_numbers = bool(_NUMBER.fullmatch(before) and _NUMBER.fullmatch(after))
@@ -267,16 +267,14 @@ def _evidence(
 def _disproof(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
     if candidate.revision:
         before = f"{candidate.revision.at.astimezone(UTC):%H:%M} UTC"
-        return (
-            f"A sign of the same trouble before {before}, or no relief after {candidate.revision.change.id} is undone."
-        )
+        return f"The same trouble before {before}, or no improvement after {candidate.revision.change.id} is undone."
     if candidate.service == incident_signals.incident.service:
         return f"The same signs in {candidate.service} on a day without an incident."
     return f"{candidate.service} recovers and {incident_signals.incident.service} does not."
 
 
 def _responsibility(candidate: CauseCandidate, incident_signals: IncidentSignals) -> Responsibility | None:
-    """The side that can put it right; for the incident's own service that nobody changed, what it complains of tells, if anything."""
+    """Return the side that can fix the cause. Without a change, the signs of the incident's own service decide."""
     change = candidate.change
     if change is not None and change.kind in PLATFORM_CHANGES:
         return Responsibility.PLATFORM
@@ -294,13 +292,14 @@ def _next_check(candidate: CauseCandidate) -> str:
         template = NEXT_CHECKS.get(candidate.revision.change.kind, ROLL_BACK)
         return template.format(id=candidate.revision.change.id, service=candidate.service or "it")
     if candidate.origin in NO_CHANGE:
-        subject = candidate.subject or "what it depends on outside"
+        subject = candidate.subject or "the external systems"
         return NO_CHANGE[candidate.origin][1].format(service=candidate.service, subject=subject)
-    return f"Look at {candidate.service} from {min(signal.since for signal in candidate.signals):%H:%M} UTC on, earliest sign first."
+    first = min(signal.since for signal in candidate.signals)
+    return f"Look at {candidate.service} from {first:%H:%M} UTC onwards, the earliest sign first."
 
 
 def _in_words(signal: Signal, service: str) -> str:
-    """The words of a sign; a metric names its service where that is not `service`."""
+    """Return a sign in words. A metric names its service if that is not `service`."""
     if signal.evidence.kind is EvidenceKind.LOG:
         return f"{signal.service} {signal.what}"
     if signal.subject and signal.service != service:
@@ -309,13 +308,13 @@ def _in_words(signal: Signal, service: str) -> str:
 
 
 def _telling(detail: str, candidate: CauseCandidate) -> str:
-    """The sentence of a change's detail that shares most words with the signs, the first one if none does."""
+    """Return the sentence of a change's detail that shares most words with the signs, or the first one if none does."""
     best = max(_SENTENCE_END.split(" ".join(detail.split())), key=lambda sentence: _speaks_of(sentence, candidate))
     return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"
 
 
 def _moved_lines(revision: Revision, candidate: CauseCandidate) -> tuple[str, ...]:
-    """The lines of a change's diff that share most words with the signs, one taken away and one added."""
+    """Return the removed and the added line of a change's diff that share most words with the signs."""
     lines = revision.change.diff.splitlines()
     found: list[str] = []
     for sign in "-+":
@@ -332,7 +331,7 @@ def _speaks_of(text: str, candidate: CauseCandidate) -> int:
 
 
 def _clock(at: datetime, day: datetime) -> str:
-    """“09:19”, in UTC, with the date where it is another than that of `day`: “09:19 on 2 March”."""
+    """Return the time in UTC: “09:19”, or “09:19 on 2 March” if the date is not that of `day`."""
     at, day = at.astimezone(UTC), day.astimezone(UTC)
     year = "" if at.year == day.year else f" {at.year}"
     return f"{at:%H:%M}" if at.date() == day.date() else f"{at:%H:%M} on {at.day} {at:%B}{year}"

@@ -69,8 +69,7 @@ async def negotiate_in_rounds(
 
 
 def _filled(group: tuple[str, ...], evidence: TriageEvidence, absent: frozenset[str]) -> tuple[str, ...]:
-    """Return the group, filled up to GROUP with teams without evidence so far, because their services may show trouble.
-    """
+    """Return the group, filled up to GROUP with teams without evidence so far, because their services may show trouble."""
     running = (team.id for team in evidence.teams.values() if team.services and team.id not in absent)
     return tuple(dict.fromkeys([*group, *running]))[:GROUP]
 

@@ -93,8 +93,7 @@ def judge(
 
 
 def may_be_named(candidates: Sequence[TeamScore], discussion: Discussion, evidence: TriageEvidence) -> bool:
-    """Return whether the first of `candidates`, best first, is clear enough to be named, and past incidents allow it.
-    """
+    """Return whether the first of `candidates`, best first, is clear enough to be named, and past incidents allow it."""
     owned = evidence.nobody < NO_OWNER_SHARE and not _outvotes_a_new_team(candidates, evidence)
     return owned and candidates[0].score >= MIN_SHARE and _can_be_shown(candidates[0], discussion)
 

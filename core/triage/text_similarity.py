@@ -101,8 +101,7 @@ class Embeddings:
 
 
 def embedded_text(incident: Incident | PastIncident) -> str:
-    """Return the text known at its opening, without repeated lines and white space, because alerts repeat their title.
-    """
+    """Return the text known at its opening, without repeated lines and white space, because alerts repeat their title."""
     lines = f"{incident.title}\n{incident.description}\n{incident.service}".splitlines()
     return "\n".join(dict.fromkeys(filter(None, (" ".join(line.split()) for line in lines))))[:MAX_EMBEDDED]
 

@@ -28,9 +28,7 @@ TRIAGE_AGAIN = "triage-again"
 DEADLINE = 8.0  # seconds that one monitoring system may take
 
 RESOLVED = "It was resolved before I finished investigating. This is what was known then."
-GONE = (
-    "{monitor} reports that the alert is no longer firing, so I stopped investigating. This is what was known then."
-)
+GONE = "{monitor} reports that the alert is no longer firing, so I stopped investigating. This is what was known then."
 
 Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
 

@@ -27,9 +27,7 @@ FOR_THE_WORKSPACE = (
     "Logs, metrics and past incidents are for members of the workspace, and people from outside can read this channel. "
     "Ask me in a members-only channel or in a direct message."
 )
-NO_INCIDENT = (
-    "No incident belongs to this thread. Paste the alert or a description after the command."
-)
+NO_INCIDENT = "No incident belongs to this thread. Paste the alert or a description after the command."
 
 
 Investigate = Callable[[Incident, Audience, Progress, Show], Awaitable[Incident]]

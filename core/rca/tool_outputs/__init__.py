@@ -1,1 +1,1 @@
-"""Free text that tools return (`kubectl describe`, tables, events, logs, YAML, JSON), read for why something broke."""
+"""Find causes in the free text that tools return (`kubectl describe`, tables, events, logs, YAML, JSON)."""

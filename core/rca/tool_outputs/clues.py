@@ -1,6 +1,6 @@
-"""Clues in what tools returned: states of containers, Kubernetes events, rows of tables, and the messages of logs.
+"""Find clues in tool outputs: states of containers, Kubernetes events, rows of tables, and messages of logs.
 
-What has none of these forms is read as a log, a message in each line.
+Any other text is read as a log, with a message on each line.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from core.rca.failures import Trouble, telling, trouble
 from core.rca.log_templates import masked
 
 MAX_QUOTE = 300  # characters
-MAX_COMPARED = 400  # characters of a line by which it is known again
-MAX_READ = 4_000  # characters of a line in which trouble is looked for
+MAX_COMPARED = 400  # characters by which repeated lines are recognised
+MAX_READ = 4_000  # characters of a line that are searched for trouble
 MAX_CLUES = 200  # of one log
 MAX_BLOCK = 12  # lines below a state that belong to it
-HEAD = 4_000  # characters of an output by which its form is told
-SAYS_WHY, WARNS, REPEATS = 0.95, 0.7, 0.4  # strength of an event, by whether its message says why
-IN_STATE = 0.5  # strength of a row that stands in a state in which it may not stay
+HEAD = 4_000  # characters of an output by which its format is recognised
+SAYS_WHY, WARNS, REPEATS = 0.95, 0.7, 0.4  # strength of an event with a cause, a warning, and a repetition
+IN_STATE = 0.5  # strength of a row with a bad state
 CHANGED = 0.5  # strength of a change
-FIELDS, MOSTLY = 4, 0.6  # lines, and share of the lines, from which a text is made of fields
-ENDS = 0.15  # strength of the last line of a log without complaints: no cause by itself
-SOUGHT = 1.15  # times the strength of a line that holds an id or a time of the question
-INNERMOST = 1.15  # times the strength of the innermost cause of a stack trace
+FIELDS, MOSTLY = 4, 0.6  # lines, and share of the lines, from which a text consists of fields
+ENDS = 0.15  # strength of the last line of a log without trouble, which is not a cause by itself
+SOUGHT = 1.15  # factor on the strength of a line with an id or a time from the question
+INNERMOST = 1.15  # factor on the strength of the innermost cause of a stack trace
 
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[\d{1,2}(?:;\d{1,3})*m")
 _SPACE = re.compile(r"\s")
@@ -45,7 +45,7 @@ _ROW = re.compile(
 )
 _TABLE = re.compile(r"^(?:NAMESPACE\s+)?NAME\s+\S|^\S.*\s\d+/\d+\s+(?:Init:)?[A-Z]\w+", re.MULTILINE)
 _FORMED = re.compile(r"^Name:\s|^(?:apiVersion|kind|metadata|spec|status):|\A\s*[{\[]\s*$", re.MULTILINE)
-"""Descriptions, manifests and JSON: of their fields only messages and conditions tell of trouble."""
+"""Matches descriptions, manifests and JSON, in which only messages and conditions report trouble."""
 _TELLS = re.compile(
     r"^\s*(?:- )?[\"']?(?:message|description|error|lasterror|failuremessage|title|summary)[\"']?:|endpoints:\s+<none>|Pressure\s+True"
     r"|^(?!.*Pressure\s+False).*\s(?:False|Unknown)\s+\S",
@@ -61,7 +61,7 @@ _OF_THE_TOOL = re.compile(
     r"previous terminated container|Metrics API not available|doesn't have a resource type|unknown (?:flag|command)"
     r"|failed with return code|^Defaulted container|^Error from server"
 )
-"""What a tool says of itself or of how it was called: no trouble of what it was asked about."""
+"""Matches lines about the tool itself or its call, which are not trouble of the subject."""
 _FRAME = re.compile(r"^\s+(?:at |\.\.\. \d+ more|in \w+$)|^goroutine \d+|^\s+[\w./-]+\.go:\d+")
 _INNER = re.compile(r"^\s*(?:Caused by|Root cause)\b", re.IGNORECASE)
 _PREFIX = re.compile(
@@ -91,12 +91,12 @@ _SETTINGS = tuple(
         ("memory", "limits"),
     )
 )
-"""What a clue says → the fields of a description that explain it."""
+"""By the text of a clue, the fields of a description that explain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The answer of a tool to one call. `text` is untrusted; `failed` says that the call itself went wrong."""
+    """The answer of a tool to one call. `text` is untrusted; `failed` is True if the call itself failed."""
 
     tool: str
     arguments: Mapping[str, str]
@@ -105,39 +105,39 @@ class ToolOutput:
 
     @property
     def source(self) -> str:
-        """The call as it is cited: “kubectl_describe(pod, api-0)”."""
+        """Return the call as it is cited: “kubectl_describe(pod, api-0)”."""
         return f"{self.tool}({', '.join(value for value in self.arguments.values() if value)})"
 
     @property
     def is_record(self) -> bool:
-        """True of what is known of one thing by its id, such as the alert that is looked into."""
+        """Return whether it is about one thing given by its id, such as the investigated alert."""
         return any(key.lower() in _IDS for key in self.arguments)
 
     @property
     def is_document(self) -> bool:
-        """True of a page that was fetched: that says what could happen, and not what happened."""
+        """Return whether it is a fetched page, which tells what could happen, not what happened."""
         return any(key.lower() in ("url", "uri") or _ADDRESS.match(value) for key, value in self.arguments.items())
 
     @property
     def subject(self) -> str:
-        """The name that the tool was asked about; empty if it was asked about many."""
+        """Return the name that the tool was asked about; empty if there is none."""
         return next((value for key, value in self.arguments.items() if value and _NAME.fullmatch(key.lower())), "")
 
 
 class Role(StrEnum):
-    """The place of a clue between the cause and what users notice."""
+    """The role of a clue between the cause and the symptom."""
 
     CAUSE = "cause"  # why something went wrong
-    EFFECT = "effect"  # what follows from a cause: a restart, a back-off, a pod that is not ready
+    EFFECT = "effect"  # a consequence of a cause: a restart, a back-off, a pod that is not ready
 
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """One sign of trouble. `strength` in [0, 1] says how sure it is one, and how much it explains.
+    """One sign of trouble. `strength` in [0, 1] combines its certainty and how much it explains.
 
-    `subject` is the name of what it is about (a pod, a node, a claim), `statement` the clue in words, `quote` its lines
-    as they stand in the output. `support` are further lines that make it understood, such as the limit that was hit.
-    `targeted`: the tool was asked about this subject by name.
+    `subject` is the name of the thing in trouble (a pod, a node, a claim), `statement` the clue in words, `quote` its
+    lines verbatim. `support` are further lines that explain it, such as the limit that was hit. `targeted` is True if
+    the tool was asked about this subject by name.
     """
 
     subject: str
@@ -152,9 +152,9 @@ class Clue:
 
 
 def clues(output: ToolOutput, sought: Collection[str] = ()) -> list[Clue]:
-    """Return everything in an output that tells of trouble; none for documents and for calls that failed.
+    """Return all clues in an output; none for documents and for failed calls.
 
-    `sought` are ids and times that make a line of a log one that is looked for.
+    `sought` are ids and times from the question. A log line that contains one counts more.
     """
     if output.failed or output.is_document:
         return []
@@ -189,7 +189,7 @@ def _read(output: ToolOutput, lines: list[str], subject: str, sought: Collection
 
 
 def _changes(lines: list[str]) -> Iterator[Clue]:
-    """Yield every change of a list: what was changed is a cause until something speaks against it."""
+    """Yield every change of a list, as a cause."""
     for number, line in enumerate(lines):
         if told := _DESCRIPTION.match(line):
             quote = _quote(lines, number, (number - 1, number - 2, number - 3, number + 1))
@@ -197,7 +197,7 @@ def _changes(lines: list[str]) -> Iterator[Clue]:
 
 
 def _containers(lines: list[str], subject: str) -> Iterator[Clue]:
-    """Why each container waits, and what the last one died of, from `kubectl describe pod` or the pod's YAML."""
+    """Yield why containers wait or ended, from `kubectl describe pod` or the pod's YAML."""
     owner = subject
     above = ""
     for number, line in enumerate(lines):
@@ -227,7 +227,7 @@ def _containers(lines: list[str], subject: str) -> Iterator[Clue]:
 
 
 def _nested(lines: list[str], number: int) -> list[str]:
-    """The first lines below one that are indented deeper."""
+    """Return the first lines below a line that are indented deeper."""
     indent = len(lines[number]) - len(lines[number].lstrip())
     deeper = takewhile(lambda each: len(each) - len(each.lstrip()) > indent, lines[number + 1 :])
     return list(islice(deeper, MAX_BLOCK))
@@ -276,7 +276,7 @@ def _events(lines: list[str], subject: str) -> Iterator[Clue]:
 
 
 def _support(clue: Clue, lines: list[str]) -> tuple[str, ...]:
-    """The first setting that explains what a clue says, with what is nested in it."""
+    """Return the first setting that explains a clue, with the lines nested in it."""
     for said, fields in _SETTINGS:
         if said.search(clue.statement):
             for number, line in enumerate(lines):
@@ -289,7 +289,7 @@ def _support(clue: Clue, lines: list[str]) -> tuple[str, ...]:
 
 
 def _rows(lines: list[str]) -> Iterator[Clue]:
-    """Rows of things in a state in which they may not stay, in `kubectl get` and the like."""
+    """Yield the rows with a bad state in the output of `kubectl get` and similar tables."""
     for line in lines:
         if states := _ROW.findall(line):
             yield Clue(named_in(line), f"{named_in(line)} is {states[0]}", cut(line.strip()), IN_STATE, Role.EFFECT)
@@ -309,8 +309,8 @@ def named_in(line: str) -> str:
 
 
 def _messages(lines: list[str], subject: str, sought: Collection[str]) -> list[Clue]:
-    """The strongest complaints of a log, each message once, but every one with a `sought` id or time."""
-    found: dict[str, tuple[int, Trouble | None]] = {}  # message → its last line
+    """Return the strongest trouble in a log, each message once, except those with a `sought` id or time."""
+    found: dict[str, tuple[int, Trouble | None]] = {}  # the last line of each message
     for number, line in enumerate(lines):
         exact = any(part in line for part in sought)
         compared = line[:MAX_COMPARED] if exact else masked(line[:MAX_COMPARED])
@@ -345,7 +345,7 @@ def _messages(lines: list[str], subject: str, sought: Collection[str]) -> list[C
 
 
 def said(line: str, start: int = 0) -> str:
-    """Return what a log line says, without its time and level."""
+    """Return the message of a log line, without its time and level."""
     text = line.strip()
     if text.startswith("{") and (fields := _fields(text)):
         return spoken("; ".join(dict.fromkeys(fields)))
@@ -355,7 +355,7 @@ def said(line: str, start: int = 0) -> str:
 
 
 def _fields(text: str) -> list[str]:
-    """The fields of a JSON record that say something in words."""
+    """Return the text fields of a JSON record."""
     try:
         record = cast("object", json.loads(text))
     except (ValueError, RecursionError):
@@ -367,7 +367,7 @@ def _fields(text: str) -> list[str]:
 
 
 def _around(lines: list[str], number: int, start: int) -> str:
-    """The line with the nearest neighbours that say something else, as far as there is room."""
+    """Return the line with its nearest neighbours that have another message, as far as there is room."""
     if len(lines[number]) > MAX_QUOTE:
         return cut(lines[number], start)
     seen = {masked(lines[number][:MAX_COMPARED])}
@@ -382,7 +382,7 @@ def _around(lines: list[str], number: int, start: int) -> str:
 
 
 def _quote(lines: Sequence[str], number: int, wanted: Iterable[int]) -> str:
-    """A line with the `wanted` neighbours in that order, as far as they adjoin and there is room."""
+    """Return a line with the `wanted` neighbours in that order, as far as they are adjacent and there is room."""
     first = last = number
     for neighbour in wanted:
         low, high = min(first, neighbour), max(last, neighbour)
@@ -394,7 +394,7 @@ def _quote(lines: Sequence[str], number: int, wanted: Iterable[int]) -> str:
 
 
 def cut(text: str, around: int = 0) -> str:
-    """Return at most MAX_QUOTE characters of a text, those `around` a place, verbatim and in whole words if possible."""
+    """Return at most MAX_QUOTE characters of a text around an offset, verbatim and in whole words if possible."""
     text = text.rstrip()
     if len(text) <= MAX_QUOTE:
         return text
@@ -406,7 +406,9 @@ def cut(text: str, around: int = 0) -> str:
 
 
 def spoken(message: str, words: int = 36) -> str:
-    """Return a message in at most so many words: its beginning, which says what was tried, and its end, which says why not."""
+    """Return at most `words` words of a message: its beginning, which tells what was tried, and its end, which tells
+    why not.
+    """
     found = message.split()
     if len(found) <= words:
         return " ".join(found)

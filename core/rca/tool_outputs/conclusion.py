@@ -1,4 +1,4 @@
-"""The conclusion from all that the tools returned: the cause in a few sentences, and the lines that show it."""
+"""Draw a conclusion from tool outputs: the cause in a few sentences, and the lines that show it."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from core.model.incident import Evidence, EvidenceKind
 from core.rca.tool_outputs.clues import Clue, Role, ToolOutput, clues
 
 MAX_WORDS = 60  # of the cause
-LEAST_WORDS = 8  # of room that a further sentence needs
-SETTING = 0.6  # how much the configuration behind a clue shows, against the clue
-AGAIN = 0.7  # times what a quote shows for each one before from the same output
-MAX_SETTING = 10  # words of a setting that is told in the cause
+LEAST_WORDS = 8  # of room for a further sentence
+SETTING = 0.6  # weight of the configuration behind a clue, relative to the clue
+AGAIN = 0.7  # factor on a quote for each earlier one from the same output
+MAX_SETTING = 10  # words of a setting that is shown in the cause
 MAX_EVIDENCE = 3
-SURE_ENOUGH = 0.22  # score below which a sign is ordinary noise
-EFFECT = 0.75  # times the score of a cause, that an effect has
-RIVAL, FOLLOWS = 0.5, 0.25  # of the best score, from which another cause and what follows from it are told
-ALIKE = 0.7  # resemblance to a stronger clue, from which a clue says nothing new
-MAX_COMPARED, MAX_RANKED = 1_000, 60  # clues that are looked through for different ones, and that are compared
+SURE_ENOUGH = 0.22  # score; a clue with a lower one is noise
+EFFECT = 0.75  # factor on the score of an effect
+RIVAL, FOLLOWS = 0.5, 0.25  # of the best score, for another cause and for other clues to be shown
+ALIKE = 0.7  # resemblance to a stronger clue from which a clue is a repetition
+MAX_COMPARED, MAX_RANKED = 1_000, 60  # clues searched for distinct ones, and distinct clues kept
 
-ELSEWHERE = 0.3  # weight of what nobody asked about
-UNNAMED = 0.4  # closeness of everything to a question that names nothing
-LOOKED_AT = 0.55  # closeness of what a tool was asked about by name: whoever asked had a reason
-NEAR = 0.3  # share of a name's words that a question must hold to mean it
+ELSEWHERE = 0.3  # weight of clues about other subjects
+UNNAMED = 0.4  # closeness of any subject to a question that names none
+LOOKED_AT = 0.55  # minimum closeness of a subject that a tool was asked about by name
+NEAR = 0.3  # share of a name's words that a question must contain to be about it
 
 _WORD = re.compile(r"[\w:.-]{3,}")
 _SEARCHES = ("filter", "search", "pattern", "grep", "text", "term", "keyword")
 _GENERATED = re.compile(r"(?:-[a-f0-9]{6,10}|-[bcdfghjklmnpqrstvwxz2456789]{8,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$")
-"""The suffixes that Kubernetes gives to what it makes from a template: no vowels, and no digits that look like them."""
+"""Matches the suffixes that Kubernetes generates: no vowels, and no digits that look like them."""
 _KINDS = frozenset(terms("pod pods deployment service job cronjob node namespace app container default kubernetes"))
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The conclusion from tool outputs. `cause` is empty without trouble; `score` in [0, 1] ranks it and is no probability."""
+    """The conclusion from tool outputs.
+
+    `cause` is empty without trouble; `score` in [0, 1] ranks it, and is not a probability.
+    """
 
     cause: str
     evidence: tuple[Evidence, ...]
@@ -51,9 +54,9 @@ class _Ranked:
 
 
 def conclude(question: str, outputs: Sequence[ToolOutput]) -> Conclusion:
-    """Return the most probable cause of what `question` asks about, with at most MAX_EVIDENCE quotes, the best first.
+    """Return the most probable cause for `question`, with at most MAX_EVIDENCE quotes, the best first.
 
-    What explains goes before what follows from it, and what the question names before what stands elsewhere.
+    Causes go before effects, and clues about subjects that the question names go before others.
     """
     searched = [text for each in outputs for key, text in each.arguments.items() if key.lower() in _SEARCHES]
     question = "\n".join([question, *searched])
@@ -68,14 +71,14 @@ def conclude(question: str, outputs: Sequence[ToolOutput]) -> Conclusion:
 
 
 def stem(name: str) -> str:
-    """Return the name of what something was made from: “api-7d4b9c6f5d-x2x4z” → “api”."""
+    """Return a name without its generated suffix: “api” for “api-7d4b9c6f5d-x2x4z”."""
     return _GENERATED.sub("", name)
 
 
 def _closeness(question: str, subjects: Iterable[str]) -> dict[str, float]:
-    """Return how close each subject is to a question, in [0, 1]: the rarer a word of their names, the more it says.
+    """Return how close each subject is to a question, in [0, 1]. Rarer words of a name count more.
 
-    Closeness is relative to the nearest subject; empty where none is near.
+    Closeness is relative to the nearest subject; empty if none is near.
     """
     words = frozenset(terms(question))
     names = {subject: set(terms(stem(subject))) - _KINDS for subject in dict.fromkeys(subjects) if subject}
@@ -105,8 +108,8 @@ def _ranked(found: Iterable[Clue], closeness: dict[str, float]) -> list[_Ranked]
 def _distinct(scored: Sequence[_Ranked]) -> list[_Ranked]:
     """Return the clues without those that repeat a stronger one.
 
-    Resemblance is the share of the words of both that both have (Broder, “On the resemblance and containment of
-    documents”, 1997): a short statement is no repetition only because a long one happens to hold its words.
+    Resemblance is the number of shared words by the number of all (Broder, “On the resemblance and containment of
+    documents”, 1997), so that a short statement is not a repetition only because a long one contains its words.
     """
     kept: list[_Ranked] = []
     words: list[set[str]] = []
@@ -122,7 +125,7 @@ def _distinct(scored: Sequence[_Ranked]) -> list[_Ranked]:
 
 
 def _told(ranked: Sequence[_Ranked]) -> list[_Ranked]:
-    """The clues that the cause is told from: the best, what rivals it, what follows on the same thing, then what was looked at."""
+    """Return the clues to word: the best, its rivals, an effect on the same thing, then clues about requested subjects."""
     best = ranked[0]
     family = stem(best.clue.subject)
     near = [each for each in ranked[1:] if stem(each.clue.subject) == family]
@@ -134,7 +137,7 @@ def _told(ranked: Sequence[_Ranked]) -> list[_Ranked]:
 
 
 def _worded(told: Sequence[Clue]) -> str:
-    """The clues as sentences, whole ones as long as there is room."""
+    """Return the clues as sentences, as long as there is room."""
     sentences: list[str] = []
     room = MAX_WORDS
     for number, clue in enumerate(told):
@@ -149,7 +152,7 @@ def _worded(told: Sequence[Clue]) -> str:
 
 
 def _sentence(clue: Clue, settings: Sequence[str]) -> str:
-    """The statement of a clue, about what, and the first short setting that explains it."""
+    """Return the statement of a clue with its subject, and with the first short setting that explains it."""
     known = not clue.subject or stem(clue.subject) in clue.statement
     said = (clue.statement if known else f"{clue.subject}: {clue.statement}").rstrip(". ")
     short = next((line for line in settings if len(line.split()) <= MAX_SETTING), "")
@@ -157,7 +160,7 @@ def _sentence(clue: Clue, settings: Sequence[str]) -> str:
 
 
 def _evidence(told: Sequence[_Ranked], ranked: Sequence[_Ranked]) -> tuple[Evidence, ...]:
-    """The quote of the best clue, then what else is strong, rather from another output than from the same once more."""
+    """Return the quotes of the strongest clues, preferably from different outputs."""
     left = [(each.score, _quoted(each.clue)) for each in ranked if each.score >= FOLLOWS * ranked[0].score]
     left += [
         (SETTING * each.score, replace(_quoted(each.clue), quote=line))

@@ -121,7 +121,7 @@ async def test_the_log_expert_quotes_what_complains_in_an_observation() -> None:
 
 
 async def test_a_service_that_the_model_blames_with_evidence_is_not_ruled_out_any_more() -> None:
-    ruled_out = ("cart: its signs are weak.", "vault: its trouble began after the first sign.")
+    ruled_out = ("cart: the evidence is weak.", "vault: its trouble began after the first sign.")
     before = replace(BEFORE, ruled_out=ruled_out)
     replies = [*LOOK, finalise("The cart waits.", "cart", evidence=["stock does not answer"])]
     found = await investigate_with_model(before, SEEN, survey(SEEN), model=scripted(*replies), samples=0, **PORTS)

@@ -85,7 +85,7 @@ def test_a_finding_is_read_and_bounded() -> None:
 @pytest.mark.parametrize(
     ("reply", "advice"),
     [
-        ("I would look at the logs.", "no valid JSON"),
+        ("I would look at the logs.", "not valid JSON"),
         ("[]", "no action"),
         ('{"thought": "?"}', "no action"),
         ('{"action": "read_logs"}', "no action"),
@@ -120,7 +120,7 @@ def test_no_reply_breaks_the_reader(said: object) -> None:
 
 
 def test_brackets_without_end_are_refused() -> None:
-    assert "no valid JSON" in refusal("[" * 100_000, choices())
+    assert "not valid JSON" in refusal("[" * 100_000, choices())
 
 
 def test_of_choices_without_number_only_some_are_enumerated() -> None:

@@ -57,7 +57,7 @@ def test_a_cause_that_only_a_tool_tells_is_named_with_its_lines() -> None:
     assert found.cause.evidence[0].source == "kubernetes_pods(shop)"
     assert found.cause.responsibility is Responsibility.OWN_CODE
     assert evaluation is not None
-    assert "Nothing in kubernetes_pods explains it for cart." in found.ruled_out
+    assert "Nothing in kubernetes_pods shows a cause in cart." in found.ruled_out
 
 
 def test_a_fault_in_a_callee_is_a_dependency_s_and_says_what_would_disprove_it() -> None:
@@ -71,7 +71,7 @@ def test_a_fault_in_a_callee_is_a_dependency_s_and_says_what_would_disprove_it()
 def test_where_nothing_complains_no_culprit_is_named() -> None:
     found = told(seen(pods("shop", FINE), pods("stock", FINE)))
     assert found.hypotheses == ()
-    assert "Nothing in kubernetes_pods explains it for shop, stock." in found.ruled_out
+    assert "Nothing in kubernetes_pods shows a cause in shop, stock." in found.ruled_out
 
 
 def test_trouble_that_names_a_callee_with_a_cause_of_its_own_is_a_red_herring() -> None:
