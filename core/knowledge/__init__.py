@@ -1,1 +1,1 @@
-"""Documents → passages → ranked evidence."""
+"""Split documents into passages, index them, and retrieve ranked evidence."""

@@ -1,6 +1,6 @@
-"""Markdown as sites are built from → Markdown that reads by itself.
+"""Turn the Markdown source of sites into plain, readable Markdown.
 
-Shortcodes, admonitions, comments, pictures, raw HTML and navigation become text or go; code stays as it is.
+Shortcodes, admonitions, comments, pictures, raw HTML and navigation become text or are removed. Code is kept verbatim.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import urljoin, urlsplit
 
-MAX_DEPTH = 8  # admonitions within each other
+MAX_DEPTH = 8  # nested admonitions
 
 _FENCE = re.compile(r"^[>\s]*(?:(?:[-*+]|\d{1,3}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,})")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+\S")
@@ -54,7 +54,7 @@ _TAG_TEXT: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("li", "dd"), ("\n- ", "")),
     **dict.fromkeys(("p", "div", "details", "section", "pre", "ul", "ol"), ("\n", "\n")),
 }
-"""Text in place of the opening and the closing tag; of others nothing is left."""
+"""The text that replaces the opening and the closing tag; other tags are removed."""
 
 _INLINE = re.compile(
     r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
@@ -79,15 +79,16 @@ _ADDRESS = re.compile(
 
 
 def clean(text: str) -> str:
-    """Return the text as a person reads it, its code verbatim."""
+    """Return the text as a person reads it, with its code verbatim."""
     lines = _unfolded(text.replace("\r\n", "\n").split("\n"), 0)
     return _with_inline_links(_over_prose("\n".join(lines), _cleaned)).strip()
 
 
 def with_whole_links(text: str, url: str) -> str:
-    """Return the text with its relative links led to where they lead from `url`, the address of the page.
+    """Return the text with its relative links made absolute from `url`, the address of the page.
 
-    A link from the root of a site stays as text where the page is a file in a code forge: its root is another one.
+    If the page is a file in a code forge, a link from the root of the site becomes text, because the forge has another
+    root.
     """
     is_forge = "/blob/" in url or "/src/branch/" in url
 
@@ -103,7 +104,7 @@ def with_whole_links(text: str, url: str) -> str:
 
 
 def without_dead_links(text: str) -> str:
-    """Return the text with those links as mere text that lead nowhere outside the page's own site."""
+    """Return the text with relative links, which lead nowhere outside the page's own site, as plain text."""
     return _ADDRESS.sub(
         lambda match: match[0] if match["code"] or _leads_anywhere(match["to"]) else match["text"], text
     )
@@ -117,7 +118,7 @@ def _leads_anywhere(address: str) -> bool:
 
 
 def _with_inline_links(text: str) -> str:
-    """The text with each link's address beside its words instead of at the end of the page."""
+    """Return the text with reference links as inline links."""
     prose = [part for is_code, part in _parts(text) if not is_code]
     addresses = {match[1].lower(): match[2] for part in prose for match in _DEFINITION.finditer(part)}
 
@@ -129,7 +130,7 @@ def _with_inline_links(text: str) -> str:
 
 
 def _unfolded(lines: list[str], depth: int) -> list[str]:
-    """The lines with each indented admonition as a label and its text, without the marks of quotations."""
+    """Return the lines with each indented admonition as a label and its text, and without quotation marks."""
     found: list[str] = []
     closing, quoted, index = "", False, 0
     while index < len(lines):
@@ -169,7 +170,10 @@ def _over_prose(text: str, change: Callable[[str], str]) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[bool, str]]:
-    """The text in turns of prose and code, by whole lines; code in fences, or indented outside of lists."""
+    """Yield the text as alternating parts of prose and code, by whole lines.
+
+    Code is fenced, or indented outside lists.
+    """
     kept: list[str] = []
     was_code = in_list = hidden = False
     closing, before = "", ""
@@ -208,7 +212,7 @@ def _cleaned(prose: str) -> str:
 def columns_as_tables(text: str) -> str:
     """Return plain text with each table of aligned columns below a ruled header as a Markdown table.
 
-    The rule is a line of dashes, one run for each column; what stands below it ends with an empty line.
+    The rule is a line of dashes, one run for each column. The table ends with an empty line.
     """
     lines = text.split("\n")
     found: list[str] = []
@@ -234,7 +238,7 @@ def _table(rows: list[str], starts: list[int]) -> list[str]:
 
 
 def _without_comments(prose: str) -> str:
-    """The text without what stands in comments; one that is never closed stays."""
+    """Return the text without comments. An unclosed comment is kept."""
     kept: list[str] = []
     position = 0
     while opening := _OPENING_COMMENT.search(prose, position):
@@ -253,7 +257,7 @@ def _contained(match: re.Match[str]) -> str:
 
 
 def _label(kind: str, title: str) -> str:
-    """“**Note: Title**”, or the title alone where the kind says nothing."""
+    """Return “**Note: Title**”, or only the title if the kind is unknown or generic."""
     kind = kind.lower()
     named = kind.capitalize() if kind in _LABELS and kind not in ("admonition", "alert", "callout") else ""
     return f"**{': '.join(filter(None, (named, title)))}{'' if title else ':'}**" if named or title else ""
@@ -274,7 +278,7 @@ def _inline(match: re.Match[str]) -> str:
 
 
 def _described(alt: str) -> str:
-    """A picture's description where it says something; a name or a badge says nothing."""
+    """Return a picture's description if it has four words or more; shorter ones are names or badges."""
     return alt if len(alt.split()) >= 4 else ""
 
 
@@ -300,7 +304,7 @@ def _shortcode(inner: str) -> str:
 
 
 def _named(arguments: str) -> dict[str, str]:
-    """The arguments of a shortcode or tag that have a name."""
+    """Return the named arguments of a shortcode or tag."""
     return {match[1]: _first(match, 1) for match in _NAMED.finditer(arguments)}
 
 

@@ -1,4 +1,4 @@
-"""Passages and queries → the vectors that the index stores and searches: BM25 as an inner product."""
+"""Encode passages and queries as the vectors that the index stores and searches: BM25 as an inner product."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from core.knowledge.terms import term_number, term_numbers, terms
 from core.model.document import Passage
 from core.ports import EncodedPassage, SparseVector
 
-FORMAT = 11  # grows with every change that makes what is stored unusable: tokens, weights, how documents are cut
-REFIT_SHARE = 0.2  # of the passages changed since the last fit, above which the average length is measured anew
-K1 = 1.2  # how soon a repeated term stops to count more
-B = 0.75  # how far a long passage is discounted, 0 to 1
+FORMAT = 11  # increased by every change that makes stored data unusable: tokens, weights, splitting of documents
+REFIT_SHARE = 0.2  # share of passages changed since the last fit from which the average length is measured again
+K1 = 1.2  # saturation of repeated terms
+B = 0.75  # discount of long passages, 0 to 1
 
-# Chosen on headings and sentences of public documentation, each removed from its page and asked.
-USUALLY_REPEATED = 0.4  # share of the passages with a term that repeat it, for a term of which nothing is known
-PRIOR_PASSAGES = 3  # passages that this counts for
+# Chosen with headings and sentences of public documentation, each removed from its page and used as a query.
+USUALLY_REPEATED = 0.4  # prior share of the passages with a term that repeat it
+PRIOR_PASSAGES = 3  # weight of that prior, in passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,9 @@ class TermCounts:
 class TermStatistics:
     """Document frequencies of a corpus, exact.
 
-    `terms` are distinct ascending numbers, `counts[i] > 0` is the number of passages that hold `terms[i]`, and `repeated[i]`
-    of those that hold it twice. `passages` is the number of passages, `total_length` the sum of their lengths.
+    `terms` are distinct ascending numbers, `counts[i] > 0` is the number of passages that contain `terms[i]`, and
+    `repeated[i]` the number of those that contain it twice or more. `passages` is the number of passages,
+    `total_length` the sum of their lengths.
     """
 
     terms: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
@@ -63,11 +64,11 @@ class TermStatistics:
 
     @property
     def average_length(self) -> float:
-        """Above 0, also where no passage holds a term."""
+        """Return the average length, above 0 even if no passage contains a term."""
         return self.total_length / self.passages if self.total_length else 1.0
 
     def changed(self, added: Sequence[TermCounts], removed: Sequence[TermCounts]) -> Self:
-        """Return the statistics after these passages came and went."""
+        """Return the statistics after these passages were added and removed."""
         came = [(held, sign) for sign, passages in ((1, added), (-1, removed)) for held in passages]
         numbers = np.concatenate([self.terms, *(held.numbers for held, _ in came)])
         terms, spots = np.unique(numbers, return_inverse=True)
@@ -87,14 +88,14 @@ class TermStatistics:
         )
 
     def frequencies(self, numbers: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """Return the number of passages that hold each term, 0 for an unknown one."""
+        """Return the number of passages that contain each term; 0 for an unknown one."""
         return self._looked_up(self.counts, numbers)
 
     def weights(self, numbers: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """Return the weight of each term, above 0; that of a term that the corpus lacks is about that of the rarest.
+        """Return the weight of each term, above 0. An unknown term weighs about as much as the rarest.
 
-        It is the inverse document frequency of BM25 (Robertson and Zaragoza 2009, eq. 3.4, plus 1), and more for a term
-        that a passage which holds it tends to repeat: it is what such passages are about (Church 2000, adaptation).
+        The weight is the inverse document frequency of BM25 (Robertson and Zaragoza 2009, eq. 3.4, plus 1). It is
+        higher for a term that passages tend to repeat, because they are about it (Church 2000, adaptation).
         """
         frequency = self.frequencies(numbers)
         idf = np.log1p((self.passages - frequency + 0.5) / (frequency + 0.5))
@@ -110,10 +111,10 @@ class TermStatistics:
 
 @dataclass(frozen=True, slots=True)
 class EncodedQuery:
-    """A query as the index is searched for it: `lexical` holds the weights of those terms that a passage holds.
+    """An encoded query. `lexical` contains the weights of those terms that are in any passage.
 
-    `weights` has every distinct term with its weight, and `counts` how often each occurs. `known` in [0, 1] is the share of
-    the weight whose terms stand anywhere in the corpus.
+    `weights` maps every distinct term to its weight, and `counts` to its number in the query. `known` in [0, 1] is the
+    share of the weight of terms in the corpus.
     """
 
     weights: Mapping[str, float]
@@ -126,10 +127,10 @@ class EncodedQuery:
 class Encoder:
     """The term statistics of the corpus.
 
-    `statistics` and `families`, the number of passages of each family, are exact at all times. `average_length`, which
-    stored vectors depend on, stays as it was until more than REFIT_SHARE of the passages has changed. `settled` is False
-    while passages are being written anew after that. `embedder` is the name of the embedding model whose vectors are
-    stored too; empty: none are.
+    `statistics` and `families`, the number of passages of each family, are always exact. `average_length`, on which
+    stored vectors depend, is kept until more than REFIT_SHARE of the passages have changed. `settled` is False while
+    all passages are rewritten after that. `embedder` is the name of the embedding model whose vectors are also stored;
+    empty if there is none.
     """
 
     statistics: TermStatistics
@@ -141,12 +142,12 @@ class Encoder:
 
     @classmethod
     def fitted(cls, passages: Sequence[Passage], embedder: str = "") -> Self:
-        """Return the encoder of a corpus, the same in whatever order its passages come."""
+        """Return the encoder of a corpus, which does not depend on the order of its passages."""
         statistics = TermStatistics().changed([*map(TermCounts.of, passages)], ())
         return cls(statistics, statistics.average_length, embedder=embedder, families=_families(passages))
 
     def updated(self, added: Sequence[Passage], removed: Sequence[Passage]) -> Self:
-        """Return the encoder after these passages came and went; vectors stored before stay valid."""
+        """Return the encoder after these passages were added and removed. Vectors stored before stay valid."""
         return replace(
             self,
             statistics=self.statistics.changed([*map(TermCounts.of, added)], [*map(TermCounts.of, removed)]),

@@ -1,4 +1,4 @@
-"""Markdown → blocks: the pieces that are not to be torn apart."""
+"""Split Markdown into blocks, such as paragraphs, list items, tables and code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BlockKind(StrEnum):
 class Block:
     """Whole lines of a document, verbatim. `heading` is the nearest heading at or above it, without markup.
 
-    `repeat` is how many headings of the same text stand above that one.
+    `repeat` is the number of earlier headings with the same text.
     """
 
     kind: BlockKind
@@ -34,14 +34,14 @@ class Block:
     repeat: int = 0
 
 
-_FENCE = re.compile(r"^\s*(`{3,}(?=[^`]*$)|~{3,})")  # with backticks after it, it is code within a line
+_FENCE = re.compile(r"^\s*(`{3,}(?=[^`]*$)|~{3,})")  # with backticks after it, it is inline code
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]++(.*?)(?:(?<![ \t])[ \t]+(?:#+[ \t]*)?)?$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
 _MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _ITEM = re.compile(r"^(\s*)(?:[-*+•]|\d{1,3}[.)])[ \t]+\S")
 _TABLE_ROW = re.compile(r"^\s*\|")
 _INDENTED_CODE = re.compile(r"^(?: {4}|\t)")
-LINK_TARGET = r"\((?:[^()]*+(?:\([^()]*+\)[^()]*+)*+\)|[^()]*+\([^()]*+\))"  # it may hold parentheses, not nested ones
+LINK_TARGET = r"\((?:[^()]*+(?:\([^()]*+\)[^()]*+)*+\)|[^()]*+\([^()]*+\))"  # one level of parentheses
 _LINK = re.compile(rf"!?\[([^\[\]]*)\]{LINK_TARGET}")
 _GAP = re.compile(r"\s+")
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
@@ -66,14 +66,14 @@ def blocks(text: str) -> list[Block]:
 
 
 def has_header(table: Sequence[str]) -> bool:
-    """Return whether the first of the lines of a table names what stands below it: the second one is then a rule."""
+    """Return whether the first line of a table is a header, because the second one is a rule."""
     return len(table) > 1 and "-" in table[1] and set(table[1]) <= set("|:- \t")
 
 
 def framed(block: Block) -> tuple[list[str], list[str], list[str]]:
-    """Return the lines of a block: first those that every part of it must begin with, then its own, then those to end with.
+    """Return the lines of a block: those with which every part of it must begin, its own, and those to end with.
 
-    A row means nothing without the header of its table, and code is no code without its fences.
+    These are the header of a table and the fences of code.
     """
     lines = block.text.splitlines()
     if block.kind is BlockKind.TABLE and has_header(lines):
@@ -85,7 +85,7 @@ def framed(block: Block) -> tuple[list[str], list[str], list[str]]:
 
 
 def without_links(text: str) -> str:
-    """Return the text with the words of each link in its place."""
+    """Return the text with each link replaced by its words."""
     return _LINK.sub(r"\1", text)
 
 
@@ -100,7 +100,7 @@ def slug(heading: str) -> str:
 
 
 def anchor(style: AnchorStyle, title: str, heading: str, repeat: int = 0) -> str:
-    """Return the fragment of a link to a heading, of which `repeat` earlier ones in the document have the same text."""
+    """Return the fragment of a link to a heading. `repeat` is the number of earlier headings with the same text."""
     match style:
         case AnchorStyle.SLUG:
             return f"{slug(heading)}-{repeat}" if repeat else slug(heading)
@@ -126,7 +126,7 @@ def _grouped(lines: list[str]) -> Iterator[tuple[BlockKind, list[str]]]:
 
 
 def _block_at(lines: list[str], start: int) -> tuple[BlockKind, int]:
-    """The kind of the block that starts at a line, and the line after its last."""
+    """Return the kind of the block that starts at a line, and the index after its last line."""
     line = lines[start]
     if _FENCE.match(line):
         return BlockKind.CODE, _fence_end(lines, start)
@@ -155,7 +155,7 @@ def _run_end(lines: list[str], start: int, belongs: Callable[[str], bool]) -> in
 
 
 def _fence_end(lines: list[str], start: int) -> int:
-    """Return the line after the closing fence of the fence that a line begins with; without one, the end of the text."""
+    """Return the index after the closing fence of the code that starts at a line; the end of the text if there is none."""
     fence = _FENCE.match(_MARKER.sub("", lines[start]))
     closing = _closing(fence[1] if fence else "```")
     return next((index + 1 for index in range(start + 1, len(lines)) if closing.match(lines[index])), len(lines))
@@ -166,7 +166,7 @@ def _closing(mark: str) -> re.Pattern[str]:
 
 
 def _item_end(lines: list[str], start: int, indent: int) -> int:
-    """A list item goes on over deeper indented lines, code fences and blank lines between them, and lazy lines."""
+    """Return the index after a list item: deeper lines, code fences, blank lines between them, and lazy lines."""
     end = _fence_end(lines, start) if _FENCE.match(_MARKER.sub("", lines[start])) else start + 1
     while end < len(lines):
         line = lines[end]

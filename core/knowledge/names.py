@@ -1,4 +1,4 @@
-"""The places of a text that name people who are known."""
+"""Find the names of known people in a text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORD_NAMES = frozenset(
     admin bot ci deploy guest oncall ops owner release root service support system test user
     """.split()
 )
-"""Given names and user names that are English words. A capital in the middle of a sentence makes them a name."""
+"""Given names and user names that are English words. A capital within a sentence makes them a name."""
 
 PRODUCT_NAMES = frozenset(
     """
@@ -45,15 +45,15 @@ PRODUCT_NAMES = frozenset(
     wright young
     """.split()
 )
-"""Products, places, months and words that are names: a capital says nothing, only talk of a person does."""
+"""Products, places, months and words that are also names. Only the context of a person makes them a name."""
 
 
 People = tuple[tuple[str, ...], ...]
-"""For each person the names, user names and e-mail addresses that a source knows."""
+"""For each person, the names, user names and e-mail addresses that a source knows."""
 
 Words = tuple[str, ...]
 
-MIN_HANDLE = 3  # characters of a user name; a shorter one is only taken for one after an @
+MIN_HANDLE = 3  # characters of a user name; a shorter one is recognised only after an @
 MIN_LOWER_CASE = 3  # letters of a given name that is recognised in lower case
 MIN_GENITIVE = 4  # letters of a name whose genitive without an apostrophe is recognised: “Ashas Rechner”
 
@@ -66,12 +66,11 @@ _LATIN = {
     for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
     if (base := unicodedata.normalize("NFD", chr(code))[0]).isascii() and base.isalpha()
 }
-"""Letters with a mark → those without: names are often written so, and no offset changes."""
+"""Letters without their diacritics, as names are often written; the length of the text stays the same."""
 
-_ADDENDUM = re.compile(
-    r"(?:(?<!\s)\s++)?(?:[(\[|/–—]|(?<=\s)-\s).*", re.DOTALL
-)  # “Asha Brandt (she/her)”, “Asha Brandt | Payments”
-_WITHIN_NAME = re.compile(r"^(?:[ \t]|[._+-]|%20|, ?|\. )$")  # what may stand between two words of one name
+# “Asha Brandt (she/her)”, “Asha Brandt | Payments”
+_ADDENDUM = re.compile(r"(?:(?<!\s)\s++)?(?:[(\[|/–—]|(?<=\s)-\s).*", re.DOTALL)
+_WITHIN_NAME = re.compile(r"^(?:[ \t]|[._+-]|%20|, ?|\. )$")  # between two words of one name
 _IDENTIFIER_BEFORE = re.compile(r"[\w/\\.#$%&=-]$")
 _IDENTIFIER_AFTER = re.compile(r"^(?:[\w/\\(=@]|-(?!san\b|sama\b|kun\b|chan\b|ssi\b|nim\b|ji\b)\w|\.\w|:\w)")
 _LAST_OF_PATH = re.compile(r"(?<![^\W\d_])[^\W\d_]++/$")
@@ -109,7 +108,7 @@ S = TypeVar("S", bound=Span)
 
 
 def without_overlap(spans: Iterable[S], length: int) -> list[S]:
-    """Return the spans of a text of this length in order, each of those kept that overlaps none given before it."""
+    """Return the spans of a text of this length in order, without those that overlap one given earlier."""
     taken = bytearray(length)
     kept = list[S]()
     for span in spans:
@@ -121,7 +120,7 @@ def without_overlap(spans: Iterable[S], length: int) -> list[S]:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A person, by place in `People`, named from `start` to `end`."""
+    """A person, by index in `People`, who is named from `start` to `end`."""
 
     start: int
     end: int
@@ -129,10 +128,10 @@ class Mention:
 
 
 def mentions(text: str, people: People) -> list[Mention]:
-    """Return the places that name the people, in order, none overlapping.
+    """Return the mentions of the people, in order, without overlaps.
 
-    Full names and user names are found anywhere, also in code; a given or family name alone only in prose, and not as
-    part of an identifier.
+    Full names and user names are found anywhere, even in code. A single given or family name is found only in prose,
+    and not as part of an identifier.
     """
     if not people:
         return []
@@ -152,7 +151,10 @@ def roster(people: People) -> Roster:
 
 @dataclass(slots=True)
 class Roster:
-    """The names of people. `sequences` are those of several words by their first word; keys are lower case without marks."""
+    """The names of people.
+
+    `sequences` are those of several words, by first word. Keys are in lower case, without diacritics.
+    """
 
     sequences: dict[str, list[tuple[Words, int]]] = field(default_factory=dict[str, list[tuple[Words, int]]])
     given: dict[str, int] = field(default_factory=dict[str, int])
@@ -231,7 +233,7 @@ class _Token:
 
 
 def _found(text: str, known: Roster) -> Iterator[Mention]:
-    """Candidates, the surest first."""
+    """Yield candidates, the most certain first."""
     tokens = [_token(match) for match in _WORD.finditer(text)]
     yield from _sequences(text, tokens, known)
     yield from _handles(text, known)
@@ -261,7 +263,7 @@ def _is_one_name(text: str, run: list[_Token]) -> bool:
     gaps = [text[left.end : right.start] for left, right in pairwise(run)]
     if not all(_WITHIN_NAME.match(gap) for gap in gaps):
         return False
-    return len(run[0].text) > 1 or gaps[0] in (". ", ".")  # an initial has its dot
+    return len(run[0].text) > 1 or gaps[0] in (". ", ".")  # an initial needs a dot
 
 
 def _handles(text: str, known: Roster) -> Iterator[Mention]:
@@ -290,7 +292,7 @@ def _singles(text: str, tokens: list[_Token], known: Roster) -> Iterator[Mention
 
 
 def _nominative(token: _Token, names: set[str]) -> _Token:
-    """The same stretch of text with the name in it: “Ashas Rechner” is Asha's."""
+    """Return the token without a genitive s: “Ashas Rechner” belongs to Asha."""
     name = token.text[:-1]
     is_genitive = (
         token.text.endswith("s")
@@ -303,7 +305,7 @@ def _nominative(token: _Token, names: set[str]) -> _Token:
 
 
 def _around(text: str, token: _Token, starts: set[int]) -> tuple[str, str]:
-    """The text before and after; the stroke of “Asha/Mateo” parts two names and is no path."""
+    """Return the text before and after. The slash in “Asha/Mateo” separates two names and is not a path."""
     before, after = text[max(0, token.start - 40) : token.start], text[token.end : token.end + 40]
     if after.startswith("/") and token.end + 1 in starts:
         after = " " + after[1:]
@@ -315,7 +317,7 @@ def _around(text: str, token: _Token, starts: set[int]) -> tuple[str, str]:
 
 
 def _person(token: _Token, before: str, after: str, known: Roster) -> int | None:
-    """Whom a single word names, if it names anybody there."""
+    """Return the person that a single word names in this context; None if it names nobody."""
     key, is_mention = token.key, before.endswith("@")
     person = known.given.get(key)
     is_given = person is not None

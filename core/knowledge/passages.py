@@ -1,4 +1,4 @@
-"""Documents → passages of bounded size that tear no code block and no list item (Ericsson chatbot, section V-A)."""
+"""Split documents into passages of bounded size without breaking code or list items (Ericsson chatbot, section V-A)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from core.knowledge.markdown import Block, BlockKind, blocks, framed
 from core.model.document import Document, DocumentKind, Passage
 
-PASSAGE_TOKENS = 800  # most tokens of a passage
+PASSAGE_TOKENS = 800  # maximum per passage
 
 _NAMESPACE = uuid.UUID("6f1c1f0e-6d53-5d1b-9c55-2f4f3c0b7a11")
 _TOKEN = re.compile(r"[^\W_]+|[^\w\s]")
@@ -19,7 +19,7 @@ _TOKEN = re.compile(r"[^\W_]+|[^\w\s]")
 def passages_of(document: Document) -> list[Passage]:
     """Return the passages of a document in order, numbered from 1; none for a document without text.
 
-    A chat thread or a past incident is always one passage: its parts explain each other.
+    A chat thread or a past incident is always one passage, because its parts explain each other.
     """
     if not document.text.strip():
         return []
@@ -39,7 +39,7 @@ def passage_id(document_id: str, number: int) -> str:
 
 
 def token_count(text: str) -> int:
-    """Return the number of words and punctuation marks: close to what language models count, and the same everywhere."""
+    """Return the number of words and punctuation marks, which approximates the tokens of any language model."""
     return len(_TOKEN.findall(text))
 
 
@@ -67,7 +67,7 @@ def _passage(document: Document, content_hash: str, number: int, text: str, grou
 
 
 def _packed(pieces: Sequence[Block]) -> list[list[Block]]:
-    """Blocks in passages as full as they may be; a heading begins one rather than ends one."""
+    """Return the blocks grouped into passages, as full as possible. A heading starts a passage rather than ends one."""
     groups: list[list[Block]] = []
     size = 0
     for piece in pieces:
@@ -88,9 +88,9 @@ def _packed(pieces: Sequence[Block]) -> list[list[Block]]:
 
 
 def _bounded(block: Block) -> Iterator[Block]:
-    """The block itself, or, if it alone is larger than a passage, runs of its lines (of its words, if need be).
+    """Yield the block or, if it is larger than a passage, runs of its lines (or of its words, if necessary).
 
-    Each run stands between the header or the fences of the whole, if these leave it room.
+    Each run has the header or the fences of the whole, if these leave enough room.
     """
     if token_count(block.text) <= PASSAGE_TOKENS:
         yield block
@@ -104,7 +104,7 @@ def _bounded(block: Block) -> Iterator[Block]:
 
 
 def _runs(lines: Sequence[str], room: int) -> Iterator[list[str]]:
-    """The lines in order, as many at a time as have no more than `room` tokens."""
+    """Yield groups of lines in order, each with at most `room` tokens."""
     kept: list[str] = []
     size = 0
     for line in lines:

@@ -1,11 +1,12 @@
-"""Removal of names and secrets from documents before they are indexed.
+"""Remove names and secrets from documents before they are indexed.
 
-The policy. Names of people whom a source knows become “Person 1”, “Person 2”, … in order of appearance, the same person
-the same within a document; so do their user names and e-mail addresses. Any other e-mail address becomes “[e-mail]”, a
-telephone number that is marked as one “[phone]”, a password, key or token “[secret]”. Addresses of machines (IP, host,
-`user@host` of a command) stay: runbooks are about them. So does everything that only looks like one of these:
-identifiers, commands, versions, hashes of commits and images, references to a secret's place. Names of people whom no
-source and no setting names are not looked for: a guess would destroy more runbooks than it protects people.
+Names, user names and e-mail addresses of people whom a source knows become “Person 1”, “Person 2”, … in order of
+appearance, with one number per person in a document. Any other e-mail address becomes “[e-mail]”, a telephone number
+that is marked as one “[phone]”, and a password, key or token “[secret]”. Addresses of machines (IP, host, `user@host`
+in a command) are kept, because runbooks are about them. So is everything that only looks like one of these:
+identifiers, commands, versions, hashes of commits and images, and references to the location of a secret. Names of
+people whom no source and no setting names are not searched for, because a guess would damage more runbooks than it
+would protect people.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from core.knowledge.names import People, mentions, roster, without_overlap
 from core.model.document import Document
 from core.ports import SecretDetector
 
-VERSION = "redaction-1"  # whoever changes the rules raises it: what was indexed by the old ones is read again
+VERSION = "redaction-1"  # increased when the rules change, so that indexed documents are read again
 
 
 class FindingKind(StrEnum):
@@ -32,7 +33,7 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A stretch of text that must not be indexed, from `start` to `end`. `person` is set for a name or address of somebody known."""
+    """A part of a text that must not be indexed, from `start` to `end`. `person` is the index of a known person."""
 
     start: int
     end: int
@@ -41,7 +42,7 @@ class Finding:
 
 
 class Redactor:
-    """Replaces what must not be indexed. `names` are people whom no source knows: configured by the operator."""
+    """Replaces text that must not be indexed. `names` are people whom no source knows, configured by the operator."""
 
     def __init__(self, secrets: SecretDetector, names: Sequence[str] = ()) -> None:
         self._secrets = secrets
@@ -50,7 +51,7 @@ class Redactor:
     def __call__(self, document: Document) -> Document:
         """Return the document without names, addresses and secrets, and without the people who were in it."""
         named = {name.casefold() for names in document.people for name in names}
-        # Whom the source knows too is one person.
+        # A person whom the source also knows is not counted twice.
         people = (*(names for names in self._configured if names[0].casefold() not in named), *document.people)
         numbers = dict[int, int]()
 
@@ -66,11 +67,11 @@ class Redactor:
         )
 
     def findings(self, text: str, people: People) -> list[Finding]:
-        """Return what would be replaced in a text, in order, none overlapping."""
+        """Return the parts of a text to replace, in order, without overlaps."""
         return without_overlap(self._found(text, people), len(text))
 
     def _found(self, text: str, people: People) -> Iterator[Finding]:
-        """Candidates, the gravest first."""
+        """Yield candidates, the most sensitive first."""
         for start, end in self._secrets.find(text):
             yield Finding(start, end, FindingKind.SECRET)
         known = roster(people).addresses
@@ -117,14 +118,14 @@ _MARKED = re.compile(
     r"(?P<number>\(?\d{2,4}\)?[ /.-]?\d{2,4}(?:[ .-]?\d{2,4}){1,3})(?![\w-])",
     re.IGNORECASE,
 )
-LOGIN_COMMAND = 120  # characters between the beginning of a command and whom it logs in as
+LOGIN_COMMAND = 120  # characters between the start of a command and its login name
 MIN_DIGITS = 8  # of a telephone number
 
 
 def addresses(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each e-mail address, also in the path and the query of a URL.
+    """Yield the start and the end of each e-mail address, including those in the path and the query of a URL.
 
-    Systemd units, service accounts and whom a command or a URL logs in as are none.
+    Systemd units, service accounts, and logins in commands and URLs are not e-mail addresses.
     """
     for match in _ADDRESS.finditer(text):
         before = text[max(0, match.start() - LOGIN_COMMAND) : match.start()]
@@ -140,7 +141,7 @@ def addresses(text: str) -> Iterator[tuple[int, int]]:
 
 
 def telephone_numbers(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each number that begins with + and a country, or follows a word that says what it is."""
+    """Yield the start and the end of each number with a country prefix (+), or after a word such as “phone”."""
     for match in (*_INTERNATIONAL.finditer(text), *_MARKED.finditer(text)):
         start, end = match.span("number" if match.re is _MARKED else 0)
         if sum(character.isdigit() for character in text[start:end]) >= MIN_DIGITS:

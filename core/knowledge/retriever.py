@@ -1,4 +1,4 @@
-"""A query → the passages that this audience may read, best first."""
+"""Retrieve the passages for a query that an audience may read, best first."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from core.model.document import DocumentKind, Passage
 from core.ports import Embedder, Hit, LearnedStore, PassageIndex
 
 CANDIDATES = 50  # passages taken from each search
-READ = 16  # best fused passages that are read; 24 took half as long again and changed no figure
-DENSE_SHARE = 0.4  # of a fused score, where an embedding model is configured
-MAX_QUERY = 4_000  # characters of a query that are read
-SAME_QUESTION = 0.6  # share of the distinct terms of two questions that both hold, from which they are taken for one
-STEPPED_BACK = 0.5  # what the score of everything else than the answer to this very question is multiplied by
+READ = 16  # best fused passages that are read; 24 took 50 % longer and improved no figure
+DENSE_SHARE = 0.4  # of a fused score, if an embedding model is configured
+MAX_QUERY = 4_000  # characters read of a query
+SAME_QUESTION = 0.6  # share of common terms from which two questions are the same
+STEPPED_BACK = 0.5  # factor on the scores of the other passages, if one was confirmed as the answer to the question
 
-# A page says how things are done; a thread what was said once, an incident what happened once.
+# A page is a rule; a thread or an incident is about one occasion.
 KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.85, DocumentKind.INCIDENT: 0.8}
 
 
@@ -29,7 +29,7 @@ KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.85, DocumentKind.IN
 class RankedPassage:
     """A retrieved passage: `score` in [0, 1] is relative to this query and orders the passages.
 
-    `lexical` (BM25) and `dense` (cosine) can be compared between queries; 0 where a search did not return the passage.
+    `lexical` (BM25) and `dense` (cosine) can be compared between queries; 0 if that search did not return the passage.
     """
 
     passage: Passage
@@ -42,8 +42,8 @@ class RankedPassage:
 class Retrieval:
     """Passages, best first, and the weight of each distinct term of the query.
 
-    `known` in [0, 1] is the share of that weight whose terms stand anywhere in the corpus. `attainable` is the most that
-    a passage could score by BM25. `families` are those of the whole corpus.
+    `known` in [0, 1] is the share of that weight for terms in the corpus. `attainable` is the maximum BM25 score.
+    `families` are those of the whole corpus.
     """
 
     passages: list[RankedPassage]
@@ -54,7 +54,7 @@ class Retrieval:
 
 
 class Retriever:
-    """Lexical search, and dense search where an embedding model is configured.
+    """Lexical search, and dense search if an embedding model is configured.
 
     Raises IndexUnavailable and StoreUnavailable.
     """
@@ -69,7 +69,7 @@ class Retriever:
         return (await self.search(query, audience, limit)).passages
 
     async def holds(self, passage_ids: frozenset[str], audience: Audience) -> bool:
-        """Return whether all of these passages are there, and `audience` may read them, as of now."""
+        """Return whether all of these passages exist now, and `audience` may read them."""
         return len(await self._index.read(sorted(passage_ids), audience.readers)) == len(passage_ids)
 
     async def page(self, document_id: str, audience: Audience) -> list[Passage]:
@@ -77,12 +77,12 @@ class Retriever:
         return await self._index.passages_of(document_id, audience.readers)
 
     async def spelt(self, query: str) -> Spelling:
-        """Return what to search for where words of the query are misspelt or in another language."""
+        """Return the query to search for instead, if words are misspelt or in another language."""
         encoder = await self._encoders.load()
         return spelt(query[:MAX_QUERY], encoder.statistics) if encoder is not None else Spelling(query)
 
     async def search(self, query: str, audience: Audience, limit: int) -> Retrieval:
-        """Return the same, with the query's terms and their weights."""
+        """Return the passages as `retrieve` does, with the query's terms and their weights."""
         encoder = await self._encoders.load()
         if encoder is None or limit < 1:
             return Retrieval([])
@@ -108,8 +108,8 @@ class Retriever:
 def fused(lexical: Sequence[Hit], dense: Sequence[Hit], dense_share: float) -> dict[str, tuple[float, float, float]]:
     """Return the fused, lexical and dense score of each hit by passage id, best first.
 
-    `dense_share` in [0, 1] is the dense score's share of the fused one. Each score counts as a share of the best of its
-    list. Scores are fused, not ranks: a search that is sure by a wide margin should outvote one that is not.
+    `dense_share` in [0, 1] is the dense score's share of the fused one. Each score counts as a share of the best in its
+    list. Scores are fused, not ranks, because a search with a clear winner should outvote one without.
     """
     lexical_scores = {hit.passage_id: hit.score for hit in lexical}
     dense_scores = {hit.passage_id: max(hit.score, 0.0) for hit in dense}
@@ -127,9 +127,9 @@ def fused(lexical: Sequence[Hit], dense: Sequence[Hit], dense_share: float) -> d
 
 
 def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
-    """Return the passages with those first that people confirmed as the answer to this very question.
+    """Return the passages, with those first that people confirmed as the answer to this question.
 
-    Of several such answers the nearest question counts, and then what was confirmed last: it corrects what was before.
+    Of several such answers, the one with the most similar question counts, then the one confirmed last.
     """
     oldest = datetime.min.replace(tzinfo=UTC)
     nearest = max(
@@ -144,14 +144,14 @@ def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedP
 
 
 def is_answered_by(query: str, passage: Passage) -> bool:
-    """Return whether people confirmed a passage as the answer to this very question."""
+    """Return whether people confirmed a passage as the answer to this question."""
     return _similarity(query, passage) > 0
 
 
 def _similarity(query: str, passage: Passage) -> float:
-    """The share of the terms of two questions that both hold; 0 if they are not the same question.
+    """Return the share of common terms of the query and a confirmed question; 0 if they are not the same question.
 
-    Each with a word of its own, such as production and staging, they are not.
+    If each has a term that the other lacks, such as production and staging, they are not the same.
     """
     if not is_curated(passage.document_id):
         return 0.0

@@ -1,4 +1,4 @@
-"""A question with misspelt words, or in another language → the words that the corpus can be searched for."""
+"""Correct misspelt words of a question, or extract known words from one in another language."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from core.knowledge.encoder import TermStatistics
 from core.knowledge.terms import STOP_WORDS, term_number, terms_of, words
 
-SHORTEST = 3  # characters of a word that is taken for a misspelt one
-SHORT = 4  # characters up to which a word is rather a misspelt stop word
-FOREIGN_WORDS = 2  # function words of another language that show that a question is in it
+SHORTEST = 3  # minimum characters of a misspelt word
+SHORT = 4  # maximum characters of a word that may be a misspelt stop word
+FOREIGN_WORDS = 2  # function words that identify another language
 
-# Function words and common verbs of German, French and Spanish that are no English words, nor names of tools.
+# Function words and common verbs of German, French and Spanish that are neither English words nor names of tools.
 _FOREIGN = frozenset(
     "wie wer wem wen wann warum wieso welche welcher welches welchen wozu wohin woher wieviel ich du wir ihr sie das der den "
     "dem ein eine einen einem einer und oder nicht ist sind wird werden wurde kann können muss müssen soll sollte darf dürfen "
@@ -26,14 +26,13 @@ _FOREIGN = frozenset(
     "cómo qué quién cuándo dónde cuál cuáles cuánto cuántos cuánta por para las una del el es puedo hacer hago está están "
     "como tiene".split()
 )
-# Of these, the ones that show by themselves, where no English function word stands beside them, which language it is.
+# Those of them that identify another language alone, if there is no English function word.
 _TELLING = frozenset(
     "wie wer wem wann warum wieso welche welcher welches wieviel darf bedeutet heißt pourquoi quand quel quelle combien cómo "
     "qué quién cuándo dónde cuál cuánto".split()
 )
-_SHARED = frozenset(
-    "was die in an am so war will hat man des a no me son on comment".split()
-)  # words of several languages
+# Words of several languages.
+_SHARED = frozenset("was die in an am so war will hat man des a no me son on comment".split())
 
 
 _PARTS = re.compile(r"([-_])")
@@ -41,8 +40,9 @@ _PARTS = re.compile(r"([-_])")
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A corrected query. `query` is what to search for. `corrected` maps each misspelt word to what it was taken for, empty for a word that says
-    nothing. `foreign`: the question is in another language than English.
+    """A corrected query. `corrected` maps each misspelt word to its reading, without stop words.
+
+    `foreign` is True if the question is in another language than English.
     """
 
     query: str
@@ -51,9 +51,9 @@ class Spelling:
 
 
 def spelt(query: str, statistics: TermStatistics) -> Spelling:
-    """Return the query in words that the corpus holds, as far as one slip of the keyboard explains the others.
+    """Return the query with unknown words replaced by words of the corpus that are one typo away.
 
-    The first letter of a word is taken for right. Of a question in another language, the words that the corpus holds are left.
+    The first letter of a word is assumed to be right. A question in another language is reduced to words of the corpus.
     """
     asked = words(query)
     if is_foreign(asked, statistics):
@@ -68,9 +68,9 @@ def spelt(query: str, statistics: TermStatistics) -> Spelling:
 
 
 def is_foreign(asked: list[str], statistics: TermStatistics) -> bool:
-    """Return whether the words of a question are those of another language than English.
+    """Return whether a question is in another language than English.
 
-    A word with letters that English lacks, and that the corpus does not hold, counts as one of another language.
+    A word with non-English letters that the corpus does not contain counts as foreign.
     """
     lower = [word.lower() for word in asked]
     english = sum(word in STOP_WORDS and word not in _FOREIGN and word not in _SHARED for word in lower)
@@ -86,7 +86,7 @@ def _says_something(word: str) -> bool:
 
 
 def _respelt(word: str, statistics: TermStatistics) -> str:
-    """The word, or what it was meant to be; of an identifier that the corpus lacks, part by part."""
+    """Return the corrected word. An identifier that the corpus does not contain is corrected part by part."""
     parts = [word] if _is_held(word, statistics) else _PARTS.split(word)
     return "".join(
         (_corrected(part.lower(), statistics) or part) if _may_be_misspelt(part, statistics) else part for part in parts
@@ -94,7 +94,7 @@ def _respelt(word: str, statistics: TermStatistics) -> str:
 
 
 def _is_held(word: str, statistics: TermStatistics) -> bool:
-    """Return whether the corpus holds an identifier as a whole."""
+    """Return whether the corpus contains an identifier as a whole."""
     return int(statistics.frequencies(np.array([term_number(word.lower())], np.uint32))[0]) > 0
 
 
@@ -109,7 +109,7 @@ def _frequency(word: str, statistics: TermStatistics) -> int:
 
 
 def _corrected(word: str, statistics: TermStatistics) -> str | None:
-    """The most frequent word of the corpus that is one slip away; a stop word for a short one."""
+    """Return the most frequent word of the corpus that is one typo away; a stop word for a short one; None if none."""
     candidates = sorted(_slips(word))
     if len(word) <= SHORT and (stop := next((each for each in candidates if each in STOP_WORDS), None)):
         return stop
@@ -118,7 +118,7 @@ def _corrected(word: str, statistics: TermStatistics) -> str | None:
 
 
 def _slips(word: str) -> set[str]:
-    """Return every word that one letter left out, added, changed or swapped with the next makes of this one, after the first."""
+    """Return every word that is one typo away: a letter after the first is omitted, added, changed or swapped."""
     parts = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
     left_out = {before + after[1:] for before, after in parts if after}
     swapped = {before + after[1] + after[0] + after[2:] for before, after in parts if len(after) > 1}

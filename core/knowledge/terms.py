@@ -1,4 +1,4 @@
-"""Text → index terms: stemmed words, identifiers whole and split, CJK as character pairs."""
+"""Turn text into index terms: stemmed words, identifiers whole and split, CJK as character pairs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 
-MAX_TERM_LENGTH = 64  # characters; longer runs are encoded data, which nobody asks for
-WORD_CACHE = 200_000  # distinct words whose terms are remembered
-TEXT_CACHE = 2_000  # texts whose distinct terms are remembered: some 20 MB
+MAX_TERM_LENGTH = 64  # characters; longer runs are encoded data, which nobody searches for
+WORD_CACHE = 200_000  # distinct words whose terms are kept in memory
+TEXT_CACHE = 2_000  # texts whose distinct terms are kept in memory: some 20 MB
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _LETTER = rf"[^\W_{_CJK}]"  # a letter or digit of any other script
-_JOINED = r"(?:[._:/@+-]|_+)"  # what stands between the parts of an identifier
+_JOINED = r"(?:[._:/@+-]|_+)"  # between the parts of an identifier
 _SUFFIX = r"(?:['’](?:s|t|re|ve|ll|d|m)\b)?"
 _WORD = re.compile(rf"([{_CJK}]+|{_LETTER}+(?:{_JOINED}{_LETTER}+)*){_SUFFIX}")
-_ASCII_WORD = re.compile(rf"([A-Za-z0-9]+(?:{_JOINED}[A-Za-z0-9]+)*){_SUFFIX}")  # the same, found twice as fast
+_ASCII_WORD = re.compile(rf"([A-Za-z0-9]+(?:{_JOINED}[A-Za-z0-9]+)*){_SUFFIX}")  # the same for ASCII, twice as fast
 _CJK_RUN = re.compile(f"[{_CJK}]")
 _SEPARATOR = re.compile(r"[._:/@+-]+")
 # a lower-case letter before an upper-case one; an acronym before a capitalised word (`OOM|Killed`)
@@ -47,13 +47,13 @@ def terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=TEXT_CACHE)
 def distinct_terms(text: str) -> frozenset[str]:
-    """Return the terms of a text, each once; remembered, as question after question is compared with the same texts."""
+    """Return the distinct terms of a text. Cached, because many questions are compared with the same texts."""
     return frozenset(terms(text))
 
 
 @lru_cache(maxsize=WORD_CACHE)
 def term_number(term: str) -> int:
-    """Return the term's place in every sparse vector: an unsigned 32-bit hash, the same on every machine."""
+    """Return the term's index in every sparse vector: an unsigned 32-bit hash, the same on every machine."""
     return zlib.crc32(term.encode())
 
 
@@ -63,18 +63,18 @@ def term_numbers(text: str) -> list[int]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in order, as they are written: identifiers whole, each run of CJK as one."""
+    """Return the words of a text in order, as they are written: identifiers whole, each run of CJK as one word."""
     return _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(normalised(text))
 
 
 def normalised(text: str) -> str:
-    """Return the text with compatibility forms made equal (full-width letters, ligatures)."""
+    """Return the text with normalised compatibility forms (full-width letters, ligatures)."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 @lru_cache(maxsize=WORD_CACHE)
 def terms_of(word: str) -> tuple[str, ...]:
-    """Return the terms of one word; none if it says nothing by itself."""
+    """Return the terms of one word; empty for a stop word."""
     if _CJK_RUN.match(word):
         return _character_pairs(word)
     parts = [part for part in _SEPARATOR.split(word) if part and len(part) <= MAX_TERM_LENGTH]
@@ -87,7 +87,7 @@ def terms_of(word: str) -> tuple[str, ...]:
 
 
 def _character_pairs(run: str) -> tuple[str, ...]:
-    """Overlapping pairs; a lone character stands for itself. Repeats are kept: they are term frequency."""
+    """Return overlapping pairs, or a single character. Repeated pairs are kept, because they are term frequencies."""
     return (run,) if len(run) == 1 else tuple(run[index : index + 2] for index in range(len(run) - 1))
 
 

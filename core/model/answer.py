@@ -9,7 +9,7 @@ from urllib.parse import quote
 from core.model.badge import Badge
 
 EVIDENCE = "evidence"  # the engine of an answer that quotes the documents
-RECORDS = "records"  # the engine of an answer that the workspace's own records give
+RECORDS = "records"  # the engine of an answer from the workspace's own records
 
 MONTH = timedelta(days=30.44)
 YEAR = timedelta(days=365.25)
@@ -20,7 +20,7 @@ class Citation:
     """A numbered source. `anchor` is the heading's link target within the document, `quote` is verbatim.
 
     `stale_for` is the time since its last change, if that is longer than the limit of its source (see `HelpDesk`).
-    `restricted`: not every member of the workspace may read the document.
+    `restricted` is True if not every member of the workspace may read the document.
     """
 
     number: int
@@ -37,17 +37,17 @@ class Citation:
 
     @property
     def name(self) -> str:
-        """Return the title and the heading, once where they are the same."""
+        """Return the title and the heading, once if they are equal."""
         return " › ".join(dict.fromkeys(filter(None, (self.title, self.heading))))
 
     @property
     def updated(self) -> str:
-        """Return the day of the last change, in words; empty where it is unknown."""
+        """Return the day of the last change, in words; empty if unknown."""
         return f"updated {self.updated_at:%Y-%m-%d}" if self.updated_at else ""
 
     @property
     def staleness(self) -> str:
-        """Return the words on a stale source; empty for a fresh one."""
+        """Return a note on a stale source; empty for a fresh one."""
         if self.stale_for is None:
             return ""
         count, unit = divmod(self.stale_for, MONTH)[0], "month"
@@ -59,7 +59,7 @@ class Citation:
 
     @property
     def deep_link(self) -> str:
-        """Return the address of the very heading; empty if the document has no address."""
+        """Return the address of the heading; empty if the document has no address."""
         if not self.url or not self.anchor or "#" in self.url:
             return self.url
         return f"{self.url}#{quote(self.anchor, safe='', errors='replace')}"
@@ -67,7 +67,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One statement of an answer and the numbers of the citations that stand behind it."""
+    """One statement of an answer, and the numbers of its citations."""
 
     text: str
     citations: tuple[int, ...]
@@ -77,7 +77,7 @@ class Sentence:
 class Excerpt:
     """A contiguous piece of a document, as Markdown, that answers or may answer a question.
 
-    `marked` is the sentence, list item or table row of `text` that answers, verbatim; empty where none stands out, as in
+    `marked` is the sentence, list item or table row of `text` that answers, verbatim; empty if none stands out, as in
     code. `citation` is the number of its source.
     """
 
@@ -88,14 +88,14 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Sources that state different values for the same thing, newest first; the quote of each is what it states."""
+    """Sources that state different values for the same thing, newest first. Each quote is the source's statement."""
 
     sources: tuple[Citation, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """A team that may know. `channel` is the name of the channel it is reached in, empty if there is none to name."""
+    """A team that may know. `channel` is the name of its channel; empty if there is none to name."""
 
     team_name: str
     channel: str = ""
@@ -111,16 +111,16 @@ class Contact:
 class Answer:
     """The answer to a question, as it is shown.
 
-    The evidence engine shows `excerpts`: one, or one for each side of a comparison. Below them `further` offers up to two
-    other excerpts that may answer, each as one line with its link. A language model composes `sentences` instead. Both
-    are empty when Plumbline abstains; `citations` then name the nearest documents.
+    The evidence engine shows `excerpts`: one, or one for each side of a comparison. Below them `further` offers up to
+    two other excerpts that may answer, each as one line with its link. A language model composes `sentences` instead.
+    Both are empty when Plumbline abstains; `citations` then name the nearest documents.
 
     `certainty` in [0, 1] is the estimated probability that the answer states what was asked. A `tentative` answer is
-    below the certainty from which answers are shown without a hedge.
-    `conflicts` are what other documents say against it, `contacts` whom to ask when Plumbline abstains.
+    below the certainty from which answers are shown without a hedge. `conflicts` are contradictions by other documents,
+    `contacts` the teams to ask if Plumbline abstains.
 
-    `engine` is `evidence`, or the name of the language model that composed it. `note` is a line of ours about how the
-    answer was made; usually empty.
+    `engine` is `evidence`, or the name of the language model that composed it. `note` is the bot's own remark on the
+    answer; usually empty.
     """
 
     question_id: str

@@ -114,10 +114,10 @@ NO_POLICY = Policy()
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """The channels and limits for holding back an incident that surely needs no person. By default, there are none.
+    """The channels and limits for holding back an incident that almost certainly needs no person. Off by default.
 
-    `below` is the largest calibrated probability of needing a person, None for never; `length` the time after which it is
-    posted all the same, unless it has ended; `channels` are the names of the channels in which this is allowed.
+    `below` is the largest calibrated probability of needing a person, None for never; `length` the time after which the
+    incident is posted anyway, unless it has ended; `channels` are the names of the channels in which this is allowed.
     """
 
     below: float | None = None

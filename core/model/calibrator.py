@@ -22,9 +22,10 @@ NO_SURER = 1e-4  # distance of clipped probabilities from 0 and 1
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """The less the references can decide, the nearer a score comes to the anchor, whatever they support.
+    """A score from both measures: the less the references can decide (COE), the nearer the score is to the anchor.
 
-    `weight` ≥ 0 is how much COE counts (0: not at all); `anchor` in [0, 1] is the score of what cannot be decided.
+    `weight` ≥ 0 is how much COE counts (0: not at all); `anchor` in [0, 1] is the score of a claim that cannot be
+    decided.
     """
 
     weight: float = 1.0

@@ -50,7 +50,7 @@ def named_code(code: CodeOwners, teams: Sequence[Team], given: Mapping[str, str]
     """Return the rules with team ids as owners.
 
     `given` maps owners to teams; otherwise the last part of the owner is matched with the teams' names. Owners that are
-    no team are dropped.
+    not a team are dropped.
     """
 
     def team_of(owner: str) -> str:

@@ -20,7 +20,7 @@ _QUIET = re.compile(
 )
 _RANKS = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
-HOW = "Say for example “quiet 22:00-07:00 Europe/Berlin”, “quiet 22:00-07:00 except warning” or “quiet off”."
+HOW = "For example, say “quiet 22:00-07:00 Europe/Berlin”, “quiet 22:00-07:00 except warning” or “quiet off”."
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# One worker each: every further computing thread would take interpreter time from the event loop.
+# One worker each, because every further computing thread would take interpreter time from the event loop.
 _COMPUTE = ThreadPoolExecutor(1, "compute")
 _ANALYSIS = ThreadPoolExecutor(1, "analysis")
 

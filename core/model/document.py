@@ -38,7 +38,7 @@ class Document:
     - `anchors`: the style of links to headings at `url`.
     - `part_urls`: the address of each part of a thread, one for every part of `text` between blank lines, or none.
     - `people`: the names, user names and e-mail addresses of each person who wrote it or may be named in it. They are
-      used only to remove them from the text (see `privacy`).
+      used only to remove them from the text (see `core.knowledge.redactor`).
     """
 
     id: str

@@ -34,7 +34,9 @@ class FilingTarget:
         return not self.people or f"{person.platform}:{person.id}" in self.people
 
     def is_allowed_in(self, audience: Audience) -> bool:
-        """Return whether it is allowed in the channel with this audience, whose readers are as many as the target's."""
+        """Return whether filing here is allowed in the channel with this audience, which must include all readers of
+        the target.
+        """
         is_here = any(f"channel:{name}" in audience.readers for name in self.channels)
         return is_here and self.is_no_wider_than(audience.disclosed_to)
 
@@ -47,7 +49,7 @@ class FilingTarget:
 class Report:
     """The text to be filed, in Markdown, as a person has sent it. `stem` is a file name without suffix.
 
-    `marker` is a word that no other text contains; `footer` contains it, and is written below the text.
+    `marker` is a unique word; `footer` contains it, and is written below the text.
     """
 
     marker: str

@@ -261,7 +261,7 @@ class Hop:
 class EvidenceKind(StrEnum):
     LOG = "log"
     METRIC = "metric"
-    TRACE = "trace"  # of incidents that were investigated before traces were found to explain nothing more
+    TRACE = "trace"  # only in stored incidents; traces are no longer used as evidence
     CHANGE = "change"
     PAST_INCIDENT = "past incident"
     TOPOLOGY = "topology"

@@ -335,10 +335,11 @@ BUTTON_LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class RequestView:
-    """The request to a person, decided once for every chat.
+    """The request to a person, the same for every chat.
 
-    `picker` is the label of a list of `options` (values and names), `field` that of a text field; each is empty for none.
-    `buttons` send the input, with their labels; all are about `subject`. A `draft` fills the text field, and has a title.
+    `picker` is the label of a list of `options` (values and names), `field` that of a text field; empty if there is
+    none. `buttons` send the input, with their labels; all are about `subject`. A `draft` fills the text field, and has
+    a title.
     """
 
     asked: str
@@ -354,7 +355,7 @@ Request = CorrectionRequest | CauseRequest | HandoverRequest | JoinRequest | Fil
 
 
 def request_view(request: Request) -> RequestView:
-    """Decide what a request asks."""
+    """Return the text and the inputs of a request."""
     match request:
         case CorrectionRequest(subject):
             return RequestView(ASK_WHAT_IS_RIGHT, subject, ((ButtonAction.CORRECTION, SEND),), field=RIGHT_ANSWER)
@@ -374,7 +375,7 @@ def request_view(request: Request) -> RequestView:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A button or an entry of a menu: what it says, and what is pressed; a page to open where `url` is not empty."""
+    """A button or a menu entry: its label, and its action; if `url` is not empty, it opens that page instead."""
 
     label: str
     verdict: ButtonAction | None = None

@@ -104,12 +104,12 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class RecordedFailure:
-    """The lines of a build log that were named as its failure.
+    """The lines of a build log that were shown or named as its failure.
 
-    `id` is that of the prediction, `place` where the question was asked, None for an incident that was posted.
+    `id` is that of the prediction, `place` where the question was asked; None for a posted incident.
 
-    `log` holds no names, addresses or secrets; `first` and `last` are numbers of lines of it, from 0, both inclusive.
-    `confirmed_by` is empty until a person said that these are the lines.
+    `log` is redacted; `first` and `last` are line numbers in it, from 0, both inclusive. `confirmed_by` is empty until
+    a person confirms the lines.
     """
 
     id: str

@@ -53,7 +53,7 @@ def _is_quick(pattern: str) -> bool:
     """Return whether an untrusted expression has a bounded run time on any value."""
     if len(pattern) > MAX_PATTERN or GROUP.search(pattern):
         return False
-    alternatives = pattern.split("|") if "[" not in pattern else [pattern]  # a bar within brackets is no alternative
+    alternatives = pattern.split("|") if "[" not in pattern else [pattern]  # a bar in brackets is literal
     return all(len(REPEAT.findall(each)) <= MAX_REPEATS for each in alternatives)
 
 
@@ -139,7 +139,7 @@ def alert_facts(alert: Alert, source: str, teams: Sequence[Team]) -> Facts:
 def silenced_now(
     incident: Incident, silences: Iterable[Silence], teams: Sequence[Team], at: datetime
 ) -> Silenced | None:
-    """Return why an incident is not to be posted now: silences cover all of its firing alerts.
+    """Return the reason not to post an incident now: silences cover all of its firing alerts.
 
     None if a firing alert is not covered, or was only counted. The result lasts until the first of the silences ends.
     """

@@ -1,4 +1,4 @@
-"""Teams that can own an incident and who is on call for them, and the rules that say where an incident is posted."""
+"""Teams that can own an incident, their on-call rotas, and the routes of incidents to channels."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TAG = "tag:"  # prefix of a Teams tag id, which pings everybody with the tag
 
 @dataclass(frozen=True, slots=True)
 class Rota:
-    """Turns of equal `length` (above 0), which at least one of `people` takes after the other, over and over.
+    """A rota of at least one of `people`, who take turns of equal `length` (above 0), over and over.
 
-    The first turn begins at `start`, by whose time zone's clocks all others begin too, also where these are changed.
+    The first turn begins at `start`. All others begin by the clocks of its time zone, even if these are changed.
     """
 
     people: tuple[str, ...]
@@ -28,11 +28,11 @@ class Rota:
         """Return the person whose turn it is; nobody before the rota begins."""
         if at < self.start:
             return ()
-        local = at.astimezone(self.start.tzinfo)  # a difference within one zone is that of its clocks
+        local = at.astimezone(self.start.tzinfo)  # a difference within one zone is measured by its clocks
         return (self.people[(local - self.start) // self.length % len(self.people)],)
 
     def next_turn(self, at: datetime) -> datetime:
-        """Return when the next turn begins: after `at`, or with the rota."""
+        """Return the start of the next turn after `at`, or of the rota."""
         if at < self.start:
             return self.start
         local = at.astimezone(self.start.tzinfo)
@@ -69,7 +69,7 @@ class Team:
 
 
 class TeamRotas:
-    """An OnCall of the teams themselves: their rotas, and of the others the people to call, whenever it is."""
+    """The OnCall port over plumbline.yaml: the teams' rotas, or else their people to call, independent of the time."""
 
     def __init__(self, teams: Sequence[Team]) -> None:
         self._teams = {team.id: team for team in teams if team.on_call}
@@ -131,5 +131,5 @@ class Route:
     also: tuple[str, ...] = ()
 
     def matches(self, facts: Mapping[str, frozenset[str]]) -> bool:
-        """Return whether the route applies to these facts (see `core.model.routing.routing_facts`)."""
+        """Return whether the route applies to these facts (see `core.model.silences.routing_facts`)."""
         return all(not accepted.isdisjoint(facts.get(name, frozenset())) for name, accepted in self.match)

@@ -27,7 +27,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The model's final report. `evidence` is what it claims to quote; `service` contains the cause."""
+    """The model's final report. `evidence` are its alleged quotes; `service` contains the cause."""
 
     thought: str
     root_cause: str

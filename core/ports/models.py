@@ -51,13 +51,13 @@ class LanguageModel(Protocol):
 
 
 class LearnedStore(Protocol[T]):
-    """Keeps one thing that was learned from data, as the encoder of the corpus is, for every process.
+    """Stores one object that was learned from data, such as the encoder of the corpus, for all processes.
 
     Raises StoreUnavailable if it is in a database that cannot be reached.
     """
 
     async def load(self) -> T | None:
-        """Return what was saved last; None if there is nothing that this version can read.
+        """Return the object saved last; None if there is none that this version can read.
 
         A save is visible to this process at once, and to others within 2 seconds if it is in a database. Called for
         every query, so it takes microseconds, except for one check every 2 seconds.
@@ -65,9 +65,9 @@ class LearnedStore(Protocol[T]):
         ...
 
     async def load_newest(self) -> T | None:
-        """Return surely what was saved last by whatever process, for whoever is about to change it."""
+        """Return the object saved last by any process, without delay, for a caller that will change it."""
         ...
 
     async def save(self, learned: T, /) -> None:
-        """Replace it: whole or, after a crash, not at all."""
+        """Replace the object atomically."""
         ...

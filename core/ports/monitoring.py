@@ -234,7 +234,7 @@ class AlertMonitor(Protocol):
     def name(self) -> str: ...
 
     async def firing(self, incident: Incident) -> bool | None:
-        """Return whether an alert of this incident fires, silenced or not; None if this system cannot tell."""
+        """Return whether an alert of this incident is firing, silenced or not; None if this system cannot tell."""
         ...
 
     async def silences(self) -> list[Silence]:

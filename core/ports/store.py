@@ -66,7 +66,6 @@ class Store(Protocol):
     def lock(self, name: str) -> AbstractAsyncContextManager[None]:
         """Hold a lock, exclusive among all processes on this store; a dying process releases it. Not reentrant.
 
-        A holder that loses its database connection may no longer be alone, so the guarded work must tolerate that, as a
-        message does that is out of date until its next edit.
+        A holder that loses its database connection may no longer be alone, so the guarded work must tolerate that.
         """
         ...

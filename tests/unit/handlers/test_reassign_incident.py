@@ -16,8 +16,8 @@ from handlers.incidents.reassign_incident import (
     MAX_HOPS,
     OVERTAKEN,
     PICK_ONE,
-    TOO_MANY_HOPS,
     TEAM_UNKNOWN,
+    TOO_MANY_HOPS,
     ask_for_owner,
     reassign_incident,
 )
