@@ -141,8 +141,7 @@ class IncidentPorts(Ports):
       alone.
     - `pages` returns the ended incidents by which the model of `page_models` judges whether a new one needs a person;
       `holding` says when one that needs nobody may be held back.
-    - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes determine the
-      confidence.
+    - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
     """
 
     policy: Policy = NO_POLICY

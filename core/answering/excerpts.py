@@ -57,8 +57,7 @@ class Candidate:
 
     `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `telling` that with the
     weights of rare terms. `coverage` is the share of the question's term weight in the run, the headings above it and
-    the page's title, `titled` that in the title alone; both in [0, 1]. `marked` is the piece that contains most of the
-    question.
+    the page's title, `titled` that in the title; both in [0, 1]. `marked` is the piece with most of the question.
     """
 
     found: RankedPassage

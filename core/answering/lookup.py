@@ -1,8 +1,7 @@
 """Recognise questions that the workspace's own records answer: owners, on-call rotas, changes, incidents and runbooks.
 
 A question is looked up only if its last clause asks for a fact about a known service, team or alert and nothing else. A
-word that is neither a known name, nor a time, nor a word that asks for such a fact leaves the question to the
-documents.
+word that is neither a known name, nor a time, nor asks for such a fact leaves it to the documents.
 """
 
 from __future__ import annotations

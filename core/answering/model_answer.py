@@ -54,12 +54,10 @@ async def chosen_answer(
     request: ModelRequest,
     skill: Skill,
 ) -> tuple[Answer, Evaluation]:
-    """Return the excerpt that the model chooses as the answer; `found`, the evidence engine's answer, if it chooses
-    none.
+    """Return the excerpt that the model chooses as the answer; the evidence engine's `found` if it chooses none.
 
-    Makes at most two calls: the choice, and either one before it to rewrite a follow-up or a question in another
-    language, or one after it for a sentence above the excerpt. `request` gives requester, urgency and deadline; its
-    messages are replaced.
+    Makes at most two calls: the choice, and one before it to rewrite a follow-up or a question in another language, or
+    one after it for a sentence. `request` gives requester, urgency and deadline; its messages are replaced.
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
@@ -135,8 +133,7 @@ def is_entailed(said: str, question: str, excerpt: Excerpt, source: str) -> bool
 
     The sentence must be whole; contain no command, number, identifier, address, mention or claim of confidence that the
     excerpt and its source do not contain; consist of their words and the question's; say more than the question; be
-    negative exactly if the nearest statement is; and contain the kind of fact that is asked for. A copy of a statement
-    passes.
+    negative exactly if the nearest statement is; and contain the kind of fact asked for. A copied statement passes.
     """
     text = f"{source}\n{excerpt.text}"
     terms, known, asked = wording(said), wording(text), wording(question)

@@ -87,8 +87,8 @@ def standalone(question: str, history: Sequence[Turn]) -> str:
 def is_follow_up(question: str) -> bool:
     """Return whether a question cannot be understood alone.
 
-    These are corrections, calls for help, questions that continue an earlier one (“and …”, “what about …”, “in …”), and
-    short questions with a pronoun.
+    These are corrections, calls for help, continuations (“and …”, “what about …”, “in …”), and short ones with a
+    pronoun.
     """
     words = len(terms(question))
     if _CORRECTION.match(question) or words == 0 or only_calls(question):

@@ -67,10 +67,7 @@ def ece(probabilities: FloatArray, correct: FloatArray) -> float:
 
 
 def ece_floor(probabilities: FloatArray, draws: int = FLOOR_DRAWS, seed: int = SEED) -> float:
-    """Return the mean ECE if every probability were exactly true.
-
-    Chance raises it above 0, more so for fewer predictions.
-    """
+    """Return the mean ECE if every probability were exactly true; above 0 by chance, more so for few predictions."""
     return float(ece_by_chance(probabilities, draws, seed).mean())
 
 

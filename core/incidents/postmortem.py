@@ -192,9 +192,7 @@ class _Draft:
         lines = [Line(f"{incident.source} alerted at {_clock(incident.started_at)}.", self._alerts())]
         if first is not None and first.at < incident.started_at:
             early = _span(incident.started_at - first.at)
-            lines.append(
-                Line(f"The first entry of the timeline is {early} earlier than the alert.", (self._of(first),))
-            )
+            lines.append(Line(f"The first entry of the timeline is {early} before the alert.", (self._of(first),)))
         else:
             lines.append(Line(f"How long it went unnoticed: {NOT_KNOWN}."))
         return tuple(lines)

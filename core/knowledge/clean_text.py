@@ -87,8 +87,7 @@ def clean(text: str) -> str:
 def with_whole_links(text: str, url: str) -> str:
     """Return the text with its relative links made absolute from `url`, the address of the page.
 
-    If the page is a file in a code forge, a link from the root of the site becomes text, because the forge has another
-    root.
+    If the page is a file in a code forge, a link from the root of the site, which the forge lacks, becomes text.
     """
     is_forge = "/blob/" in url or "/src/branch/" in url
 
@@ -170,10 +169,7 @@ def _over_prose(text: str, change: Callable[[str], str]) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield the text as alternating parts of prose and code, by whole lines.
-
-    Code is fenced, or indented outside lists.
-    """
+    """Yield the text as alternating parts of prose and code (fenced, or indented outside lists), by whole lines."""
     kept: list[str] = []
     was_code = in_list = hidden = False
     closing, before = "", ""

@@ -153,7 +153,7 @@ def roster(people: People) -> Roster:
 class Roster:
     """The names of people.
 
-    `sequences` are those of several words, by first word. Keys are in lower case, without diacritics.
+    `sequences` are those of several words, by first word. Keys are lower-case ASCII if Latin.
     """
 
     sequences: dict[str, list[tuple[Words, int]]] = field(default_factory=dict[str, list[tuple[Words, int]]])

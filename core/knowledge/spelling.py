@@ -40,10 +40,7 @@ _PARTS = re.compile(r"([-_])")
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A corrected query. `corrected` maps each misspelt word to its reading, without stop words.
-
-    `foreign` is True if the question is in another language than English.
-    """
+    """A corrected query. `corrected` maps misspelt words to their readings; `foreign`: it is not in English."""
 
     query: str
     corrected: dict[str, str] = field(default_factory=dict[str, str])

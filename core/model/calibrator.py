@@ -24,8 +24,7 @@ NO_SURER = 1e-4  # distance of clipped probabilities from 0 and 1
 class Transformation:
     """A score from both measures: the less the references can decide (COE), the nearer the score is to the anchor.
 
-    `weight` ≥ 0 is how much COE counts (0: not at all); `anchor` in [0, 1] is the score of a claim that cannot be
-    decided.
+    `weight` ≥ 0 is how much COE counts (0: not at all); `anchor` in [0, 1] is the score of an undecidable claim.
     """
 
     weight: float = 1.0

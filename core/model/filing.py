@@ -34,9 +34,7 @@ class FilingTarget:
         return not self.people or f"{person.platform}:{person.id}" in self.people
 
     def is_allowed_in(self, audience: Audience) -> bool:
-        """Return whether filing here is allowed in the channel with this audience, which must include all readers of
-        the target.
-        """
+        """Return whether filing is allowed in the channel with this audience, which must include the target's readers."""
         is_here = any(f"channel:{name}" in audience.readers for name in self.channels)
         return is_here and self.is_no_wider_than(audience.disclosed_to)
 

@@ -337,9 +337,9 @@ BUTTON_LABELS = {
 class RequestView:
     """The request to a person, the same for every chat.
 
-    `picker` is the label of a list of `options` (values and names), `field` that of a text field; empty if there is
-    none. `buttons` send the input, with their labels; all are about `subject`. A `draft` fills the text field, and has
-    a title.
+    `picker` is the label of a list of `options` (values and names), `field` that of a text field; empty if none.
+    `buttons` send the input, with their labels; all are about `subject`. A `draft` fills the text field and has a
+    title.
     """
 
     asked: str

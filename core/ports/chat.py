@@ -64,8 +64,7 @@ class RateLimiter(Protocol):
     async def take(self, lane: str, ticket: str, rate: PostingRate) -> float:
         """Take the ticket's turn and return 0.0, or reserve a turn and return the seconds until it.
 
-        Repeated calls return the same turn. A reserved turn expires if it is not taken within
-        `core.model.rate_limit.LATE`.
+        Repeated calls return the same turn. A reserved turn expires after `core.model.rate_limit.LATE`.
         """
         ...
 

@@ -66,9 +66,7 @@ class Snapshots:
         return {key: text for key, text in self.by_key.items() if key not in self.written}
 
     def head(self, key: str) -> str:
-        """Return the part of an observation that is shown: its first whole lines, and the number of remaining
-        characters.
-        """
+        """Return the part of an observation that is shown: its first whole lines, and the length of the rest."""
         text = self.by_key[key]
         if len(text) <= HEAD:
             return text

@@ -125,7 +125,7 @@ def _effect(
 ) -> tuple[float, tuple[Signal, ...]]:
     """Return the strength of the movement of services after a time, in [0, 1], and its signs, the strongest first.
 
-    Signs that name another service as their origin count little. With `blaming`, only signs that name one of those
+    Signs that name another service as their origin count little; with `blaming`, only those that name one of these
     count.
     """
     weighed: list[tuple[float, Signal]] = []
@@ -202,9 +202,7 @@ def _shared(view: View, place: int) -> dict[str, float]:
 
 
 def _kinds(view: View, place: int) -> float:
-    """Return the share of the observed kinds of failure that the change can have caused, in [0, 1], rare ones counting
-    more.
-    """
+    """Return the share of the observed kinds of failure that the change can cause, in [0, 1], rare ones counting more."""
     weights: dict[Kind, float] = {}
     for signal, _, kinds in view.signs:
         for kind in kinds:

@@ -56,8 +56,7 @@ def needs_ranking(evaluation: Evaluation | None) -> bool:
 def evaluate_ranking(
     ranked: Sequence[Hypothesis], before: Evaluation, incident_signals: IncidentSignals, observations: Observations
 ) -> Evaluation:
-    """Return the evaluation of the first of the ranked causes; its RCE is at most that of `before`, the evidence
-    engine's.
+    """Return the evaluation of the first ranked cause, with at most the RCE of `before`, the evidence engine's.
 
     A model's choice makes no badge stronger; only people's verdicts on its choices do.
     """

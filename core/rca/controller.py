@@ -123,10 +123,7 @@ class Investigation:
         return None
 
     async def _reply(self, opening: prompts.Messages, choices: Choices) -> str:
-        """Return the model's next reply.
-
-        Observations are reduced to their keys, oldest first, until the prompt fits.
-        """
+        """Return the model's next reply, with observations reduced to keys, oldest first, until the prompt fits."""
         for folded in range(len(self.steps) + 1):
             try:
                 said = await self.model.generate(
@@ -187,8 +184,7 @@ SLOW = 60.0  # seconds of the first run above which no samples are drawn, becaus
 
 
 async def investigate(investigation: Investigation, incident: str, *, samples: int = SAMPLES) -> Trajectory:
-    """Run the controller greedily; from the step at which it finalises, sample `samples` more endings and let them
-    vote.
+    """Run the controller greedily; from the step at which it finalises, sample more endings and let them vote.
 
     A sample may take further actions before it ends (trajectory-level self-consistency). Returns the finding nearest to
     all others. After a run of more than SLOW seconds, or without budget, no samples are drawn.

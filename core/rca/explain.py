@@ -61,10 +61,7 @@ def explain(
 def _with_tool_causes(
     hypotheses: Sequence[Hypothesis], observations: Observations, incident_signals: IncidentSignals
 ) -> tuple[Hypothesis, ...]:
-    """Return the hypotheses with the causes found in tool outputs.
-
-    Such a cause supports the hypothesis about its service, and is added to its text if that names no change.
-    """
+    """Return the hypotheses with the causes in tool outputs, which support, and may extend, one about their service."""
     found = tuple(hypotheses)
     for cause in tool_causes(observations, incident_signals):
         known = next((each for each in found if each.service == cause.service), None)

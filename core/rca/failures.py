@@ -50,10 +50,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A phrase:
-
-    `pattern` matches it at the start of a word, ignoring case. `who` is None if the phrase does not tell.
-    """
+    """A phrase. `pattern` matches it at the start of a word, ignoring case. `who` is None if unknown."""
 
     kind: Kind
     who: Responsibility | None
@@ -320,10 +317,7 @@ _STATES = re.compile(
 
 
 def decisiveness(line: str) -> float:
-    """Return how well a line of a build log tells why it failed, in [-0.5, 1.25].
-
-    A tool's own error statement is best.
-    """
+    """Return how well a line of a build log tells why it failed, in [-0.5, 1.25]; a tool's error statement is best."""
     found = trouble(line)
     strength = found.strength if found else 0.0
     if _WRAPPER.search(line):

@@ -26,12 +26,10 @@ UNMAPPED_WEIGHT = 0.5  # of a cause in another service while the graph does not 
 
 @dataclass(frozen=True, slots=True)
 class IncidentSignals:
-    """The signs around an incident. `by_service` maps a service to its signs, `distances` a callee to the number of
-    calls to it.
+    """The signs around an incident. `by_service` maps a service to its signs, `distances` a callee to the calls to it.
 
     `first_sign` is the start of the trouble in the incident's service, or of the incident if no tool shows it.
-    `origins` maps a service to the share of the trouble, in [0, 1], that begins there according to metrics, and is not
-    passed on by a callee.
+    `origins` maps a service to the share of the trouble, in [0, 1], that begins there by its metrics.
     """
 
     incident: Incident
@@ -75,10 +73,7 @@ class IncidentSignals:
 
 
 def precedes(cause: datetime, effect: datetime) -> float:
-    """Return how well the times of a cause and its effect agree:
-
-    1 in the right order, 0 if reversed by SLACK or more.
-    """
+    """Return how well the times of a cause and an effect agree: 1 in the right order, 0 if reversed by SLACK."""
     return max(0.0, 1 - max(timedelta(), cause - effect) / SLACK)
 
 

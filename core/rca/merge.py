@@ -86,8 +86,7 @@ def merged(
 def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float) -> tuple[Hypothesis, ...]:
     """Return the hypotheses with a cause from another source, best first.
 
-    If it is about the same service, it supports that hypothesis in proportion to `agreement` in [0, 1]; otherwise it is
-    added.
+    If it is about the same service, it supports that one in proportion to `agreement` in [0, 1]; otherwise it is added.
     """
     known = next((each for each in hypotheses if each.service == other.service), None)
     if known is None:
@@ -175,9 +174,7 @@ def _cause(
 def _explained(
     service: str, found: Conclusion, known: Mapping[str, Conclusion], incident_signals: IncidentSignals
 ) -> float:
-    """Return how well a callee that the lines name explains them, in [0, 1]: the score of its cause relative to this
-    one.
-    """
+    """Return how well a callee that the lines name explains them, in [0, 1]: its cause's score relative to this one."""
     said = frozenset(terms("\n".join([found.cause, *(evidence.quote for evidence in found.evidence)])))
     blamed = [
         min(1.0, known[callee].score / found.score)

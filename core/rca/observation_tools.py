@@ -118,9 +118,7 @@ def _values(parameter: ToolParameter, services: Sequence[str]) -> tuple[str, ...
 
 
 def observation_tools(observations: Observations, incident_signals: IncidentSignals) -> tuple[Tool, ...]:
-    """Return tools for the observations: logs, metrics, changes, the service graph, similar incidents and failed
-    builds.
-    """
+    """Return tools for the logs, metrics, changes, service graph, similar incidents and failed builds read so far."""
     service = ToolParameter("service", "the name of a service", observations.services)
     changed = tuple(dict.fromkeys(name for change in observations.changes for name in change.touched))
     about_services = (

@@ -48,9 +48,7 @@ class Observations:
 def signal_window(
     incident: Incident, now: datetime, changes: Iterable[Change] = (), services: Collection[str] = ()
 ) -> TimeWindow:
-    """Return the window for logs, metrics and traces, which begins before the oldest change of the services, within
-    bounds.
-    """
+    """Return the window for logs, metrics and traces, from before the oldest change of the services, within bounds."""
     until = min(now, incident.started_at + LOOK_AHEAD)
     longest = incident.started_at - LONGEST_LOOK_BACK
     of_services = (

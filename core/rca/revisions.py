@@ -81,8 +81,7 @@ def touched_services(change: Change, names: frozenset[str]) -> tuple[str, ...]:
 def placed(change: Change, names: frozenset[str], code: Sequence[CodeOwners], teams: Sequence[Team]) -> Change:
     """Return a change with its services, derived from its paths if it names none.
 
-    A folder with the name of a service counts first, otherwise the services that the paths' owners have in that
-    repository.
+    A folder named after a service counts first, otherwise the services of the paths' owners in that repository.
     """
     if change.touched or touched_services(change, names):
         return change

@@ -1,7 +1,4 @@
-"""Signs of a change in a service: a message or a metric, with the time of the change.
-
-Log messages are analysed here.
-"""
+"""Signs of a change in a service, and the analysis of log messages for such signs."""
 
 from __future__ import annotations
 

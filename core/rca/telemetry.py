@@ -29,8 +29,7 @@ _NOTHING: NDArray[np.float64] = np.empty(0)
 class Telemetry:
     """Points at equal time steps, by service: `values` of one metric for which higher is worse, and `requests` served.
 
-    A missing value is NaN: nothing was served then. A service with unknown `requests` is assumed to have one for each
-    of the symptom's.
+    A missing value is NaN: nothing was served then. Unknown `requests` are assumed to equal the symptom's.
     """
 
     values: Mapping[str, NDArray[np.float64]]
@@ -40,8 +39,7 @@ class Telemetry:
 def origins(
     dependencies: Mapping[str, tuple[str, ...]], symptom: str, usual: Telemetry, now: Telemetry
 ) -> dict[str, float]:
-    """Return, for every service that the symptom's calls reach, the share of trouble that originates there; largest
-    first.
+    """Return the share of trouble that originates in each service that the symptom's calls reach, largest first.
 
     `usual` is a longer period of ordinary operation at the same steps as `now`; both contain the symptom's values.
     """

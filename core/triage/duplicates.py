@@ -65,8 +65,8 @@ def duplicate_candidates(
 def evaluate_duplicate(incident: Incident, candidate: DuplicateCandidate, rivals: Sequence[float]) -> Evaluation:
     """Return the evaluation of a duplicate.
 
-    COE is the known share of text, service and time; RCE is the candidate's score, reduced by the best of `rivals`, the
-    scores of the other candidates.
+    COE is the known share of text, service and time; RCE is the candidate's score, reduced by the best score of
+    `rivals`.
     """
     other = candidate.incident
     known = (bool(terms(incident.description)), bool(incident.service and other.service), True)

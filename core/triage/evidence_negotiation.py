@@ -1,7 +1,4 @@
-"""The negotiation without a language model (Triangle, sections 3.1.1 and 3.1.2).
-
-Each manager reads its own monitoring and votes. Without a majority, the findings of all choose the next group.
-"""
+"""The negotiation in rounds without a language model (Triangle, sections 3.1.1 and 3.1.2)."""
 
 from __future__ import annotations
 

@@ -47,10 +47,7 @@ class SeverityCounts:
         return self.by_feature.get(feature, Counter())
 
     def shares(self, asked: Iterable[Feature]) -> dict[Severity, float]:
-        """Return the probability of each severity by naive Bayes over the features; equal without incidents.
-
-        They sum to 1.
-        """
+        """Return the probability of each severity by naive Bayes over the features; equal if there are no incidents."""
         total = self.of_all.total()
         prior = {each: (self.of_all[each] + 1) / (total + len(Severity)) for each in Severity}
         logs = {each: log(prior[each]) for each in Severity}
@@ -89,9 +86,7 @@ class IncidentHistory:
         self._postings = Postings.of(Counter(terms(_text_of(incident))) for incident in self.incidents)
 
     def readable_by(self, audience: Audience) -> IncidentHistory:
-        """Return the history without the incidents that this audience may not read; built once for all with the same
-        access.
-        """
+        """Return the history without the incidents that this audience may not read; cached by access."""
         hidden = frozenset(readers for readers in self._readers if not audience.may_read(readers))
         if not hidden:
             return self
@@ -101,9 +96,7 @@ class IncidentHistory:
         return self._readable[hidden]
 
     def similar(self, text: str, limit: int, without: frozenset[str] = frozenset()) -> list[Neighbour]:
-        """Return the `limit` incidents most similar to `text`, most similar first, except those with an id in
-        `without`.
-        """
+        """Return the `limit` incidents most similar to `text`, best first, except those with an id in `without`."""
         scores = self._postings.similarities(Counter(terms(text)))
         wanted = min(limit + len(without), len(scores))
         if not wanted:

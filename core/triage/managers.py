@@ -47,10 +47,7 @@ class Ground(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument for a team.
-
-    `score` in [0, 1] is its share of this ground; over all teams, the shares sum to at most 1.
-    """
+    """An argument for a team. `score` is its share of this ground, in [0, 1]; the shares sum to at most 1."""
 
     ground: Ground
     score: float
@@ -119,8 +116,7 @@ def gather(
     code: Sequence[CodeOwners] = (),
     vector: Vector | None = None,
 ) -> TriageEvidence:
-    """Return the evidence for each team. The text of `enrichment` is added to the incident's; `vector` is for the
-    model.
+    """Return the evidence for each team, with the text of `enrichment`; `vector` is for the model.
 
     A past incident of a renamed or merged team counts for the team that has its name among its aliases.
     """
@@ -153,10 +149,7 @@ def gather(
 def _learned(
     found: Mapping[str, float], teams: Sequence[Team], fits: Mapping[str, DocumentMatch]
 ) -> Mapping[str, float]:
-    """Return the probabilities of the current teams.
-
-    Teams that the model does not know get theirs from their documents.
-    """
+    """Return the probabilities of the current teams. Those that the model does not know get theirs by document."""
     documented = sum(match.score for match in fits.values())
     new = {
         team.id: NEW_TEAM * fits[team.id].score / documented if team.id in fits else 0.0
@@ -179,10 +172,7 @@ def _with_current_ids(past: PastIncident, current: Mapping[str, str]) -> PastInc
 def _code_votes(
     incident: Incident, enrichment: Enrichment, known: Mapping[str, Team], code: Sequence[CodeOwners]
 ) -> Mapping[str, CodeVote]:
-    """Return the votes of files that the incident and its monitoring name.
-
-    Owners that are not a known team have none.
-    """
+    """Return the votes of files that the incident and its monitoring name, without owners that are not a team."""
     if not code:
         return {}
     services = frozenset(filter(None, (incident.service, *enrichment.services)))

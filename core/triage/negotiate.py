@@ -28,10 +28,7 @@ WEIGHTS = {
     Ground.CODE: 0.35,
     Ground.LEARNED: 0.65,
 }
-"""The weight of each ground.
-
-Current measurements outweigh similar texts; trouble in a team's own services may be a symptom.
-"""
+"""Weights of the grounds. Measurements outweigh texts; trouble in a team's own services may be only a symptom."""
 
 LEARNED_FROM = (Ground.HISTORY, Ground.DOCUMENT)  # replaced by the learned ground if a model was fitted
 DOUBT = 0.1  # weight of a ground without an argument for anybody

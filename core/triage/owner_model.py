@@ -51,10 +51,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class TeamScores:
-    """The logits of the teams:
-
-    `intercepts`, shape (teams,), plus similarities times `duals`, (past incidents, teams).
-    """
+    """Logits of the teams: `intercepts`, shape (teams,), plus similarities times `duals`, (past incidents, teams)."""
 
     duals: NarrowArray
     intercepts: NarrowArray
@@ -83,10 +80,7 @@ class EmbeddingSignals:
 
 @dataclass(frozen=True, slots=True)
 class OwnerModel:
-    """A fitted model.
-
-    `owners[i]` is the index in `teams` of the owner of past incident `i`. `embedding` is optional.
-    """
+    """A fitted model. `owners[i]` is the index in `teams` of the owner of past incident `i`."""
 
     teams: tuple[str, ...]
     owners: NDArray[np.int32]
@@ -129,9 +123,7 @@ class OwnerModel:
         return cls(teams, owners, similarity, scores, held_out, embedding)
 
     def probabilities(self, text: IncidentText, vector: Vector | None = None) -> dict[str, float]:
-        """Return the probability of each team with past incidents to own this one; `vector` is the incident's
-        embedding.
-        """
+        """Return the probability of each team with past incidents to own this one; `vector` is its embedding."""
         similarity = self.similarity.to(text).astype(np.float32)
         scores = self.scores
         if self.embedding is not None and vector is not None:

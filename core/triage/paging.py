@@ -46,8 +46,7 @@ class Episode:
     """An incident as training data.
 
     `alert` names its alert or group. `needed` tells whether a person was needed, None if unknown; it is known from
-    `ended_at` on. `flaps` is the number of times that it fired again. `has_parent` is True if it was known to be part
-    of an open incident.
+    `ended_at` on. `flaps` is the number of times that it fired again. `has_parent`: it may be part of an open incident.
     """
 
     id: str
@@ -69,8 +68,8 @@ class Episode:
 def needed_person(incident: Incident) -> bool | None:
     """Return whether people acted on an incident; None if that is not known, because it is open or was silenced.
 
-    People act if they take, acknowledge, reassign or comment on it, set its severity, file a report, or note its
-    resolution.
+    They act if they take, acknowledge, reassign or comment on it, set its severity, file a report, or note how it
+    ended.
     """
     acted = (
         incident.taken_by,

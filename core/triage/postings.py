@@ -62,8 +62,7 @@ class Postings:
     def similarities(self, text: Mapping[str, int], *, unknown: bool = True) -> NDArray[np.float64]:
         """Return the cosine of a text with each of the texts, in [0, 1], shape (size,).
 
-        Terms that no text contains lower the similarity; without `unknown`, they do so only if they are most of the
-        text.
+        Terms that no text contains lower the similarity; without `unknown`, only if they are most of the text.
         """
         scores = np.zeros(self.size, np.float64)
         if not text or not self.terms.size:
@@ -93,10 +92,7 @@ class Postings:
 
 
 def _number(term: str) -> int:
-    """Return the number of a term.
-
-    Not cached like `term_number`, because texts have far more letter sequences than words.
-    """
+    """Return the number of a term; not cached like `term_number`, because there are far more sequences than words."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 

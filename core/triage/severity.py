@@ -25,10 +25,7 @@ CHECKED = 300  # latest past incidents that the first calibrator is fitted on
 
 @dataclass(frozen=True, slots=True)
 class SeverityAssessment:
-    """The likeliest severity.
-
-    `shares` of all severities sum to 1; `evidence` is for the likeliest, in words. Untrusted.
-    """
+    """The likeliest severity. The `shares` of all sum to 1; `evidence` gives reasons in words. Untrusted."""
 
     severity: Severity
     shares: dict[Severity, float]

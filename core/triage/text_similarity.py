@@ -72,8 +72,7 @@ class TextSimilarity:
     def to(self, text: IncidentText) -> NDArray[np.float64]:
         """Return the sum of three cosines with each of the texts, in [0, 3], shape (texts,).
 
-        Unknown terms are mostly ignored, because a linear model, which learned nothing about them, would favour the
-        largest team.
+        Unknown terms are mostly ignored, because a linear model would favour the largest team for them.
         """
         return (
             self.words.similarities(text.words, unknown=False)

@@ -79,8 +79,8 @@ EVEN_ODDS = 0.5
 async def is_likelier(claim: Claimed, instead: Claimed | None, store: Store) -> bool:
     """Return whether, by people's verdicts, a claim is at least as likely to be right as the one shown `instead`.
 
-    If `instead` is None, the claim must be right with a probability of at least EVEN_ODDS. Also returns True while
-    there are too few verdicts on either.
+    If `instead` is None, it must be right with at least EVEN_ODDS. Returns True while there are too few verdicts on
+    either.
     """
     probability = await _calibrated_probability(*claim, store)
     rival = await _calibrated_probability(*instead, store) if instead else EVEN_ODDS

@@ -406,9 +406,7 @@ def cut(text: str, around: int = 0) -> str:
 
 
 def spoken(message: str, words: int = 36) -> str:
-    """Return at most `words` words of a message: its beginning, which tells what was tried, and its end, which tells
-    why not.
-    """
+    """Return at most `words` words of a message: its beginning (what was tried) and its end (why it failed)."""
     found = message.split()
     if len(found) <= words:
         return " ".join(found)

@@ -37,10 +37,7 @@ _KINDS = frozenset(terms("pod pods deployment service job cronjob node namespace
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The conclusion from tool outputs.
-
-    `cause` is empty without trouble; `score` in [0, 1] ranks it, and is not a probability.
-    """
+    """The conclusion from tool outputs. `cause` may be empty; `score` in [0, 1] ranks it, and is not a probability."""
 
     cause: str
     evidence: tuple[Evidence, ...]

@@ -110,7 +110,7 @@ async def test_a_tracker_that_answers_late_is_asked_before_anything_is_written_a
     at = desk(store, publisher, chat=chat)
     (filing,) = await filed(press(ButtonAction.FILE, text="Typed by hand"), at)
     assert (filing.filed, filing.text, filing.problem) == (None, "Typed by hand", "The board did not answer.")
-    assert "The draft is kept" in said(chat)[0]
+    assert "Your draft is kept" in said(chat)[0]
     publisher.failure = ""
     (filing,) = await filed(press(ButtonAction.FILE, "p2"), at)
     assert filing.filed is not None

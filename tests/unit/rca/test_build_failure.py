@@ -36,7 +36,7 @@ def test_the_cause_of_a_failed_build_is_told_with_its_lines_and_where_they_stand
     quotes = {evidence.quote: evidence.source for evidence in found.evidence}
     assert quotes["E       assert 3 == 4"] == "GitHub run 71 of acme/till, line 7"
     assert all(each.kind is EvidenceKind.LOG and each.url == BUILD.url for each in found.evidence)
-    assert "say “correct: lines A to B”" in found.next_check
+    assert "“correct: lines A to B”" in found.next_check
 
 
 def test_what_people_confirmed_decides_which_lines_explain_the_next_failure() -> None:

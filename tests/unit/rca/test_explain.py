@@ -40,7 +40,7 @@ def test_loud_errors_are_explained_by_the_quieter_callee_that_began_before_them(
     assert explanation.cause is not None
     assert explanation.cause.service == "login"
     assert "C-2" in explanation.cause.cause
-    assert any("C-1" in line and "explained by login" in line for line in explanation.ruled_out)
+    assert any("C-1" in line and "login explains" in line for line in explanation.ruled_out)
 
 
 def test_a_callee_in_trouble_is_the_cause_even_if_nobody_changed_it() -> None:
@@ -76,7 +76,9 @@ def test_a_symptom_alone_is_no_cause() -> None:
     assert explanation.hypotheses == ()
     assert evaluation is None
     assert any("C-3" in line for line in explanation.ruled_out)
-    assert any(line == "No unusual log message in cart. No metrics were found there." for line in explanation.ruled_out)
+    assert any(
+        line.startswith("No unusual log message in cart") and "No metrics" in line for line in explanation.ruled_out
+    )
     assert explanation.similar == (like,)
 
 
