@@ -79,7 +79,7 @@ def answer_view(answer: Answer) -> AnswerView:
         if source.number == each.citation
     )
     offered_below = {each.source.number for each in further}
-    badge = None if answer.engine == RECORDS and not answer.tentative else answer.badge  # a record is no estimate
+    badge = None if answer.engine == RECORDS and not answer.tentative else answer.badge  # a record is not an estimate
     judged = (ButtonAction.HELPFUL, ButtonAction.WRONG) if answer.prediction_id else ()
     return AnswerView(
         heading=_heading(answer),

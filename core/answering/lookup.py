@@ -42,7 +42,7 @@ class Lookup:
 
     If all are empty, the fact is requested for all teams or services. `window` is the time in question; None if the
     question names none. `respelt` pairs misspelt words with their readings. `later` asks who is on call next. `claimed`
-    is the text that asks for the owner of a thing without a known name.
+    is the text that asks for the owner of something unknown.
     """
 
     fact: Fact

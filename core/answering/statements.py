@@ -21,7 +21,7 @@ MAX_QUOTE = 500  # characters of a citation's quote
 
 REMEMBERED = 1_000  # passages whose statements are kept in memory: a few MB
 
-MIN_TERMS = 4  # terms of a sentence in a chat below which it is thanks or chatter, unless it holds code or a number
+MIN_TERMS = 4  # terms of an informative sentence in a chat, unless it contains code or a number
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SPECIFIC = re.compile(r"[`\d]")

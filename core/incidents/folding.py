@@ -91,7 +91,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
 
 
 def _changed(ordered: tuple[str, ...], without: Collection[str], added: Iterable[str]) -> tuple[str, ...]:
-    """Return the sorted names after a change. Not sorted anew, because a storm adds single names to ten thousand."""
+    """Return the sorted names after a change, without a new sort, because a storm adds single names to ten thousand."""
     changed = list(ordered)
     for name in without:
         if _holds(changed, name):

@@ -52,8 +52,7 @@ class TermStatistics:
     """Document frequencies of a corpus, exact.
 
     `terms` are distinct ascending numbers, `counts[i] > 0` is the number of passages that contain `terms[i]`, and
-    `repeated[i]` of those that contain it repeatedly. `passages` is their number, `total_length` the sum of their
-    lengths.
+    `repeated[i]` of those that contain it twice or more. There are `passages` passages, with `total_length` in all.
     """
 
     terms: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))

@@ -26,7 +26,7 @@ _FOREIGN = frozenset(
     "cómo qué quién cuándo dónde cuál cuáles cuánto cuántos cuánta por para las una del el es puedo hacer hago está están "
     "como tiene".split()
 )
-# Those of them that identify another language alone, if there is no English function word.
+# Those that identify another language on their own, if there is no English function word.
 _TELLING = frozenset(
     "wie wer wem wann warum wieso welche welcher welches wieviel darf bedeutet heißt pourquoi quand quel quelle combien cómo "
     "qué quién cuándo dónde cuál cuánto".split()

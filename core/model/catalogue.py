@@ -1,4 +1,4 @@
-"""Catalogues: the teams, dependencies and code owners that they hold, and their merge with plumbline.yaml."""
+"""Catalogues of teams, dependencies and code owners, and their merge with plumbline.yaml."""
 
 from __future__ import annotations
 

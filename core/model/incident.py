@@ -104,12 +104,12 @@ class AlertDelivery:
 
     @property
     def fires(self) -> bool:
-        """Return whether at least one of its alerts fires."""
+        """Return whether at least one of its alerts is firing."""
         return any(alert.status is AlertStatus.FIRING for alert in self.alerts)
 
     @property
     def first_firing(self) -> Alert:
-        """Return the earliest firing alert (at least one fires), which names the incident that it opens."""
+        """Return the earliest firing alert (there must be one), which names the incident that it opens."""
         firing = (alert for alert in self.alerts if alert.status is AlertStatus.FIRING)
         return min(firing, key=lambda alert: (alert.starts_at, alert.fingerprint))
 
@@ -332,7 +332,7 @@ class Followed:
 class Hypothesis:
     """A possible cause. `score` in [0, 1] ranks it among its rivals and is not a probability.
 
-    `evidence` supports it, `contradicting` contradicts it. `change` is None if the cause is no change; `origin` then
+    `evidence` supports it, `contradicting` contradicts it. `change` is None if the cause is not a change; `origin` then
     gives its kind, and `subject` the external host, record or node to blame. `followed` are its symptoms, most
     informative first; `seconds_to_first_sign` is the time from the change to the first symptom.
     """
@@ -574,7 +574,7 @@ class Incident:
 
     @property
     def acknowledged(self) -> Acknowledgement | None:
-        """Return the latest acknowledgement, if all firing alerts (or all alerts, if none fires) are acknowledged."""
+        """Return the latest acknowledgement, if all firing alerts (or all alerts, if none is firing) are acknowledged."""
         firing = [alert for alert in self.alerts if alert.status is AlertStatus.FIRING]
         given = [alert.acknowledged for alert in firing or self.alerts]
         standing = [each for each in given if each is not None and not each.withdrawn]

@@ -52,6 +52,6 @@ def _words(text: str) -> str:
 
 
 def split_thread(text: str) -> tuple[str, str]:
-    """Return a thread's message and the text of its replies. A text that is no thread is returned as the message."""
+    """Return a thread's message and the text of its replies. Any other text is returned as the message."""
     message, _, replies = text.partition(f"\n\n{RESPONSES}\n\n")
     return message.removeprefix(MESSAGE), replies

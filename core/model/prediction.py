@@ -106,7 +106,7 @@ class Drift:
 class RecordedFailure:
     """The lines of a build log that were shown or named as its failure.
 
-    `id` is that of the prediction, `place` where the question was asked; None for a posted incident.
+    `id` is the prediction's id, `place` where the question was asked; None for a posted incident.
 
     `log` is redacted; `first` and `last` are line numbers in it, from 0, both inclusive. `confirmed_by` is empty until
     a person confirms the lines.

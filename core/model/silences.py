@@ -160,7 +160,7 @@ def silenced_now(
 
 
 def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:
-    """Return the facts that routes match, for the incident that a delivery opens (at least one of its alerts fires).
+    """Return the facts that routes match, for the incident that a delivery with a firing alert opens.
 
     They are its labels, and in addition `source`, `service`, `severity` (normalised) and `team` (ids of the teams that
     own the service).

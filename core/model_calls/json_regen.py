@@ -69,7 +69,7 @@ def _written(value: Any, schema: Mapping[str, Any]) -> str | None:
         if not validator.is_valid(value):
             return None
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):  # a date, a key that is no string, an infinity
+    except (TypeError, ValueError, RecursionError):  # a date, a key that is not a string, an infinity
         return None
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

@@ -18,7 +18,7 @@ class Messenger(Protocol):
     """Posts messages on one chat platform.
 
     Raises ChatUnavailable if the platform does not answer, ChatBusy if it asks to wait and accepted nothing,
-    MessageNotFound if the message to edit or to reply to is gone, and Undeliverable if it permanently refuses a
+    MessageNotFound if the message to edit or to reply to was deleted, and Undeliverable if it permanently refuses a
     message.
     """
 

@@ -24,7 +24,7 @@ class Publisher(Protocol):
         ...
 
     async def find(self, report: Report) -> Filed | None:
-        """Return what an earlier attempt wrote for this report, recognised by its marker; None if nothing."""
+        """Return the report if an earlier attempt wrote it, recognised by its marker; None otherwise."""
         ...
 
     async def file(self, report: Report) -> Filed:

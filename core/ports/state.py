@@ -122,7 +122,7 @@ class PredictionStore(Protocol):
         ...
 
     async def reactions(self, prediction_id: str, by: str) -> dict[bool, datetime]:
-        """Return the current reactions of this person: approving or not → time."""
+        """Return the times of this person's current reactions, by whether they approve."""
         ...
 
     async def judged_since(self, kind: PredictionKind, since: datetime) -> list[str]:

@@ -114,7 +114,7 @@ class PostStore(Protocol):
         ...
 
     async def forget(self, intent: str) -> None:
-        """Record that the message is gone, so that it can be posted again."""
+        """Record that the message does not exist, so that it can be posted again."""
         ...
 
     async def withdraw(self, intent: str, place: Place) -> Post:

@@ -232,7 +232,7 @@ def _shape(key: bytes, meanings: Mapping[bytes, int]) -> int:
     first = text[:1]
     if first == b"$" or text.startswith(_COMMANDS):
         code |= _BIT["command"]
-    elif first == b")":  # the digits are gone
+    elif first == b")":  # the digits were removed
         code |= _BIT["numbered"]
     elif first in b"+-|^~>":
         code |= _BIT["marker"]

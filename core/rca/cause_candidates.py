@@ -41,7 +41,7 @@ WEIGHTS: Mapping[str, float] = {
 }
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
 CONNECTING = ("own", "callers", "callees", "creep", "words", "kinds")
-"""Features of which a change needs one if the incident has no service; otherwise only the time speaks for it."""
+"""Features of which a change needs one if the incident has no service; otherwise only its time would count."""
 UNKNOWN = 1.0  # log-odds of an unobserved cause
 
 

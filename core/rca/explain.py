@@ -35,7 +35,7 @@ def explain(
 ) -> tuple[Explanation, Evaluation | None]:
     """Return the explanation without its badge, and the evaluation of its first hypothesis; None without one.
 
-    A symptom alone is no cause: a cause is named only if something was changed, or a service shows signs beyond the
+    A symptom alone is not a cause: a cause is named only if something was changed, or a service shows signs beyond the
     alert. Past incidents only support present observations. `failures` maps the history keys of builds to their
     confirmed failures.
     """

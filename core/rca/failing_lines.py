@@ -147,7 +147,7 @@ _COMMAND, _ERROR = NAMES.index("command"), NAMES.index("error")
 
 
 def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | None:
-    """Return the cause with the most telling of the failing lines as evidence; None for a blank log."""
+    """Return the cause, with the most informative failing lines as evidence; None for a blank log."""
     segments = failing_segments(build.log, history)
     text = build.log.split("\n")
     lines = [Line(number, text[number]) for segment in segments for number in segment]

@@ -135,7 +135,7 @@ def _has_majority(votes: Sequence[Vote]) -> bool:
 
 
 def _outvotes_a_new_team(candidates: Sequence[TeamScore], evidence: TriageEvidence) -> bool:
-    """Return whether only past incidents speak against a new owner, which had none."""
+    """Return whether the best team only wins by past incidents, which a new owner cannot have."""
     best = candidates[0].team_id if candidates else ""
     return bool(evidence.new_owners) and best not in evidence.new_owners and best not in evidence.located
 

@@ -152,7 +152,7 @@ async def _run_step(
 
 
 async def triage(incident: Incident, audience: Audience, ports: IncidentPorts, show: Show | None = None) -> Incident:
-    """Find the owner by negotiation of the teams; a language model decides where they agree on nobody.
+    """Find the owner by negotiation of the teams; a language model decides if they do not agree.
 
     `show` receives the evidence-only result before the model is asked.
     """

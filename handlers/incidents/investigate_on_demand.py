@@ -116,8 +116,8 @@ def incident_from(question: Question, services: Iterable[str]) -> Incident:
 def _place_of(service: str, text: str) -> int | None:
     """Return the position of the first mention of a service, ignoring case; None if there is none.
 
-    Part of a longer word, such as `till` in “until”, is no mention. Letters of scripts without spaces between words may
-    be adjacent.
+    A part of a longer word, such as `till` in “until”, does not count. Letters of scripts without spaces between words
+    may be adjacent.
     """
     found = re.search(rf"(?<![^\W_]){re.escape(service)}(?![^\W_])", text, re.IGNORECASE | re.ASCII)
     return found.start() if found else None

@@ -22,7 +22,7 @@ from handlers.ports import IncidentPorts
 
 ENGINE = "evidence"
 NEEDS_A_PERSON = "needs a person"
-MAX_OPEN = 500  # other open incidents that are looked at
+MAX_OPEN = 500  # other open incidents considered
 DEADLINE = 1.0  # seconds to find out about deployments; the message does not wait longer
 
 log = structlog.get_logger()

@@ -1,6 +1,6 @@
 """Answer a question with citations and a badge, or say honestly that the answer is unknown.
 
-The evidence engine answers, and where it is not certain, a language model chooses the excerpt.
+The evidence engine answers. If it is not certain, a language model chooses the excerpt.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ async def answer_question(question: Question, ports: QuestionPorts) -> None:
 async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show = show_nothing) -> Answer:
     """Return the answer with its badge, and store its prediction. Posts nothing.
 
-    The records answer first, if they hold what is asked for; otherwise the documents. `show` receives the evidence
+    The records answer first, if they contain the answer; otherwise the documents do. `show` receives the evidence
     engine's answer while a model still chooses.
     """
     async with ports.store.transaction() as transaction:
