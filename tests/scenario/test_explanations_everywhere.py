@@ -105,7 +105,7 @@ async def test_a_cause_is_told_with_what_speaks_for_and_against_it(
     assert cause.responsibility is Responsibility.OWN_CODE
     assert [SLOW_STOCK in each.quote for each in cause.contradicting] == [True]
     text = shown(explanation)
-    for said in ("C-1 of shop", "speaks against it", cause.disproof, cause.next_check, "own code", "C-2 of press"):
+    for said in ("C-1 of shop", "evidence against it", cause.disproof, cause.next_check, "own code", "C-2 of press"):
         assert " ".join(said.split()).lower().rstrip(".") in text
 
 

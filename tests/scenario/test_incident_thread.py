@@ -120,9 +120,9 @@ QUESTIONS = {
     },
     "who is on call?": {name: [told] for name, told in ON_CALL.items()},
     "show me the logs": {
-        POOL: ["HikariPool-1 - Connection is not available", "lines of payment-gateway were read"],
-        STORM: ["JwksPublisher", "lines of check-in were read"],
-        LAG: ["lines of vessel-tracker were read"],
+        POOL: ["HikariPool-1 - Connection is not available", "lines of payment-gateway; "],
+        STORM: ["JwksPublisher", "lines of check-in; "],
+        LAG: ["lines of vessel-tracker; "],
     },
     "postmortem": {
         POOL: [
