@@ -100,7 +100,7 @@ class Operations:
         if incident is None:
             raise PageNotFound("There is no such incident.")
         if not worth_a_postmortem(incident):
-            raise PageNotFound("This incident is not over, or nothing was found out about it.")
+            raise PageNotFound("This incident is not over, or it has no cause, owner or note to report.")
         return incident, draft_postmortem(incident)
 
     async def sources(self, request: web.Request) -> web.Response:

@@ -234,7 +234,7 @@ ASK_WHAT_IS_RIGHT = (
     "What is the right answer? Type it below, or reply in this thread with “correct:” and the right answer. "
     "Once somebody confirms it, I answer with it."
 )
-WHOSE_IS_IT = "Who should own this incident? Pick the team, or say only why it isn’t yours, and I’ll keep looking."
+WHOSE_IS_IT = "Who should own this incident? Pick the team. If you don’t know, say only why it isn’t yours, and I’ll keep looking."
 PICK_TEAM = "Team"
 WHY_NOT_OURS = "Why (I learn from it)"
 WHICH_INCIDENT = "Which incident should this one be merged into? That incident’s message will list this one."

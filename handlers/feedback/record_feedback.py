@@ -23,7 +23,7 @@ from handlers.questions.correct_answer import ask_for_correction, confirm_correc
 
 MAX_COMMENT = 300  # characters that are kept
 
-ASK_A_PERSON = "{person} would like a person to answer this. Whoever knows: please reply here in the thread."
+ASK_A_PERSON = "{person} would like a person to answer this. If you know the answer, please reply in this thread."
 
 # Buttons whose subject is an incident, or a claim about its owner.
 ABOUT_INCIDENTS = frozenset(

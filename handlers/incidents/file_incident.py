@@ -24,7 +24,7 @@ from handlers.incidents.stored_incident import change_incident, save_next, store
 from handlers.ports import Ports, redacted
 
 NOT_ALLOWED = "Nothing was filed. plumbline.yaml doesn’t allow you to file that from this channel."
-NOT_YET = "There is no postmortem yet: the incident isn’t over, or nothing was found out about it."
+NOT_YET = "There is no postmortem yet: the incident isn’t over, or it has no cause, owner or note to report."
 EMPTY = "Nothing was filed, because the title or the text is empty. Press “{button}” again."
 ALREADY = "Nothing was filed, because {person} has already filed this in {target}: {url}"
 FILED = "{person} filed “{title}” in {target} as {key}: {url}"

@@ -91,7 +91,7 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
         async with ports.store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(intent, pending_updates)
         if not is_current:
-            raise ChatBusy(f"More arrived while incident {incident_id} was shown.", ROUND)
+            raise ChatBusy(f"More updates arrived while incident {incident_id} was being shown.", ROUND)
 
 
 async def _show(message: IncidentMessage, ports: Ports) -> None:

@@ -24,7 +24,7 @@ from handlers.questions.post_message import Poster
 LOOKED_BACK = 20  # turns of the thread searched for the corrected question
 
 NO_ANSWER_HERE = "I haven’t answered anything in this thread. To correct an answer, write “correct:” and the right answer in its thread."
-SOMEBODY_ELSE = "Thank you. Somebody other than the author must confirm it."
+SOMEBODY_ELSE = "Thank you. Somebody other than the author must confirm it before I use it."
 
 
 async def ask_for_correction(feedback: Feedback, ports: Ports) -> None:

@@ -28,6 +28,9 @@ from handlers.questions.show_waiting import answer_intent
 
 CUT = f"Your message is too long. I read only its first {MAX_MESSAGE:,} characters."
 WELCOME = "You’re welcome."
+WENT_WRONG = (
+    "Something went wrong while I worked on this. Ask again. If it fails again, give an operator the reference."
+)
 
 
 async def run_command(question: Question, ports: QuestionPorts) -> None:
@@ -41,7 +44,7 @@ async def run_command(question: Question, ports: QuestionPorts) -> None:
 
 async def apologise(question: Question, reference: str, ports: Ports) -> None:
     """Say that the question could not be worked on, in the message of its answer."""
-    notice = Notice("Something went wrong while I worked on this.", NoticeKind.ERROR, reference)
+    notice = Notice(WENT_WRONG, NoticeKind.ERROR, reference)
     await ports.poster.post_or_edit(answer_intent(question.id), question.place, notice, reference)
 
 

@@ -70,7 +70,7 @@ async def test_a_person_is_called_into_the_thread_once_however_many_ask(
 ) -> None:
     for name in ("Ada", "Bo"):
         await pressed(press(ButtonAction.ASK_A_PERSON, name=name), store, chat)
-    text = "Ada would like a person to answer this. Whoever knows: please reply here in the thread."
+    text = "Ada would like a person to answer this. If you know the answer, please reply in this thread."
     assert chat.posted == [(THREAD, Notice(text))]
 
 
