@@ -87,9 +87,9 @@ class EdgeIndex:
         try:
             ended = subprocess.run(trial, capture_output=True, timeout=TRIAL_TIME, check=False)  # noqa: S603 — ours
         except subprocess.TimeoutExpired as error:
-            raise RuntimeError(f"Opening it took longer than {TRIAL_TIME:.0f} s.") from error
+            raise RuntimeError(f"Opening the index took longer than {TRIAL_TIME:.0f} s.") from error
         if ended.returncode < 0:
-            raise RuntimeError(f"Opening it ended a process of the engine with signal {-ended.returncode}.")
+            raise RuntimeError(f"Opening the index crashed the engine with signal {-ended.returncode}.")
 
     async def upsert(self, passages: Sequence[EncodedPassage]) -> None:
         points = [
@@ -251,7 +251,7 @@ class EdgeIndex:
 
 
 def _is_of_the_engine(error: BaseException) -> bool:
-    """Return whether the engine failed: it raises plain Exception, and panics with a type that is no Exception."""
+    """Return whether the engine raised the error: plain Exception, or for a panic a type that is not an Exception."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
