@@ -161,8 +161,8 @@ class LlamaServer:
         prepared = await dialect.prepare(self._connection, request)
         if prepared.prompt_tokens + request.max_tokens > dialect.context:
             raise PromptTooLong(
-                f"{prepared.prompt_tokens} tokens and {request.max_tokens} of a reply do not fit into the "
-                f"{dialect.context} of {self.name}."
+                f"A prompt of {prepared.prompt_tokens} tokens and a reply of {request.max_tokens} do not fit into the "
+                f"context of {self.name} ({dialect.context} tokens)."
             )
         replies = GrowingReplies(prepared.prompt_tokens)
         with self._watch(self.name, request) as report:
