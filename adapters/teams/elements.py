@@ -27,7 +27,7 @@ MAX_VALUE = 64  # characters of an option's value
 CHOICES_PER_ENTRY = 20  # options of a picker per entry of a list, because they take less space
 MAX_URL = 500  # characters; longer addresses are not linked
 MAX_CITED_NAME = 80  # characters of the name of a cited document
-MAX_ABSTRACT = 160  # characters of what is quoted of it
+MAX_ABSTRACT = 160  # characters of its quote
 RESTRICTED = {
     "type": "https://schema.org/Message",
     "@type": "CreativeWork",
@@ -188,7 +188,7 @@ def note(text: str, limit: int) -> list[Element]:
     return line([run(text, limit, size="Small", isSubtle=True)])
 
 
-# --- what Teams shows of a message beside its card: https://learn.microsoft.com/microsoftteams/platform/bots/how-to/format-ai-bot-messages
+# --- what Teams shows beside the card of a message: https://learn.microsoft.com/microsoftteams/platform/bots/how-to/format-ai-bot-messages
 
 
 def about_message(*, by_model: bool, citations: Sequence[Citation] = ()) -> tuple[dict[str, Any], ...]:
