@@ -11,9 +11,9 @@ Of the others, `abstained`: the share not answered.
 Of all answers without a hedge, `certain_precision`: the share that state the answer.
 `words` is the median number of words shown, over the answers to all questions.
 
-With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, the excerpt that the model
-chooses wherever the evidence engine is not certain, taken at its word; and `plumbline`, the product, in which the choice is
-weighed by the model's exam, and a model that failed is not asked. `seconds` and `tokens` (read, of which from the cache)
+With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, which shows the excerpt that
+the model chooses wherever the evidence engine is not certain; and `plumbline`, the product, which weighs that choice by the
+model's exam and does not ask a model that failed it. `seconds` and `tokens` (read, of which from the cache)
 are medians over the questions that the model was asked.
 
 The baselines show sections of the corpus, cut at BASELINE_CHARACTERS characters, in the order of plain BM25:
@@ -114,7 +114,7 @@ def run(
     llm: Recorded = NO_MODEL,
     sample: int = 0,
 ) -> dict[str, Any]:
-    """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for a file that is not as described there.
+    """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for an invalid file.
 
     A question whose `corpus` is the end of a file's name (`ops` of `corpus-ops.jsonl.gz`) is asked of that file alone,
     any other of all files together. With a `sample`, so many questions are drawn by SEED.
