@@ -138,7 +138,9 @@ def serve() -> None:
 def ask(
     question: str,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
-    channel: Annotated[str, typer.Option(help="Answer with what this channel may read. Default: public documents.")] = "",
+    channel: Annotated[
+        str, typer.Option(help="Answer with what this channel may read. Default: public documents.")
+    ] = "",
 ) -> None:
     """Answer one question in the terminal."""
     with loading():
@@ -151,7 +153,9 @@ def ask(
 
 @app.command()
 def mcp(
-    channel: Annotated[str, typer.Option(help="Answer with what this channel may read. Default: public documents.")] = "",
+    channel: Annotated[
+        str, typer.Option(help="Answer with what this channel may read. Default: public documents.")
+    ] = "",
 ) -> None:
     """Serve the read-only MCP tools on standard input and output, for an agent on this machine."""
     from bot.wiring.agents import run_mcp

@@ -52,7 +52,7 @@ class Console:
 
     @cached_property
     def channels(self) -> list[Channel]:
-        """The channels with an id on this page."""
+        """Return the channels with an id on this page."""
         return [channel for channel in self.all_channels if Platform.CONSOLE in channel.ids]
 
     def channel(self, channel_id: str) -> Channel:

@@ -64,7 +64,9 @@ class ChannelDirectory:
         except (PlumblineError, TimeoutError) as error:
             if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":
                 return ChannelKind.ABSENT
-            logger.warning("Slack did not report who reads channel %s, so nothing public is shown: %s", channel_id, error)
+            logger.warning(
+                "Slack did not report who reads channel %s, so nothing public is shown: %s", channel_id, error
+            )
             return ChannelKind.UNKNOWN
         kind = _kind(answer.get("channel", {}))
         self._known[channel_id] = kind, now + KEPT
@@ -172,7 +174,9 @@ class GuestDirectory:
             async with asyncio.timeout(GUESTS_TIMEOUT):
                 found = not people.guests.isdisjoint(await self._members("conversations.members", channel=channel_id))
         except (PlumblineError, TimeoutError) as error:
-            logger.warning("Slack did not report who is in channel %s, so nothing public is shown: %s", channel_id, error)
+            logger.warning(
+                "Slack did not report who is in channel %s, so nothing public is shown: %s", channel_id, error
+            )
             return True
         if len(self._channels) >= MAX_CHANNELS:
             self._channels.clear()

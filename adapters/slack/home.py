@@ -137,7 +137,7 @@ def _knowledge(home: Home) -> list[Block]:
 
 
 def _source(source: KnownSource) -> str:
-    failed = "" if source.is_read else "⚠️ reading has failed since"
+    failed = "" if source.is_read else "⚠️ could not be read since"
     read = f"read {minute(source.read_at)}" if source.read_at is not None else "first import in progress"
     return f"• {dotted(bold(source.name, NAME), f'{source.documents} documents', read, failed)}"
 

@@ -7,6 +7,7 @@ to the thread, and so do calls while the thread is busy. Measured at 50 events a
 other on two busy cores (`python -m tests.benchmarks load --seconds 10`, and the processor time of the bot): with this
 driver, an event takes 21 ms of processor time, an acknowledgement 564 ms at p99, and a post appears in the chat after
 14 s in the median; with aiosqlite alone 30 ms, 1,912 ms and 36 s.
+
 A commit that waits for the disk on its own makes every other transaction wait too, because SQLite has one writer. Here,
 it is written to the write-ahead log without waiting (`synchronous=NORMAL`), the next transaction begins, and each
 returns once the log was flushed after its commit. This is the guarantee of `synchronous=FULL`, for a group at a time.

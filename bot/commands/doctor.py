@@ -120,9 +120,7 @@ def _data_folder(folder: Path) -> Finding:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        return Finding(
-            "data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a writable folder."
-        )
+        return Finding("data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a writable folder.")
     return Finding("data folder", f"{folder} is writable")
 
 

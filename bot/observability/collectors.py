@@ -129,9 +129,7 @@ def _queue(snapshot: Snapshot) -> Iterable[Metric]:
     yield _gauge("plumbline_tasks_waiting", "Accepted events whose work has not begun", backlog.waiting)
     yield _gauge("plumbline_tasks_oldest_seconds", "Age of the oldest waiting event", max(age, 0.0))
     yield _gauge("plumbline_tasks_under_way", "Accepted events whose work is in progress", backlog.under_way)
-    yield _gauge(
-        "plumbline_dead_letters", "Messages that a chat refused until a person acts", snapshot.dead_letters
-    )
+    yield _gauge("plumbline_dead_letters", "Messages that a chat refused until a person acts", snapshot.dead_letters)
 
 
 def _is_failing(ingestion: Ingestion) -> bool:

@@ -105,7 +105,9 @@ class Webhooks:
         if hmac.compare_digest(given, secret.encode(errors="surrogateescape")):
             return
         if source is None or source.is_signed is None:
-            raise Unauthorized("The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as a bearer token.")
+            raise Unauthorized(
+                "The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as a bearer token."
+            )
         if not source.is_signed(request.headers, await request.read(), secret):
             raise Unauthorized(
                 "The webhook has neither a valid signature nor a valid bearer token. Set "
@@ -175,9 +177,7 @@ def build_app(
         "/slack/events", slack or _not_configured("Slack, set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET")
     )
     app.router.add_post("/api/messages", teams or _not_configured("Teams, set TEAMS_APP_ID and TEAMS_APP_PASSWORD"))
-    app.router.add_post(
-        "/mcp", agents or _not_configured("MCP, list the agents under `agents` in plumbline.yaml")
-    )
+    app.router.add_post("/mcp", agents or _not_configured("MCP, list the agents under `agents` in plumbline.yaml"))
     app.router.add_get("/healthz", _healthy)
     app.router.add_get("/readyz", _readiness(ready))
     app.router.add_get("/metrics", _metrics(refresh_metrics))

@@ -200,7 +200,9 @@ async def test_no_text_of_a_document_becomes_a_control_token(
     assert not set(control) & set(await _tokens(server, session, message["content"]))
     if server.kind == "native":
         model = LlamaServer(server.url, session)
-        prepared = await (await model._known_dialect()).prepare(model._connection, replace(request, schema={"enum": ["yes"]}))
+        prepared = await (await model._known_dialect()).prepare(
+            model._connection, replace(request, schema={"enum": ["yes"]})
+        )
         assert sum(token in control for token in prepared.body["prompt"]) == 3, (
             "those of the template: user, end, assistant"
         )
