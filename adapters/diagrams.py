@@ -32,8 +32,8 @@ def summary(probabilities: FloatArray, correct: FloatArray) -> str:
 def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, scale: float = PNG_SCALE) -> bytes:
     """Return the diagram as a PNG: accuracy by stated probability, over bars that count the predictions.
 
-    `probabilities` in [0, 1] and `correct` (0 or 1) have shape (n,), n ≥ 1. `scale` is in pixels per pixel of the SVG.
-    The font has only English letters.
+    `probabilities` in [0, 1] and `correct` (0 or 1): shape (n,), n ≥ 1. `scale`: pixels per pixel of the SVG. The font
+    has only English letters.
     """
     from PIL import Image
 

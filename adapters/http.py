@@ -207,9 +207,7 @@ class Http:
         answer = await self._exchange(url, headers, None, method=method, json=value)
         if answer.status in REFUSED_CONTENT:
             said = " ".join(answer.body[:MAX_REASON].decode("utf-8", "replace").split())
-            raise self.errors.refused(
-                f"{self.system} refused the request (HTTP status {answer.status}): {said}", answer.status
-            )
+            raise self.errors.refused(f"{self.system} refused it (HTTP status {answer.status}): {said}", answer.status)
         try:
             return kind.validate_json(self._accepted(url, answer))
         except ValidationError as error:

@@ -39,9 +39,7 @@ async def find_model_file(session: aiohttp.ClientSession, name: str, hub: str) -
     repository, _, path = rest.partition("/")
     repository, _, quantisation = repository.partition(":")
     if not owner or not repository:
-        raise MalformedInput(
-            f"{name} is not the name of a model: write OWNER/REPOSITORY[:QUANTISATION] or the path of a file."
-        )
+        raise MalformedInput(f"{name} is not a model: write OWNER/REPOSITORY[:QUANTISATION] or the path of a file.")
     repository = f"{owner}/{repository}"
     try:
         async with session.get(

@@ -157,6 +157,4 @@ async def _answered(request: Awaitable[T]) -> T:
         return await request
     except (ApiException, HTTPError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise IndexUnavailable(
-            f"The request to the Qdrant server failed: {reason}. Check PLUMBLINE_QDRANT_URL."
-        ) from error
+        raise IndexUnavailable(f"The Qdrant server failed: {reason}. Check PLUMBLINE_QDRANT_URL.") from error

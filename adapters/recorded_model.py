@@ -30,9 +30,8 @@ class Call:
 class RecordedModel:
     """Implements `core.ports.LanguageModel` over a file of JSON lines, one for each call.
 
-    The key of a call is a hash of its messages, schema, parameters and choices. A call that the file lacks goes to
-    `model`, and its reply is added; without a model, it raises ModelUnavailable. `calls` lists the calls made or
-    replayed here, in order.
+    Its key is a hash of messages, schema, parameters and choices. A call that the file lacks goes to `model` and is
+    added; without a model, it raises ModelUnavailable. `calls` lists the calls made or replayed here, in order.
     """
 
     def __init__(self, file: Path, model: LanguageModel | None = None) -> None:

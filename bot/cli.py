@@ -138,9 +138,7 @@ def serve() -> None:
 def ask(
     question: str,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
-    channel: Annotated[
-        str, typer.Option(help="Answer with what this channel may read. Default: public documents.")
-    ] = "",
+    channel: Annotated[str, typer.Option(help="Use what this channel may read; default: public documents.")] = "",
 ) -> None:
     """Answer one question in the terminal."""
     with loading():
@@ -153,9 +151,7 @@ def ask(
 
 @app.command()
 def mcp(
-    channel: Annotated[
-        str, typer.Option(help="Answer with what this channel may read. Default: public documents.")
-    ] = "",
+    channel: Annotated[str, typer.Option(help="Use what this channel may read; default: public documents.")] = "",
 ) -> None:
     """Serve the read-only MCP tools on standard input and output, for an agent on this machine."""
     from bot.wiring.agents import run_mcp

@@ -100,9 +100,7 @@ class Operations:
         if incident is None:
             raise PageNotFound("There is no such incident.")
         if not worth_a_postmortem(incident):
-            raise PageNotFound(
-                "There is no postmortem yet: the incident isn’t over, or nothing was found out about it."
-            )
+            raise PageNotFound("There is no postmortem yet: the incident isn’t over, or nothing was found out.")
         return incident, draft_postmortem(incident)
 
     async def sources(self, request: web.Request) -> web.Response:
@@ -148,9 +146,7 @@ class Operations:
         records = [await asyncio.to_thread(_record, *each) for each in judged]
         claims.sort(key=lambda claim: claim.prediction.made_at, reverse=True)
         shown = [
-            claim
-            for claim in claims
-            if kind in ("", claim.prediction.kind) and outcome in ("", _outcome_name(claim.outcome))
+            claim for claim in claims if kind in ("", claim.prediction.kind) and outcome in ("", _result(claim.outcome))
         ][:SHOWN_PREDICTIONS]
         claims = [replace(claim, question=await self._question(claim.prediction)) for claim in shown]
         titles = {incident.id: incident.title for incident in await self._console.recent_incidents()}
@@ -190,7 +186,7 @@ def _record(estimator: Estimator, judged: Judged, calibrator: Calibrator | None)
     )
 
 
-def _outcome_name(outcome: Outcome | None) -> str:
+def _result(outcome: Outcome | None) -> str:
     return "open" if outcome is None else "right" if outcome.correct else "wrong"
 
 

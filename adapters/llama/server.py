@@ -20,18 +20,10 @@ from core.model.language_model import ChatMessage, ModelReply, ModelRequest
 from core.model_calls.json_regen import with_valid_json
 from core.model_calls.label_odds import LabelReading, label_schema, read_labels
 
-LOGPROB_TOKENS = (
-    400  # most probable tokens to request per position; a label that is not among them counts as impossible
-)
-LOGPROBS = {
-    "logprobs": True,
-    "top_logprobs": LOGPROB_TOKENS,
-    "n_probs": LOGPROB_TOKENS,
-}  # the options of chats and of completions
+LOGPROB_TOKENS = 400  # most probable tokens requested per position; a label beyond them counts as impossible
+LOGPROBS = {"logprobs": True, "top_logprobs": LOGPROB_TOKENS, "n_probs": LOGPROB_TOKENS}  # of chats, of completions
 LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
-NEGLIGIBLE = (
-    0.05  # total probability of labels with a common prefix below which it is divided evenly, without another reply
-)
+NEGLIGIBLE = 0.05  # probability of labels with a common prefix that is divided evenly, without another reply
 SAMPLES = 16  # replies from which odds are estimated without log probabilities
 BEGINNING = 2  # leading messages that the prompts of one job have in common: the instructions and the evidence
 COUNTING = 30.0  # seconds to detect the server or to count tokens

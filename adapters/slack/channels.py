@@ -64,9 +64,7 @@ class ChannelDirectory:
         except (PlumblineError, TimeoutError) as error:
             if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":
                 return ChannelKind.ABSENT
-            logger.warning(
-                "Slack did not report who reads channel %s, so nothing public is shown: %s", channel_id, error
-            )
+            logger.warning("Slack did not say who reads channel %s, so nothing public is shown: %s", channel_id, error)
             return ChannelKind.UNKNOWN
         kind = _kind(answer.get("channel", {}))
         self._known[channel_id] = kind, now + KEPT
@@ -174,9 +172,7 @@ class GuestDirectory:
             async with asyncio.timeout(GUESTS_TIMEOUT):
                 found = not people.guests.isdisjoint(await self._members("conversations.members", channel=channel_id))
         except (PlumblineError, TimeoutError) as error:
-            logger.warning(
-                "Slack did not report who is in channel %s, so nothing public is shown: %s", channel_id, error
-            )
+            logger.warning("Slack did not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
             return True
         if len(self._channels) >= MAX_CHANNELS:
             self._channels.clear()
@@ -205,7 +201,7 @@ class GuestDirectory:
             own = await self._identity()
             people = await self._members("users.list")
         except PlumblineError as error:
-            logger.warning("Slack did not report who is a guest, so nothing public is shown: %s", error)
+            logger.warning("Slack did not say who is a guest, so nothing public is shown: %s", error)
             return
         guests = frozenset(person["id"] for person in people if _is_outsider(person, own))
         members = frozenset(person["id"] for person in people) - guests

@@ -137,9 +137,7 @@ def refuse_misunderstood_readers(text: str, lines: int = HEAD_LINES) -> None:
 def refuse_misunderstood_meta(page: str) -> None:
     """Raise MalformedInput if an element of a page seems to name readers that were not parsed."""
     if _META.search(page):
-        raise MalformedInput(
-            f"The page's `meta` element for readers is not valid, so it is withheld from everybody; {HOW}."
-        )
+        raise MalformedInput(f"The `meta` element for readers is not valid, so the page is withheld; {HOW}.")
 
 
 def _plain(name: str) -> str:

@@ -93,9 +93,7 @@ class TeamsChannelsSource:
                 all_listed &= error.status in GONE
                 continue
             missing = sorted({*channel_ids} - {channel.id for channel in channels})
-            refusals += [
-                f"The team {team_id} has no channel {channel_id}, or the app may not see it." for channel_id in missing
-            ]
+            refusals += [f"The team {team_id} has no channel {channel_id} or hides it." for channel_id in missing]
             for channel in channels:
                 wanted.add(channel.id)
                 known = frozenset(known for known in known_ids if known.startswith(self._id(channel.id, "")))

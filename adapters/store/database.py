@@ -94,9 +94,7 @@ def truncate_log(url: str) -> None:
     except sqlite3.OperationalError:
         is_busy = True
     if is_busy:
-        raise StoreUnavailable(
-            f"The log of {path.name} is in use and still contains deleted data: run the command again."
-        )
+        raise StoreUnavailable(f"The log of {path.name} is in use and contains deleted data: run the command again.")
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

@@ -71,9 +71,7 @@ class TeamsInbound:
         cloud: Cloud = PUBLIC_CLOUD,
     ) -> None:
         if anonymous == bool(app_id):
-            raise ConfigurationError(
-                "Set TEAMS_APP_ID for Teams. Without credentials, it needs PLUMBLINE_HOST=127.0.0.1."
-            )
+            raise ConfigurationError("Set TEAMS_APP_ID. Without it, Teams needs PLUMBLINE_HOST=127.0.0.1.")
         self._cloud = THIS_MACHINE if anonymous else cloud
         self._authenticator = None if anonymous else _authenticator(app_id, cloud, clock, session)
         self._tenant_ids = frozenset(tenant.lower() for tenant in tenant_ids)

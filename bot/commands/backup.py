@@ -44,9 +44,7 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
     if file.exists() and not force:
         raise PlumblineError(f"{file} already exists. Choose another name, or use --force to replace it.")
     if not (folder / STATE).exists():
-        raise ConfigurationError(
-            f"There is nothing to back up in {folder}: set PLUMBLINE_DATA_DIR to the bot's data folder."
-        )
+        raise ConfigurationError(f"Nothing to back up in {folder}: set PLUMBLINE_DATA_DIR to the bot's data folder.")
     with tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".plumbline-backup-") as name:
         copy = Path(name)
         if (folder / WORKFLOWS).exists():

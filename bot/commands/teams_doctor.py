@@ -28,9 +28,7 @@ from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 SERVICE = "https://smba.trafficmanager.net/teams/"  # the global connector service
 PACKAGE = Path("plumbline-teams.zip")  # as deploy/teams/build.py names it
 MAX_MANIFEST = 1 << 20  # bytes
-TO_AGENTS = (
-    "Microsoft archived it and fixes no security holes. Unset TEAMS_SDK to use the Agents SDK, which does the same."
-)
+TO_AGENTS = "Microsoft archived it and fixes no security holes. Unset TEAMS_SDK to use the Agents SDK."
 WITHOUT_HISTORY = (
     "Without it, a post whose answer is lost may appear twice, and answers in a thread ignore its earlier messages."
 )
@@ -83,9 +81,7 @@ def _ids(settings: Settings) -> Finding:
         if not all(map(_is_uuid, ids))
     ]
     if wrong:
-        remedy = (
-            f"Copy {' and '.join(wrong)} from the app registration, in the form 00000000-0000-0000-0000-000000000000."
-        )
+        remedy = f"Copy {' and '.join(wrong)} from the app registration, like 00000000-0000-0000-0000-000000000000."
         return Finding("Teams ids", "are not valid", remedy)
     if not settings.teams_tenant_ids:
         remedy = "The bot answers people of every organisation that installs the app. Set TEAMS_TENANT_ID to your own tenant."

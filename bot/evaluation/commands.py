@@ -191,9 +191,7 @@ def eval_pages(
     ] = None,
     generate: Annotated[int, typer.Option(min=0, help="Add this many generated incidents, including storms.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the generated incidents.")] = 1,
-    hold_below: Annotated[
-        float, typer.Option(min=0, max=0.2, help="`hold_below` of `paging` in plumbline.yaml.")
-    ] = 0.05,
+    hold_below: Annotated[float, typer.Option(min=0, max=0.2, help="As in `paging` of plumbline.yaml.")] = 0.05,
     show: Annotated[int, typer.Option(min=0, help="Print this many judgements, as the person on call reads them.")] = 0,
     json_file: JsonFile = None,
 ) -> None:

@@ -105,9 +105,7 @@ class Webhooks:
         if hmac.compare_digest(given, secret.encode(errors="surrogateescape")):
             return
         if source is None or source.is_signed is None:
-            raise Unauthorized(
-                "The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as a bearer token."
-            )
+            raise Unauthorized("The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as bearer token.")
         if not source.is_signed(request.headers, await request.read(), secret):
             raise Unauthorized(
                 "The webhook has neither a valid signature nor a valid bearer token. Set "
