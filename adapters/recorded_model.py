@@ -30,7 +30,7 @@ class Call:
 class RecordedModel:
     """Implements `core.ports.LanguageModel` over a file of JSON lines, one for each call.
 
-    Its key is a hash of messages, schema, parameters and choices. A call that the file lacks goes to `model` and is
+    The key is a hash of messages, schema, parameters and choices. A call that the file lacks goes to `model` and is
     added; without a model, it raises ModelUnavailable. `calls` lists the calls made or replayed here, in order.
     """
 

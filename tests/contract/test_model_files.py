@@ -89,7 +89,7 @@ async def test_a_model_is_found_by_its_name(url: str, session: aiohttp.ClientSes
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("ferry-4b", "names no model"),
+        ("ferry-4b", "is not a model"),
         ("marigold/unknown", "has no public model"),
         ("marigold/ferry-4b-GGUF:Q2_K", "has no Q2_K; it has .*Q4_K_M.gguf, .*Q8_0.gguf"),
         ("marigold/ferry-4b-GGUF/other.gguf", "has no other.gguf"),
