@@ -92,7 +92,7 @@ class Retries:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def pause(self, failures: int, asked: float | None) -> float | None:
-        """Return the seconds to wait after so many failed attempts; None to give up."""
+        """Return the seconds to wait after this many failed attempts; None to give up."""
         pause = self.first_pause * 2 ** (failures - 1) if asked is None else asked
         return pause if failures < self.attempts and pause <= self.longest_pause else None
 

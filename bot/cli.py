@@ -106,7 +106,7 @@ def init(
     prometheus: Annotated[str | None, typer.Option(help="URL of Prometheus.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
-    """Write a commented plumbline.yaml. In a terminal, ask for what the options leave open."""
+    """Write a commented plumbline.yaml. In a terminal, ask for the settings that the options omit."""
     from bot.config.new_configuration import FirstAnswers, run_init
 
     answers = FirstAnswers(

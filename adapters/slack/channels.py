@@ -186,7 +186,7 @@ class GuestDirectory:
     async def _known(self) -> _People | None:
         """Return the known people; None before the first answer.
 
-        Reading goes on in the background for large workspaces.
+        Reading continues in the background for large workspaces.
         """
         age = self._clock.now() - self._people.read_at if self._people else BELIEVED_FOR
         if age >= RENEWED_AFTER:

@@ -188,7 +188,7 @@ def _code(response: object) -> str:
 
 
 def _translated(method: str, error: SlackApiError) -> PlumblineError:
-    # The SDK attaches its own response, or aiohttp's when the body was no JSON.
+    # The SDK attaches its own response, or aiohttp's if the body was not JSON.
     code = _code(error.response)
     if code in GONE:
         return MessageNotFound(f"Slack no longer has this message ({method}: {code}). Somebody deleted it.")

@@ -48,7 +48,7 @@ ASKING = frozenset(
 REFRESH = "refresh"  # the verb of Teams' request to refresh a card
 
 JOINERS = "\u200c\u200d"  # needed by scripts and emoji; all other invisible characters are removed
-EDITABLE = f"{JOINERS}\n\u2060"  # what a text field may contain as well; word joiners keep names from notifying anybody
+EDITABLE = f"{JOINERS}\n\u2060"  # also allowed in a text field; word joiners keep names from notifying anybody
 AT = re.compile(r"<(/?at\b[^<>]*)>", re.IGNORECASE)
 
 EMPHASIS: dict[str, dict[str, Any]] = {"strong": {"weight": "Bolder"}, "em": {"italic": True}}
@@ -64,7 +64,7 @@ _markdown = MarkdownIt("commonmark")
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An Adaptive Card, its text for notifications, and the parts of its message beside it.
+    """An Adaptive Card, its text for notifications, and the metadata of its message.
 
     `entities` and `channel_data` tell Teams about the message.
     """

@@ -91,7 +91,7 @@ class PagingSection(Section):
 class AgentSection(Section):
     """An agent that may call Plumbline's MCP server. `token_env` names the variable with its token.
 
-    It is shown what everybody in the workspace may read, and what the channels named in `channels` may read.
+    It sees what everybody in the workspace may read, and what the channels in `channels` may read.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
