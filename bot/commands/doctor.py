@@ -172,7 +172,7 @@ async def _language_models(settings: Settings) -> Finding:
                 if not ability.needed:
                     break
                 if not ability.works:
-                    remedy = f"{ability.found} Run `plumbline llm check` to test its other abilities."
+                    remedy = f"{ability.found.rstrip('.')}. Run `plumbline llm check` to test its other abilities."
                     return Finding("language model", f"fails at {ability.name}", remedy)
             found.append(f"{model.name} with a context of {await model.context_tokens()} tokens")
     return Finding("language model", ", ".join(found))
