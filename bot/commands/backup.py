@@ -50,7 +50,7 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
         if (folder / WORKFLOWS).exists():
             _copy_database(folder / WORKFLOWS, copy / WORKFLOWS)
         _copy_database(folder / STATE, copy / STATE)
-        with _alone(folder) as is_alone:
+        with _exclusive(folder) as is_alone:
             # The index and the encoder belong together, and a running bot may be writing them.
             if is_alone:
                 _copy_derived(folder, copy)
@@ -70,7 +70,7 @@ def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) ->
     """Restore the workspace from a backup. Raises ConfigurationError or PlumblineError."""
     folder = _embedded(settings)
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
+    with _exclusive(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
         if not is_alone:
             raise PlumblineError(f"A bot is using {folder}. Stop it, then restore.")
         if (folder / STATE).exists() and not force:
@@ -100,12 +100,12 @@ def is_open(settings: Settings) -> bool:
     """Return whether a running bot holds the embedded workspace open."""
     if settings.database_url or not settings.data_dir.is_dir():
         return False
-    with _alone(settings.data_dir) as is_alone:
+    with _exclusive(settings.data_dir) as is_alone:
         return not is_alone
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[bool]:
+def _exclusive(folder: Path) -> Generator[bool]:
     """Yield whether no bot is running on the workspace. If so, none can start until the block ends."""
     with (folder / f"{STATE}.lock").open("ab") as file:
         try:

@@ -69,7 +69,7 @@ def request_span(name: str) -> Generator[None]:
     nothing_before = trace.set_span_in_context(trace.INVALID_SPAN)
     with (
         tracer.start_as_current_span(name, context=nothing_before, kind=SpanKind.SERVER),
-        _bound(_here() or new_correlation()),
+        _bound(_current_correlation() or new_correlation()),
     ):
         yield
 
@@ -82,7 +82,7 @@ def work_span(name: str, asked_for_by: Correlation | None, **attributes: str) ->
     context = trace.set_span_in_context(NonRecordingSpan(parent))
     with (
         tracer.start_as_current_span(name, context=context, kind=SpanKind.CONSUMER, attributes=attributes),
-        _bound(_here() or origin),
+        _bound(_current_correlation() or origin),
     ):
         yield
 
@@ -157,7 +157,7 @@ def _bound(correlation: Correlation) -> Generator[None]:
         yield
 
 
-def _here() -> Correlation | None:
+def _current_correlation() -> Correlation | None:
     """Return the current span's correlation; None if spans are not recorded."""
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:
