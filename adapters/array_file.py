@@ -24,7 +24,7 @@ Arrays = Mapping[str, Any]  # numpy arrays by name
 # Appended to the archive, where readers of archives ignore it.
 _SEAL = b"plumbline sha256"
 _SIZE = len(_SEAL) + hashlib.sha256().digest_size
-# With a valid digest, another version wrote the file: numpy raises any of these for unknown content.
+# The errors that numpy raises for an intact file that another version wrote.
 _UNREADABLE = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError),
     *(TypeError, ValueError, struct.error, zipfile.BadZipFile, zlib.error),
@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class ArrayFormat(Generic[T]):
-    """The conversion between a `T` and arrays. `unpack` returns None for another format, or raises ValueError or
+    """Conversion between a `T` and arrays. `unpack` returns None for an unknown version, or raises ValueError or
     KeyError.
 
     `name` describes the content in the log.
@@ -53,11 +53,11 @@ class ArrayFormat(Generic[T]):
         file.write(_SEAL + hashlib.sha256(archive.getbuffer()).digest())
 
     def read(self, file: IO[bytes]) -> T | None:
-        """Return the content; None if it is damaged or in another format, which is logged. It will be learned again."""
+        """Return the content; None, with a warning in the log, if it is damaged or of an unknown version."""
         written = file.read()
         archive, seal = memoryview(written)[:-_SIZE], written[-_SIZE:]
         if seal != _SEAL + hashlib.sha256(archive).digest():
-            return self._unread("It is damaged, or of an earlier version.")
+            return self._unread("The file is damaged, or an earlier version wrote it.")
         try:
             with np.load(io.BytesIO(archive), allow_pickle=False) as arrays:  # noqa: TID251 -- the one reader
                 return self.unpack(arrays)

@@ -9,30 +9,31 @@ from core.confidence.ensemble import FloatArray
 from core.confidence.measures import BINS, Reliability, ece, ece_floor, reliability
 
 GRID, PALE = "#e4e7ea", "#d3d8dc"
-INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent reads on a light and on a dark page
-SAID, CAME_TRUE = "said", "came true"
+INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent is legible on light and dark pages
+SAID, CAME_TRUE = "stated", "right"
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TICK_LABELS = [f"{100 * tick:.0f} %" for tick in TICKS]
 BIN = 1 / BINS
 HISTOGRAM = 0.16  # height of the tallest bar as a share of the plot
 
 PNG_SCALE = 2.0  # pixels for each of the SVG's
-COLORS = 64  # of a PNG
-SMOOTHING = 2  # times as large as it is shown, a picture is drawn
-SVG_SIDE, SVG_LEFT, SVG_TOP, SVG_RIGHT, SVG_BOTTOM = 320, 60, 56, 28, 44  # pixels, of the plot and of what is around it
+COLORS = 64  # in a PNG
+SMOOTHING = 2  # factor by which a picture is drawn larger and then scaled down
+SVG_SIDE, SVG_LEFT, SVG_TOP, SVG_RIGHT, SVG_BOTTOM = 320, 60, 56, 28, 44  # pixels: the plot and its margins
 
 
 def summary(probabilities: FloatArray, correct: FloatArray) -> str:
     """Return the subtitle: the number of predictions, and the error that chance explains."""
     outcomes = f"{len(correct)} outcome{'' if len(correct) == 1 else 's'}"
     error, floor = 100 * ece(probabilities, correct), 100 * ece_floor(probabilities)
-    return f"{outcomes} · off by {error:.1f} %, by chance alone {floor:.1f} %"
+    return f"{outcomes} · off by {error:.1f} %; chance alone gives {floor:.1f} %"
 
 
 def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, scale: float = PNG_SCALE) -> bytes:
-    """`probabilities` in [0, 1] and `correct`, 0 or 1 each, both shape (n,), n ≥ 1. Bars below count the predictions.
+    """Return the diagram as a PNG: accuracy by stated probability, over bars that count the predictions.
 
-    `scale` is the number of pixels for each of the SVG's. The font has the letters of English alone.
+    `probabilities` in [0, 1] and `correct` (0 or 1): shape (n,), n ≥ 1. `scale`: pixels per pixel of the SVG. The font
+    has only English letters.
     """
     from PIL import Image
 
@@ -118,7 +119,7 @@ def _bin(upper: float, said: float, came_true: float, low: float, high: float, b
     """Return the accuracy of a bin with its 95 % interval, over a bar for its number of predictions."""
     middle, width = upper - BIN / 2, 0.8 * BIN * SVG_SIDE
     return (
-        f"<g><title>said {100 * said:.0f} %, came true {100 * came_true:.0f} % of {count:.0f}</title>"
+        f"<g><title>stated {100 * said:.0f} %, right {100 * came_true:.0f} % of {count:.0f}</title>"
         + _line(middle, 0, middle, bar, f'stroke="currentColor" stroke-opacity="0.2" stroke-width="{width:g}"')
         + _line(said, low, said, high, f'stroke="{ACCENT}" stroke-opacity="0.6" stroke-width="2.5"')
         + f'<circle cx="{_x(said):.1f}" cy="{_y(came_true):.1f}" r="5" fill="{ACCENT}"/></g>'

@@ -118,7 +118,7 @@ async def git_output(
         reason = complaint.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
         raise failure(f"{label} failed: {reason[0]}")
     if len(output) > max_bytes:
-        raise failure(f"{label} gave more than {max_bytes} bytes.")
+        raise failure(f"{label} printed more than {max_bytes} bytes.")
     return output
 
 

@@ -18,7 +18,7 @@ MAX_COLUMNS = 100  # columns of a table; cells are not repeated beyond them
 MAX_REPEATED = 2_000  # cells added to a table
 MAX_REPEATED_TEXT = 200  # characters of such a cell; a longer one is left empty
 LEFT_OUT = ("script", "style", "nav", "head", "title", "template", "noscript", "svg", "s", "del", "strike")
-"""What no reader sees, and what is struck out (the last three)."""
+"""Elements that readers do not see, and struck-out text (the last three)."""
 
 _ASCII = bytes(range(0x20, 0x7F))
 _FENCE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
@@ -126,7 +126,7 @@ def _fill_rows(table: Tag) -> None:
     first row as header.
     """
     rows = [row for row in table("tr") if row.find_parent("table") is table]
-    if rows and _names_itself(rows[0]):
+    if rows and _has_row_header(rows[0]):
         rows[0].insert_before(_row(len(_cells(rows[0]))))
     reaching: dict[int, _Reaching] = {}
     room = MAX_REPEATED
@@ -161,7 +161,7 @@ class _Reaching:
     width: int
 
 
-def _names_itself(row: Tag) -> bool:
+def _has_row_header(row: Tag) -> bool:
     kinds = [cell.name for cell in _cells(row)]
     return kinds[:1] == ["th"] and "td" in kinds
 

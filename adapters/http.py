@@ -1,4 +1,4 @@
-"""HTTP to other systems: limits of time and size, one reading of Retry-After, one table from statuses to our errors."""
+"""HTTP requests to other systems: limits of time and size, Retry-After, and the mapping of statuses to errors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from core.model.errors import ChatUnavailable, SourceUnavailable, ToolRefused, T
 
 MAX_BODY = 64 * 1024 * 1024  # bytes of one answer
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-MAY_PASS = frozenset({408, 412, 425, 429})  # HTTP status codes besides those of servers (5xx) that may pass
-REFUSED_CONTENT = frozenset({400, 409, 410, 422})  # HTTP status codes that say why a write is refused
-MAX_REASON = 300  # bytes of that reason which are shown
-NOT_IMPLEMENTED = 501  # the one 5xx that will not
+MAY_PASS = frozenset({408, 412, 425, 429})  # HTTP status codes, besides 5xx, of failures that may be temporary
+REFUSED_CONTENT = frozenset({400, 409, 410, 422})  # HTTP status codes of a refused write whose body gives the reason
+MAX_REASON = 300  # bytes of the reason to show
+NOT_IMPLEMENTED = 501  # the one 5xx that is permanent
 
 T = TypeVar("T")
 
@@ -33,13 +33,13 @@ log = structlog.get_logger()
 
 
 class TryAgain(SourceUnavailable):
-    """A server did not answer, or not now. After a pause it may."""
+    """A server did not answer, or asked to wait. A retry after a pause may succeed."""
 
 
 class Refused(SourceUnavailable):
-    """A server refused, or gave an answer that cannot be used, and would again.
+    """A server refused the request or gave an unusable answer, and would do so again.
 
-    `status` is the HTTP status code, 0 if it was not that which is wrong with the answer.
+    `status` is the HTTP status code; 0 if the content of the answer was at fault.
     """
 
     def __init__(self, message: str, status: int) -> None:
@@ -49,9 +49,9 @@ class Refused(SourceUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The errors that stand for the failures of one kind of system.
+    """The error types for the failures of one kind of system.
 
-    `later` is raised when there is no answer or a status that may pass, `denied` for 401 and 403, and `refused` for
+    `later` is raised for no answer or a temporary failure, `denied` for 401 and 403, and `refused` for
     every other status but 200 and 201, and for an answer that cannot be used.
     """
 
@@ -92,7 +92,7 @@ class Retries:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def pause(self, failures: int, asked: float | None) -> float | None:
-        """Return the seconds to wait after so many failed attempts; None to give up."""
+        """Return the seconds to wait after this many failed attempts; None to give up."""
         pause = self.first_pause * 2 ** (failures - 1) if asked is None else asked
         return pause if failures < self.attempts and pause <= self.longest_pause else None
 
@@ -132,10 +132,10 @@ def basic(user: str, password: str) -> Token:
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """One server, called `system` in errors. No other server is asked, and a redirect is followed only as told here.
+    """A client of one server, which errors call `system`.
 
-    A redirect is followed once, to one of the hosts `elsewhere`, which get no headers. A host without a port stands
-    for the port of the scheme. Every method raises what `errors` says.
+    It sends nothing to other servers, except that it follows one redirect to a host in `elsewhere`, without headers. A
+    host without a port means the scheme's default port. Every method raises the types in `errors`.
     """
 
     system: str
@@ -151,7 +151,7 @@ class Http:
     max_body: int = 16 * 1024 * 1024  # bytes of one answer
 
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return the object at `address`, which is relative to the server's URL or was given by the server itself."""
+        """Return the JSON object at `address`: a path relative to the server's URL, or a URL from the server itself."""
         return await self.parsed(address, _OBJECT, parameters)
 
     async def parsed(
@@ -162,16 +162,16 @@ class Http:
         *,
         form: Mapping[str, str] | None = None,
     ) -> T:
-        """Return the JSON at `address`, or what is answered to a form that is posted there."""
+        """Return the JSON at `address`. With `form`, post it there and return the answer's JSON."""
         body = await self.body(address, parameters, form=form)
         try:
             return kind.validate_json(body)
         except ValidationError as error:
             path = address.partition("?")[0]
-            raise self.errors.refused(f"{self.system} did not answer {path} as documented.", 0) from error
+            raise self.errors.refused(f"{self.system} answered {path} in an unexpected format.", 0) from error
 
     async def text(self, address: str, parameters: Mapping[str, str] | None = None, *, last: int = MAX_BODY) -> str:
-        """Return the last bytes at `address` as text."""
+        """Return the last `last` bytes at `address` as text."""
         return (await self.body(address, parameters))[-last:].decode("utf-8", "replace")
 
     async def body(
@@ -181,7 +181,7 @@ class Http:
         *,
         form: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Return the bytes at `address`. Waits and asks again as `retries` says."""
+        """Return the bytes at `address`, with retries as in `retries`."""
         url = self._on_this_server(address, parameters)
         header, failures, renewed = "", 0, False
         while True:
@@ -201,7 +201,7 @@ class Http:
                 await self.retries.sleep(pause)
 
     async def send(self, method: str, address: str, value: Mapping[str, Any], kind: TypeAdapter[T]) -> T:
-        """Write JSON and return the answer. It is sent once only, because a server that fails may have written it."""
+        """Send JSON and return the answer, without retries: a server that fails may still have stored it."""
         url, header = self._on_this_server(address, None), await self.credentials.header()
         headers = {"Accept": "application/json"} | dict(self.headers) | ({"Authorization": header} if header else {})
         answer = await self._exchange(url, headers, None, method=method, json=value)
@@ -211,7 +211,7 @@ class Http:
         try:
             return kind.validate_json(self._accepted(url, answer))
         except ValidationError as error:
-            raise self.errors.refused(f"{self.system} did not answer {url.path} as documented.", 0) from error
+            raise self.errors.refused(f"{self.system} answered {url.path} in an unexpected format.", 0) from error
 
     async def _ask(self, url: URL, header: str, form: Mapping[str, str] | None) -> Answer:
         headers = {"Accept": "application/json"} | dict(self.headers) | ({"Authorization": header} if header else {})
@@ -237,7 +237,7 @@ class Http:
         )
 
     def _accepted(self, url: URL, answer: Answer) -> bytes:
-        """Return the body of an answer of status 200 or 201. This is the table of what other statuses mean."""
+        """Return the body of an answer with status 200 or 201; raise the matching error for any other status."""
         status = answer.status
         if status in (200, 201):
             return answer.body
@@ -255,10 +255,10 @@ class Http:
         try:
             url = base.join(URL(address, encoded=True))
         except ValueError as error:
-            raise self.errors.refused(f"{self.system} gave an address that cannot be read.", 0) from error
+            raise self.errors.refused(f"{self.system} returned an invalid URL.", 0) from error
         if url.origin() != base.origin():
             raise self.errors.refused(
-                f"{self.system} referred to another server, {url.host}, which Plumbline does not call.", 0
+                f"{self.system} returned a link to another server, {url.host}, which Plumbline does not call.", 0
             )
         return url.update_query(parameters) if parameters else url
 
@@ -266,7 +266,7 @@ class Http:
         try:
             target = url.join(URL(location, encoded=True))
         except ValueError as error:
-            raise self.errors.refused(f"{self.system} redirects to an address that cannot be read.", 0) from error
+            raise self.errors.refused(f"{self.system} redirects to an invalid URL.", 0) from error
         named = f"{target.host}" if target.is_default_port() else f"{target.host}:{target.port}"
         if named not in self.elsewhere or target.scheme != url.scheme:
             raise self.errors.refused(
@@ -281,7 +281,7 @@ PATIENT = Retries()
 def source_server(
     system: str, url: str, session: aiohttp.ClientSession, credentials: Credentials, retries: Retries = PATIENT
 ) -> Http:
-    """Return the server of a knowledge source: it may take its time, and is asked again and again."""
+    """Return the client of a knowledge source's server, with a long timeout and many retries."""
     return Http(system, url, session, credentials, errors=SOURCE, retries=retries, timeout=60.0, max_body=MAX_BODY)
 
 
@@ -296,10 +296,10 @@ async def exchange(
     max_body: int = MAX_BODY,
     **options: Any,
 ) -> Answer:
-    """Send one request and read its answer, of whatever status, within so many seconds and `max_body` bytes.
+    """Send one request and return its answer, whatever the status, within `seconds` and `max_body` bytes.
 
-    Raises what `errors` says when there is no answer or it is too large. Redirects are not followed. `options` are those
-    of aiohttp.
+    Raises `errors.later` if there is no answer, and `errors.refused` if it is too large. Redirects are not followed.
+    `options` go to aiohttp.
     """
     limit = aiohttp.ClientTimeout(total=seconds)
     try:
@@ -311,7 +311,7 @@ async def exchange(
 
 
 async def read_body(content: aiohttp.StreamReader, limit: int, too_large: Exception) -> bytes:
-    """Return a whole body of at most `limit` bytes, sent to us or answered. Raises `too_large` as soon as there are more."""
+    """Return the whole body of a request or an answer. Raises `too_large` as soon as it exceeds `limit` bytes."""
     body = bytearray()
     async for chunk in content.iter_any():
         body += chunk
@@ -328,8 +328,8 @@ def may_pass(status: int) -> bool:
 def retry_after(headers: Mapping[str, Any]) -> float | None:
     """Return the seconds of a Retry-After header, which holds a number or a date (RFC 9110, section 10.2.3).
 
-    None for a header that is missing or makes no sense. A date counts by the server's own clock where it tells its time.
-    A value may be a list, as in the headers that slack_sdk hands over.
+    Returns None if the header is missing or invalid. A date is compared with the server's Date header if there is one.
+    Values may be lists, as in the headers of slack_sdk.
     """
     found = {name.lower(): value[0] if isinstance(value, list) and value else value for name, value in headers.items()}
     asked = str(found.get("retry-after", "")).strip()
@@ -349,9 +349,9 @@ def _until(asked: str, now: str) -> float | None:
 
 
 def followed(link: str, before: set[str], system: str) -> str:
-    """Return a link to the next page of an answer, and remember it among those before.
+    """Return `link`, the link to the next page, and add it to the links that were followed `before`.
 
-    Raises SourceUnavailable for one of those: some servers lead from page to page in a circle.
+    Raises SourceUnavailable if it is among them: the pages of some servers form a loop.
     """
     if link in before:
         raise SourceUnavailable(f"{system} returned the same page twice.")

@@ -39,7 +39,7 @@ async def find_model_file(session: aiohttp.ClientSession, name: str, hub: str) -
     repository, _, path = rest.partition("/")
     repository, _, quantisation = repository.partition(":")
     if not owner or not repository:
-        raise MalformedInput(f"{name} names no model: write OWNER/REPOSITORY[:QUANTISATION] or the path of a file.")
+        raise MalformedInput(f"{name} is not a model: write OWNER/REPOSITORY[:QUANTISATION] or the path of a file.")
     repository = f"{owner}/{repository}"
     try:
         async with session.get(
@@ -50,7 +50,7 @@ async def find_model_file(session: aiohttp.ClientSession, name: str, hub: str) -
             response.raise_for_status()
             entries = await response.json()
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        raise Unavailable(f"{hub} cannot be asked for {repository}: {error or 'it does not answer'}.") from error
+        raise Unavailable(f"{hub} did not list the files of {repository}: {error or 'it does not answer'}.") from error
     files = {entry["path"]: _file(repository, entry) for entry in entries if entry.get("type") == "file"}
     return files[path] if path in files else _of_quantisation(files, repository, path, quantisation or QUANTISATION)
 
@@ -94,7 +94,7 @@ async def fetch_model_file(
         await _resume(session, url, part, file.size, on_progress)
     except (aiohttp.ClientError, TimeoutError) as error:
         raise Unavailable(
-            f"{url} broke off: {error or 'it does not answer'}. Run the command again to continue."
+            f"The download of {url} stopped: {error or 'no answer'}. Run the command again to continue."
         ) from error
     await asyncio.to_thread(_check, part, file)
     part.replace(target)

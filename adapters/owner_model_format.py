@@ -15,7 +15,7 @@ from core.triage.text_similarity import TextSimilarity
 
 Part = TypeVar("Part", TeamScores, Postings)
 
-_WORDS, _MEANING = "", "embedding-"  # before the names of the arrays
+_WORDS, _MEANING = "", "embedding-"  # prefixes of the names of the arrays
 
 
 def _pack(model: OwnerModel) -> Arrays:
@@ -59,4 +59,4 @@ def _read(kind: type[Part], prefix: str, arrays: Arrays) -> Part:
 
 
 OWNER_MODEL = ArrayFormat(_pack, _unpack, "owner model")
-"""What was held out is not kept: labels were made of it when the model was new."""
+"""`held_out` is not saved, because it is needed only to label a newly fitted model."""

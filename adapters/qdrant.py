@@ -48,17 +48,17 @@ class QdrantIndex:
             )
             for encoded in passages
         ]
-        await _answered(self._client.upsert(self._collection, points=points, wait=True))
+        await _response(self._client.upsert(self._collection, points=points, wait=True))
 
     async def delete_documents(self, document_ids: Sequence[str]) -> None:
         if document_ids and await self._exists():
             selector = models.FilterSelector(filter=models.Filter(must=[_any_of("document_id", document_ids)]))
-            await _answered(self._client.delete(self._collection, points_selector=selector, wait=True))
+            await _response(self._client.delete(self._collection, points_selector=selector, wait=True))
 
     async def clear(self, dimensions: int) -> None:
         if await self._exists():
-            await _answered(self._client.delete_collection(self._collection))
-        await _answered(
+            await _response(self._client.delete_collection(self._collection))
+        await _response(
             self._client.create_collection(
                 self._collection,
                 vectors_config={DENSE: models.VectorParams(size=dimensions, distance=models.Distance.DOT)}
@@ -68,7 +68,7 @@ class QdrantIndex:
             )
         )
         for field in KEYWORD_FIELDS:
-            await _answered(
+            await _response(
                 self._client.create_payload_index(self._collection, field, models.PayloadSchemaType.KEYWORD, wait=True)
             )
 
@@ -102,13 +102,13 @@ class QdrantIndex:
         return {passage.document_id: passage.content_hash async for passage in self._scroll(conditions)}
 
     async def count(self) -> int:
-        return (await _answered(self._client.count(self._collection, exact=True))).count if await self._exists() else 0
+        return (await _response(self._client.count(self._collection, exact=True))).count if await self._exists() else 0
 
     async def close(self) -> None:
         await self._client.close()
 
     async def _exists(self) -> bool:
-        return await _answered(self._client.collection_exists(self._collection))
+        return await _response(self._client.collection_exists(self._collection))
 
     async def _search(self, query: Any, vector: str, readers: frozenset[str], limit: int) -> list[Hit]:
         request = self._client.query_points(
@@ -125,7 +125,7 @@ class QdrantIndex:
     async def _found(self, request: Awaitable[T]) -> T | None:
         """Return the response; None if there is no collection yet, which is checked only after a failure."""
         try:
-            return await _answered(request)
+            return await _response(request)
         except IndexUnavailable:
             if await self._exists():
                 raise
@@ -136,7 +136,7 @@ class QdrantIndex:
             return
         offset: Any = None
         while True:
-            points, offset = await _answered(
+            points, offset = await _response(
                 self._client.scroll(
                     self._collection, scroll_filter=conditions, limit=PAGE, offset=offset, with_payload=True
                 )
@@ -151,10 +151,10 @@ def _any_of(field: str, values: Sequence[str]) -> models.FieldCondition:
     return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
 
 
-async def _answered(request: Awaitable[T]) -> T:
+async def _response(request: Awaitable[T]) -> T:
     """Return the server's response. The client's local mode raises ValueError where a server answers 404."""
     try:
         return await request
     except (ApiException, HTTPError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise IndexUnavailable(f"The Qdrant server did not answer: {reason}. Check PLUMBLINE_QDRANT_URL.") from error
+        raise IndexUnavailable(f"The Qdrant server failed: {reason}. Check PLUMBLINE_QDRANT_URL.") from error

@@ -73,12 +73,12 @@ class EdgeIndex:
         allowed, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (_within(most, GROWTH + max(sizes)), most))
         try:
-            self._try()
+            self._open_in_trial_process()
             return edge.EdgeShard.load(str(self._folder))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (allowed, most))
 
-    def _try(self) -> None:
+    def _open_in_trial_process(self) -> None:
         """Raise RuntimeError if opening the folder crashes or hangs a trial process.
 
         Other failures recur in this process.
@@ -87,9 +87,9 @@ class EdgeIndex:
         try:
             ended = subprocess.run(trial, capture_output=True, timeout=TRIAL_TIME, check=False)  # noqa: S603 — ours
         except subprocess.TimeoutExpired as error:
-            raise RuntimeError(f"Opening it took longer than {TRIAL_TIME:.0f} s.") from error
+            raise RuntimeError(f"Opening the index took longer than {TRIAL_TIME:.0f} s.") from error
         if ended.returncode < 0:
-            raise RuntimeError(f"Opening it ended a process of the engine with signal {-ended.returncode}.")
+            raise RuntimeError(f"Opening the index crashed the engine with signal {-ended.returncode}.")
 
     async def upsert(self, passages: Sequence[EncodedPassage]) -> None:
         points = [
@@ -171,7 +171,7 @@ class EdgeIndex:
             try:
                 shard.close()
             except BaseException as error:
-                if not _is_of_the_engine(error):
+                if not _is_engine_error(error):
                     raise
                 log.debug("index_not_closed", error=str(error))  # a damaged one may refuse
 
@@ -214,7 +214,7 @@ class EdgeIndex:
         try:
             return operation()
         except BaseException as error:
-            if not _is_of_the_engine(error):
+            if not _is_engine_error(error):
                 raise
             if _RESOURCES.search(str(error)):
                 raise self._unavailable(error) from error
@@ -226,7 +226,7 @@ class EdgeIndex:
         try:
             return operation()
         except BaseException as error:
-            if not _is_of_the_engine(error):
+            if not _is_engine_error(error):
                 raise
             if not _RESOURCES.search(str(error)):
                 self._set_aside(error)
@@ -250,8 +250,8 @@ class EdgeIndex:
         return IndexUnavailable(f"The passage index in {self._folder} failed: {error}")
 
 
-def _is_of_the_engine(error: BaseException) -> bool:
-    """Return whether the engine failed: it raises plain Exception, and panics with a type that is no Exception."""
+def _is_engine_error(error: BaseException) -> bool:
+    """Return whether the engine raised the error: plain Exception, or for a panic a type that is not an Exception."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 

@@ -17,7 +17,7 @@ from core.model.messages import Message
 from core.model.rate_limit import LimiterState, PostingRate, new_limiter_state
 from core.ports import Messenger, RateLimiter, SignallingMessenger
 
-SHORT = 0.5  # seconds that are waited here; longer waits are left to the workflow, which holds no resources meanwhile
+SHORT = 0.5  # seconds to wait here; longer waits are left to the workflow, which holds no resources meanwhile
 EARLY = 0.4  # seconds by which the workflow returns before its turn, so as not to miss it
 MAX_LANES = 1_000  # lanes for which the last response is remembered
 PAUSE = 30.0  # seconds of rest if a platform asks to wait without stating how long

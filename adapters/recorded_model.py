@@ -1,4 +1,4 @@
-"""A language model's replies in a file: recorded from a server once, and replayed without one."""
+"""A file of a language model's replies, which are recorded once from a server and replayed without one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.model.errors import MalformedInput, ModelUnavailable
 from core.model.language_model import ModelReply, ModelRequest
 from core.ports import LanguageModel
 
-BYTES_PER_TOKEN = 3  # a token is seldom shorter: a count that needs no server, and is the same in every replay
+BYTES_PER_TOKEN = 3  # a token is seldom shorter; an estimate that needs no server and is the same in every replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Call:
 
 
 class RecordedModel:
-    """The LanguageModel port over a file of JSON lines, one for each call, under a hash of all that its reply depends on.
+    """Implements `core.ports.LanguageModel` over a file of JSON lines, one for each call.
 
-    Messages, schema, parameters and choices are what it depends on. A call that the file does not hold is made to `model`
-    and added; without a model it raises ModelUnavailable. `calls` are those that were made or replayed here, in order.
+    The key is a hash of messages, schema, parameters and choices. A call that the file lacks goes to `model` and is
+    added; without a model, it raises ModelUnavailable. `calls` lists the calls made or replayed here, in order.
     """
 
     def __init__(self, file: Path, model: LanguageModel | None = None) -> None:
-        """Read the file, which need not be there if there is a model. Raises MalformedInput if it is no recording."""
+        """Read the file, which may be missing if there is a model. Raises MalformedInput if it is not a recording."""
         self._file = file
         self._model = model
         self._known: dict[str, dict[str, Any]] = {}
@@ -50,7 +50,7 @@ class RecordedModel:
             raise MalformedInput(f"{file} is not a recording of a language model: {type(error).__name__}.") from error
 
     def add(self, reply: ModelReply) -> None:
-        """Count a reply of the server to the call that is being made: what a LlamaServer has as `on_reply`."""
+        """Add a reply of the server to the cost of the current call. Pass this method to LlamaServer as `on_reply`."""
         self._replies.append(reply)
 
     @property
@@ -89,8 +89,8 @@ class RecordedModel:
             replies = await self._model.sample(request, count) if count > 1 else [await self._model.generate(request)]
             return [asdict(reply) for reply in replies]
 
-        told = cast("list[dict[str, Any]]", await self._called(_key(method, request, count), ask))
-        return [ModelReply(**each) for each in told]
+        values = cast("list[dict[str, Any]]", await self._called(_key(method, request, count), ask))
+        return [ModelReply(**each) for each in values]
 
     async def _ask_name(self) -> str:
         assert self._model is not None
@@ -99,7 +99,7 @@ class RecordedModel:
     async def _called(self, key: str, ask: Callable[[], Awaitable[object]]) -> object:
         if key not in self._known:
             if self._model is None:
-                raise ModelUnavailable(f"{self._file} holds no reply to this request: record it anew.")
+                raise ModelUnavailable(f"{self._file} has no reply to this request: record it again.")
             self._replies.clear()
             started = time.perf_counter()
             value = await ask()
@@ -119,12 +119,12 @@ class RecordedModel:
 
 
 def _key(method: str, request: ModelRequest, more: object) -> str:
-    """Return a hash of what a reply depends on: not of who asks, nor of the deadline."""
-    told = {
+    """Return a hash of the parts of a request that determine its reply: neither the caller nor the deadline."""
+    hashed = {
         "method": method,
         "messages": [(str(message.role), message.text) for message in request.messages],
         "schema": request.schema,
         "parameters": [request.max_tokens, request.temperature, request.seed],
         "more": more,
     }
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# Each begins with what its issuer puts in front of every token.
+# Each begins with the prefix of its issuer's tokens.
 _ISSUED = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{16}\b|AKC[A-Za-z0-9]{10,200}|npm_[A-Za-z0-9]{36}|gh[pousr]_\w{36,}|"
@@ -15,14 +15,14 @@ _ISSUED = re.compile(
     r"pypi-[\w-]{50,}|hf_[A-Za-z]{30,}|hv[sbr]\.[\w-]{20,}|dop_v1_[a-f0-9]{64}|xapp-\d-[\w-]{20,}|"
     r"\d{8,10}:AA[\w-]{33}|ATATT3[\w-]{50,}=?[A-F0-9]{0,8}|shp(?:at|ss)_[a-fA-F0-9]{32}|ya29\.[\w-]{40,})"
 )
-# Formats with nothing in front of them, but with something near.
+# Formats without a prefix, recognised by the text near them.
 _NEAR = (
     re.compile(r"(?i:artif|jfrog|buildkit).{0,100}[\s=:\"](AP[0-9A-F][A-Za-z0-9]{8,200})(?=[\s\"]|$)"),
     re.compile(r"(?i:aws).{0,20}(?i:key|pwd|pw|password|pass|token).{0,20}?\b([0-9A-Za-z/+]{40})(?![0-9A-Za-z/+])"),
     re.compile(r"(?<![A-Za-z0-9+/])([A-Za-z0-9+/]{86,88}==)"),  # Azure's storage
     re.compile(r"https://hooks\.slack\.com/services/(T\w+/B\w+/\w+)", re.IGNORECASE),
     re.compile(r"://[^\s:/?#@]{1,200}:([^\s:/?#@$&'()*+,;=!\[\]]{1,200})@"),
-    # IBM's cloud and those that it bought: a key of digits and letters alone, after its name.
+    # IBM's cloud services: a key without a prefix, after its name.
     re.compile(
         r"(?i:key|pwd|pass(?:word)?|token)[\"'\]]{0,2} {0,4}(?::=|=>|::|[=: ]) {0,4}[\"']?"
         r"((?:[0-9a-f]{48}|[0-9a-z]{64}|[A-Za-z0-9_-]{44})(?![A-Za-z0-9_-]))"
@@ -54,7 +54,7 @@ _IN_COMMAND = re.compile(
     r"://[^\s/@:]{0,100}:(?P<userinfo>[^\s/@]{3,200})@|"
     r"(?<!\S)root +/ +(?P<console>\S{6,})"
 )
-# Texts are looked through in pieces: a pattern may take the square of the length of what it looks at.
+# Texts are searched in pieces, because a pattern may take quadratic time.
 PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
 _MARK = re.compile(r"[^\w./:-]")  # occurs in no word or name
 MIN_PASSWORD = 6  # characters
@@ -67,7 +67,7 @@ _REFERENCE = re.compile(
     r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|"""
     r"""^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^[a-z]+(?:[._][a-z]+)+$""",
 )
-"""Not the secret but where it is kept or what it is called: a variable, template, path, file, option, version."""
+"""A value that refers to a secret or is none: a variable, template, path, file, option or version."""
 
 _IDENTIFIER = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)+$")
 _PHRASE = re.compile(r"^[a-z]{3,}(?:[-_ ][a-z]{3,}){2,}$")

@@ -106,7 +106,7 @@ def init(
     prometheus: Annotated[str | None, typer.Option(help="URL of Prometheus.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
-    """Write a commented plumbline.yaml. In a terminal, ask for what the options leave open."""
+    """Write a commented plumbline.yaml. In a terminal, ask for the settings that the options omit."""
     from bot.config.new_configuration import FirstAnswers, run_init
 
     answers = FirstAnswers(
@@ -138,7 +138,7 @@ def serve() -> None:
 def ask(
     question: str,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
-    channel: Annotated[str, typer.Option(help="Answer with what this channel may read; default: the public.")] = "",
+    channel: Annotated[str, typer.Option(help="Use what this channel may read; default: public documents.")] = "",
 ) -> None:
     """Answer one question in the terminal."""
     with loading():
@@ -151,7 +151,7 @@ def ask(
 
 @app.command()
 def mcp(
-    channel: Annotated[str, typer.Option(help="Answer with what this channel may read; default: the public.")] = "",
+    channel: Annotated[str, typer.Option(help="Use what this channel may read; default: public documents.")] = "",
 ) -> None:
     """Serve the read-only MCP tools on standard input and output, for an agent on this machine."""
     from bot.wiring.agents import run_mcp
@@ -165,7 +165,7 @@ def replay(
     source: Annotated[str, typer.Option(help="The monitoring system whose webhook was recorded.")] = "alertmanager",
     as_json: Annotated[bool, typer.Option("--json", help="Print the incident as JSON.")] = False,
 ) -> None:
-    """Work on one incident from a recorded webhook, in the terminal. Nothing of it is kept."""
+    """Investigate an incident from a recorded webhook, in the terminal. Nothing is stored."""
     from bot.commands.commands import run_replay
 
     _run(lambda settings: run_replay(settings, file, source, out, err, as_json=as_json))
@@ -185,9 +185,9 @@ def postmortem(
 def webhook_check(
     file: Path,
     source: Annotated[str, typer.Option(help="The monitoring system whose webhook was recorded.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was understood as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Print what a recorded webhook would be understood as. Nothing is posted or kept."""
+    """Print how Plumbline understands a recorded webhook. Nothing is posted or stored."""
     from bot.commands.webhook_check import run_webhook_check
 
     run_webhook_check(load_settings(), file, source, out, as_json=as_json)
@@ -195,7 +195,7 @@ def webhook_check(
 
 @app.command()
 def ingest(sources: Annotated[list[str] | None, typer.Argument(help="Sources to read; default: all.")] = None) -> None:
-    """Build or refresh the corpus: only what changed."""
+    """Build the corpus, or update it with what changed in the sources."""
     from bot.commands.commands import run_ingest
 
     _run(lambda settings: run_ingest(settings, sources or [], out), level=logging.ERROR)  # the summary has the failures
@@ -206,7 +206,7 @@ def backup(
     file: Path,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
-    """Write the embedded workspace to a file, also while the bot runs: state, workflows, models, index."""
+    """Back up the embedded workspace to a file, even while the bot runs: state, workflows, models and index."""
     from bot.commands.backup import run_backup
 
     run_backup(load_settings(), file, out, force=force)
@@ -217,7 +217,7 @@ def restore(
     file: Path,
     force: Annotated[bool, typer.Option("--force", help="Replace the existing workspace.")] = False,
 ) -> None:
-    """Make the embedded workspace what it was when the file was written by `backup`."""
+    """Restore the embedded workspace from a file that `backup` wrote."""
     from bot.commands.backup import run_restore
 
     run_restore(load_settings(), file, out, force=force)
@@ -233,7 +233,7 @@ def forget(
     ] = "",
     thread: Annotated[str, typer.Option(help="The id of a thread's first message, such as 1700000000.000100.")] = "",
 ) -> None:
-    """Delete what a person, or what people in a thread, said to Plumbline; what stays no longer names the person."""
+    """Delete what a person, or people in a thread, said to Plumbline, and the person's name in everything else."""
     from bot.work.retention import run_forget
 
     if not (person or thread):
@@ -254,7 +254,7 @@ def doctor(
 @app.command()
 def audit(
     since: Annotated[str, typer.Option(help="Start: 24h, 7d, 2026-03-14 or a time with a zone.")] = "24h",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Print who saw and did what, oldest first."""
     from bot.commands.records import run_audit
@@ -264,9 +264,9 @@ def audit(
 
 @dead_letters.command("list")
 def dead_letters_list(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Print what the chats did not take, newest first."""
+    """Print the messages that a chat refused, newest first."""
     from bot.commands.records import run_list
 
     _run(lambda settings: run_list(settings, out, as_json=as_json))
@@ -277,7 +277,7 @@ def dead_letters_retry(
     intents: Annotated[list[str] | None, typer.Argument(help="The ids that `list` prints.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All dead letters.")] = False,
 ) -> None:
-    """Have messages that a chat did not take tried again."""
+    """Retry messages that a chat refused."""
     from bot.commands.records import run_retry
 
     if not intents and not every:
@@ -287,7 +287,7 @@ def dead_letters_retry(
 
 @dead_letters.command("drop")
 def dead_letters_drop(intents: Annotated[list[str], typer.Argument(help="The ids that `list` prints.")]) -> None:
-    """Give messages up that a chat did not take: they are not tried again."""
+    """Drop messages that a chat refused. They are not retried."""
     from bot.commands.records import run_drop
 
     _run(lambda settings: run_drop(settings, intents, out))
@@ -318,7 +318,7 @@ def llm_up(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8081,
     hub: Annotated[str, typer.Option(help="Address of the model hub.")] = HUB,
 ) -> None:
-    """Fetch a model and start a llama.cpp server with settings for the hardware that is found."""
+    """Download a model and start a llama.cpp server with settings for the hardware of this machine."""
     from bot.commands.llm_commands import run_up
 
     _run(lambda settings: run_up(settings, model, host, port, out, hub=hub))
@@ -328,7 +328,7 @@ def llm_up(
 def llm_check(
     url: Annotated[str, typer.Option(help="The server's address; default: PLUMBLINE_LLM_URL.")] = "",
 ) -> None:
-    """Try what a server can do: schemas, probabilities, cache, streaming, speed. Exit code 1 if a needed one fails."""
+    """Test a server: schemas, probabilities, cache, samples, choices and speed. Exit code 1 if a needed ability fails."""
     from bot.commands.llm_commands import run_check
 
     _run(lambda settings: run_check(settings, url, out))

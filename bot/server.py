@@ -245,7 +245,7 @@ async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat | None]) -
     await replica.checked()  # readiness is reported before the slow part
     try:
         await warm_up(core.knowledge.retriever, redactor(core), core.examined, *chats)
-    except Exception:  # whoever asks next waits a little longer
+    except Exception:  # the next question only takes a little longer
         log.exception("warming up failed")
 
 

@@ -16,8 +16,8 @@ from core.model.errors import Unauthorized, Unavailable
 from core.model.rate_limit import TokenBuckets
 from core.ports import AgentCaller, AgentTools, Clock
 
-CALLS = 30  # requests that a caller may send at once
-CALLS_PER_SECOND = 1.0  # that it may send for good
+CALLS = 30  # requests that a caller may send in a burst
+CALLS_PER_SECOND = 1.0  # sustained rate per caller
 MAX_BODY = 256 * 1024  # bytes of a request
 
 # The token is what protects this address; a browser cannot send it for another site.
@@ -28,7 +28,7 @@ class AgentEndpoint:
     """Hands each request to the MCP server of the caller whose token it carries."""
 
     def __init__(self, tools: AgentTools, callers: Mapping[str, AgentCaller], clock: Clock) -> None:
-        """`callers` are by token."""
+        """Create the endpoint. `callers` is keyed by token."""
         self._callers = callers
         self._clock = clock
         self._calls = TokenBuckets(CALLS_PER_SECOND, CALLS)
@@ -43,7 +43,7 @@ class AgentEndpoint:
         """Serve until the stack is closed."""
         started, over = asyncio.Event(), asyncio.Event()
 
-        async def serve() -> None:  # a task of its own: what enters the servers' task groups must also leave them
+        async def serve() -> None:  # a separate task, because the task that enters a task group must also leave it
             async with AsyncExitStack() as running:
                 for app in self._apps.values():
                     await running.enter_async_context(app.router.lifespan_context(app))
@@ -71,7 +71,7 @@ class AgentEndpoint:
     def _token_of(self, request: web.Request) -> str:
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         shown = given.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
-        # All are compared, so that the time tells nothing of where a token differs.
+        # Compare with every token, so that the response time does not reveal a partial match.
         known = [token for token in self._callers if hmac.compare_digest(token.encode(), shown)]
         if not known:
             raise Unauthorized("The MCP token is missing or wrong. Send it as a bearer token.")

@@ -165,8 +165,8 @@ def _line(incident: Incident) -> str:
 
 def _past(past: SimilarIncident) -> str:
     facts = (("owner", past.owner), ("cause", past.root_cause), ("fix", past.fix))
-    told = "; ".join(f"{name}: {value}" for name, value in facts if value)
-    return f"- {past.id} {past.title} (similarity {past.similarity:.2f}). {told}"
+    stated = "; ".join(f"{name}: {value}" for name, value in facts if value)
+    return f"- {past.id} {past.title} (similarity {past.similarity:.2f}). {stated}"
 
 
 def _pages(citations: Iterable[Citation]) -> Iterator[Page]:

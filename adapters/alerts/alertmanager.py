@@ -42,7 +42,7 @@ class Webhook(BaseModel):
     def delivery(self, source: str, _: bytes, received_at: datetime) -> AlertDelivery:
         """Return the delivery of the group.
 
-        Of very many alerts, the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest is
+        Of too many alerts, the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest are
         counted in `omitted`; long labels and texts are truncated. A missing or future start becomes the time of the
         request.
         """
@@ -68,7 +68,7 @@ FORMAT = fields.Format("alertmanager", "Alertmanager", "send payload version 4",
 
 
 def parse(body: bytes, received_at: datetime) -> AlertDelivery:
-    """Return the delivery in a request body. Raises MalformedInput if it is no version 4 webhook."""
+    """Return the delivery in a request body. Raises MalformedInput if it is not a version 4 webhook."""
     delivery = FORMAT.parse(body, received_at)
     assert delivery is not None, "it has no test notification"
     return delivery

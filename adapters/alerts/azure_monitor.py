@@ -20,7 +20,7 @@ SEVERITIES = {
     "sev3": Severity.INFO,
     "sev4": Severity.INFO,
 }
-TEST_RULE = "test-alertRule"  # of the sample alerts that an action group sends with "Test action group"
+TEST_RULE = "test-alertRule"  # the rule of the sample alerts that "Test action group" sends
 
 
 class _Essentials(Payload):

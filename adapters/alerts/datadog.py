@@ -1,7 +1,7 @@
 """Datadog's webhooks: https://docs.datadoghq.com/integrations/webhooks/
 
-The content of a request is configured by its sender. Supported are Datadog's default payload, whose title tells whether
-a monitor triggered or recovered, and fields named after the variables: `"alert_id": "$ALERT_ID"`.
+Users configure the payload. This format reads Datadog's default payload, whose title states whether a monitor triggered
+or recovered, and fields named after the variables: `"alert_id": "$ALERT_ID"`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STATUSES = {
     "re-warn": AlertStatus.FIRING,
     "renotify": AlertStatus.FIRING,
 }
-"""What $ALERT_TRANSITION says, or the title in brackets."""
+"""Alert states by the value of $ALERT_TRANSITION, or by the text in brackets of the title."""
 
 TITLE = re.compile(
     r"(?P<test>\[test\]\s*)?(\[(?P<priority>p[1-5])\]\s*)?"
@@ -54,30 +54,30 @@ def _understood(webhook: _Webhook) -> Event | None:
     assert title is not None, "every part of it may be missing"
     if title["test"]:
         return None
-    status = STATUSES.get(_said(webhook.alert_transition).lower() or (title["transition"] or "").lower())
+    status = STATUSES.get(_filled_in(webhook.alert_transition).lower() or (title["transition"] or "").lower())
     if status is None:
         raise MalformedInput(
             "The Datadog webhook does not say whether its monitor was triggered or has recovered: "
             'add "alert_transition": "$ALERT_TRANSITION" to its payload.'
         )
-    monitor = _said(webhook.alert_id) or title["name"]
-    scope = _said(webhook.alert_scope) or title["scope"] or _said(webhook.hostname)
-    priority = _said(webhook.alert_priority) or title["priority"] or ""
+    monitor = _filled_in(webhook.alert_id) or title["name"]
+    scope = _filled_in(webhook.alert_scope) or title["scope"] or _filled_in(webhook.hostname)
+    priority = _filled_in(webhook.alert_priority) or title["priority"] or ""
     return Event(
         group=monitor,
         instance=fields.digest(monitor, scope),  # one monitor alerts for each host, or each group of its configuration
         title=title["name"],
         status=status,
-        severity=fields.severity(priority, title["transition"] or "", _said(webhook.alert_type)),
-        labels=fields.tags(f"{scope},{_said(webhook.tags)}".split(",")),
-        description=_said(webhook.body),
+        severity=fields.severity(priority, title["transition"] or "", _filled_in(webhook.alert_type)),
+        labels=fields.tags(f"{scope},{_filled_in(webhook.tags)}".split(",")),
+        description=_filled_in(webhook.body),
         url=webhook.link,
         began=fields.epoch(webhook.date),
         as_of=fields.epoch(webhook.last_updated) or fields.epoch(webhook.date),
     )
 
 
-def _said(value: str) -> str:
+def _filled_in(value: str) -> str:
     """Return the value; empty if its variable has no meaning for the event."""
     return "" if value.lower() in {"null", "none"} or value.startswith("$") else value
 

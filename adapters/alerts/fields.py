@@ -25,7 +25,7 @@ SERVICE_LABELS = (
     "daemonset",
     "job",
 )
-"""The labels that may name an alert's service: the first one that is set is taken."""
+"""Labels that may name an alert's service; the first one with a value is used."""
 
 SEVERITY_LABELS = ("severity", "priority", "level")
 SEVERITIES = {
@@ -36,7 +36,7 @@ SEVERITIES = {
 SEVERITY_OF = {word: severity for severity, words in SEVERITIES.items() for word in words.split()}
 
 RUNBOOK_NAMES = frozenset({"runbook", "runbookurl", "runbooklink", "runbookuri", "playbook", "playbookurl"})
-"""What the field with the address of the runbook is called, without its separators and in lower case."""
+"""Names of the field with the address of the runbook, in lower case and without separators."""
 
 _SEPARATORS = re.compile(r"[\W_]+")
 _RUNBOOK_IN_TEXT = re.compile(r"\b(?:run|play)[ -]?book\b[^\n]{0,40}?(https?://[^\s)>\]\"'|]+)", re.IGNORECASE)
@@ -106,13 +106,13 @@ class Format(Generic[P]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event of one alert, as it was sent: nothing is limited in length, and times may be in the future.
+    """One event of one alert, as sent: lengths are unlimited, and times may be in the future.
 
     - `group`: identifies the incident; `instance` the alert in it, if a group has several.
     - `event_id`: the sender's id of the event; empty if it has none. With `is_unique`, no two events have equal bodies.
     - `service`: empty if it is the first of `services` among the labels.
     - `runbook`: its address; empty if a label or the description names it.
-    - `by`: the person who acknowledged; None if the event is no acknowledgement.
+    - `by`: the person who acknowledged; None if the event is not an acknowledgement.
     """
 
     group: str

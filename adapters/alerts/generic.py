@@ -24,7 +24,7 @@ MEANINGS = {
     "resolved": "resolved resolve closed close ok up recovered recovery normal healthy success fixed cleared",
     "test": "test ping",
 }
-"""What a status can mean, and the words that are taken to mean it."""
+"""The meanings of a status, and the words for each."""
 
 MEANING_OF = {word: meaning for meaning, words in MEANINGS.items() for word in words.split()}
 STATUSES = {
@@ -66,13 +66,13 @@ class GenericFormat:
         meaning = self._meaning(value)
         if meaning == "test":
             return None
-        said = {name: _said(path, value) for name, path in self._paths.items()}
+        said = {name: _text_at(path, value) for name, path in self._paths.items()}
         event = fields.Event(
             group=self._needed("group" if self._paths["group"] else "title", value),
             title=self._needed("title", value),
             status=STATUSES[meaning],
             severity=fields.severity(said["severity"]),
-            labels={name: _said(path, value) for name, path in self._labels.items()},
+            labels={name: _text_at(path, value) for name, path in self._labels.items()},
             service=said["service"],
             description=said["description"],
             url=said["url"],
@@ -90,13 +90,13 @@ class GenericFormat:
         meaning = self._meanings.get(word.strip().lower())
         if meaning is None:
             raise MalformedInput(
-                f"The generic webhook has the status {word[:MAX_SHOWN]!r}, which is not understood: say what it means "
+                f"The status {word[:MAX_SHOWN]!r} of the generic webhook is unknown: add its meaning "
                 "under `webhooks: generic: statuses:` in plumbline.yaml."
             )
         return meaning
 
     def _needed(self, name: str, value: Any) -> str:
-        said = _said(self._paths[name], value)
+        said = _text_at(self._paths[name], value)
         if not said.strip():
             raise MalformedInput(
                 f"The generic webhook has no {name} at {self._paths[name]}: send one, or correct the path."
@@ -116,14 +116,14 @@ def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None
         ) from None
 
 
-def _said(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
+def _text_at(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
     """Return the first text, number or boolean at a path; empty if there is none."""
     try:
         found = path.match(value) if path is not None else None
     except jsonpath.JSONPathError as error:
         problem = str(error).partition("\n")[0][:200]
         raise MalformedInput(
-            f"The generic webhook cannot be searched for {path}: {problem}; send it flatter."
+            f"The generic webhook cannot be searched for {path}: {problem}; nest it less deeply."
         ) from None
     match found.obj if found is not None else None:
         case bool(said):

@@ -1,7 +1,7 @@
 """incident.io's webhooks: https://docs.incident.io/api-reference/webhooks
 
-Supports incidents, and alerts of its on-call product. Of private incidents and alerts only the id is sent, so they are
-left out.
+Supports incidents, and alerts of its on-call product. Private incidents and alerts are skipped, because only their ids
+are sent.
 """
 
 from __future__ import annotations

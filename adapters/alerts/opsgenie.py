@@ -24,7 +24,7 @@ STATUSES = {
     "UpdateMessage": AlertStatus.UPDATED,
     "UpdateDescription": AlertStatus.UPDATED,
 }
-"""What actions say; all others, custom ones too, leave an alert as it is."""
+"""Alert states by action. All other actions, including custom ones, are ignored."""
 
 
 class _Team(Payload):

@@ -20,7 +20,7 @@ STATUSES = {
     "incident.unacknowledged": AlertStatus.FIRING,
     "incident.resolved": AlertStatus.RESOLVED,
 }
-"""What the types of events say; all others say that something else about an incident is new."""
+"""Alert states by event type. All other types report that something else about an incident changed."""
 
 
 class _Reference(Payload):

@@ -24,11 +24,11 @@ STATES = {
     "8": AlertStatus.RESOLVED,  # canceled
 }
 IN_PROGRESS = "2"
-SEVERITIES = {"1": Severity.CRITICAL, "2": Severity.CRITICAL, "3": Severity.WARNING}  # by priority; others are below
+SEVERITIES = {"1": Severity.CRITICAL, "2": Severity.CRITICAL, "3": Severity.WARNING}  # by priority; lower ones are INFO
 
 
 def _in_utc(value: object) -> object:
-    """Return a time of GlideRecord, `2026-03-14 09:26:00` in UTC, or what else was sent."""
+    """Return a time of GlideRecord, `2026-03-14 09:26:00` in UTC; any other value unchanged, None if it is empty."""
     try:
         return datetime.strptime(str(value), "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     except ValueError:

@@ -1,7 +1,7 @@
 """Backstage's software catalogue: https://backstage.io/docs/features/software-catalog/descriptor-format
 
 Groups are teams; Components, Resources and APIs are services; `spec.owner` names their owners, and `spec.dependsOn` and
-`spec.consumesApis` their dependencies. Annotations of a Group tell how to reach it: `plumbline/channel`,
+`spec.consumesApis` their dependencies. Annotations of a Group state how to reach it: `plumbline/channel`,
 `plumbline/slack-user-group`, `plumbline/teams-mention` and `plumbline/teams-tag`.
 """
 
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 class _Part(BaseModel):
     @model_validator(mode="before")
     @classmethod
-    def _without_what_is_empty(cls, given: object) -> object:
+    def _without_empty_values(cls, given: object) -> object:
         """Drop empty values: `description:` without a value equals a missing description."""
         if not isinstance(given, dict):
             return given

@@ -20,7 +20,7 @@ async def read_codeowners(files: CatalogueFiles, services: frozenset[str]) -> Ca
     found = await files.read(lambda path: path in PLACES)
     place = next((place for place in PLACES if place in found), None)
     if place is None:
-        raise SourceUnavailable(f"There is no CODEOWNERS file: it is looked for at {', '.join(map(str, PLACES))}.")
+        raise SourceUnavailable(f"There is no CODEOWNERS file at {', '.join(map(str, PLACES))}.")
     code = CodeOwners.parsed(found[place], services)
     return Catalogue(teams=tuple(Team(group, group) for group in _groups(code)), code=(code,))
 

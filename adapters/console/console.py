@@ -20,7 +20,7 @@ RECENT_INCIDENTS = 50
 RECENT_PREDICTIONS = 100  # per kind, whose labels are shown on the buttons
 
 OPERATOR = Person(Platform.CONSOLE, "operator", "You")  # the page has no accounts
-MAX_DIGITS = 18  # of a number that databases accept
+MAX_DIGITS = 18  # in a number that databases accept
 
 Replay = Callable[[], Awaitable[None]]
 Retry = Callable[[str], Awaitable[bool]]
@@ -52,7 +52,7 @@ class Console:
 
     @cached_property
     def channels(self) -> list[Channel]:
-        """The channels with an id on this page."""
+        """Return the channels with an id on this page."""
         return [channel for channel in self.all_channels if Platform.CONSOLE in channel.ids]
 
     def channel(self, channel_id: str) -> Channel:
@@ -90,16 +90,15 @@ def number_of(text: str) -> int:
     return int(text)
 
 
-STALE_AFTER = timedelta(hours=24)  # a source that was not read for so long is marked as old
+STALE_AFTER = timedelta(hours=24)  # a source that was last read longer ago is marked as old
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
     """The state of a source. `passages` is None if the index does not count passages per source.
 
-    `read_at` is the time of the last attempt, None before the first one has ended; `failure` says why it failed, may be
-    empty.
-    `left_out` names documents that could not be indexed, with the reasons.
+    `read_at` is the time of the last attempt, None before the first one has ended; `failure` says why it failed, empty
+    if it did not. `left_out` names documents that could not be indexed, and why.
     """
 
     name: str

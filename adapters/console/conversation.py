@@ -38,7 +38,7 @@ from core.model.messages import (
 from core.rca.observations import investigation_intent
 
 THREADS = 50  # per page; a link leads to older ones
-AWAITED = timedelta(minutes=2)  # for so long, a question without a reply is shown as in progress
+AWAITED = timedelta(minutes=2)  # how long a question without a reply is shown as in progress
 SEND_TIMEOUT = 20.0  # seconds for a browser to accept data
 STREAM_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -110,7 +110,7 @@ class Conversation:
                     async with asyncio.timeout(SEND_TIMEOUT):
                         await response.write(data)
             except (TimeoutError, ConnectionResetError, Unavailable):
-                # Too slow, gone, or store unavailable: the browser reconnects and asks for what it missed.
+                # Too slow, gone, or store unavailable: the browser reconnects and requests the changes it missed.
                 return response
         return response
 
@@ -139,12 +139,12 @@ class Conversation:
         try:
             verdict = ButtonAction(form.get("verdict", ""))
         except ValueError:
-            raise MalformedInput("This button is not known. Reload the page.") from None
+            raise MalformedInput("There is no such button. Reload the page.") from None
         subjects = verdict_subjects(content)
         if isinstance(content, Incident):
             subjects |= dict.fromkeys(FILING_ACTIONS, content.id)  # the handler checks what plumbline.yaml allows
         if verdict not in subjects:
-            raise MalformedInput("This can no longer be judged that way. Reload the page.")
+            raise MalformedInput("This button no longer applies. Reload the page.")
         at = self._console.clock.now()
         limit = MAX_DRAFT if verdict is ButtonAction.FILE else MAX_TEXT
         text = message_text(form, limit) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
@@ -181,7 +181,7 @@ class Conversation:
 
     def _first_channel(self) -> str:
         if not self._console.channels:
-            raise PageNotFound("No channel is on this page: give one a `console` id in plumbline.yaml.")
+            raise PageNotFound("This page has no channel: give one a `console` id in plumbline.yaml.")
         return self._console.channels[0].ids[Platform.CONSOLE]
 
     def _threads(self, messages: Sequence[ConsoleMessage]) -> list[Thread]:
@@ -219,7 +219,7 @@ class Conversation:
         return about, Place(Platform.CONSOLE, message.channel, str(message.root))
 
     async def _asked_for(self, question_id: str) -> tuple[Incident, Place]:
-        """Return an incident that was asked about and is not stored, from its message."""
+        """Return the incident of a question, which is not in the store, from its message."""
         message = await self._console.messages.find(investigation_intent(question_id))
         content = decode(message.kind, message.payload) if message else None
         if message is None or not isinstance(content, IncidentMessage):

@@ -62,14 +62,14 @@ class Guard:
         """Raise Forbidden for a request that another site's page made this browser send.
 
         This follows https://words.filippo.io/csrf: browsers state the origin of a form in Sec-Fetch-Site or Origin. A
-        client that states neither is no browser, unless it sends a cookie, and is then refused.
+        client that states neither is not a browser, unless it sends the cookie; then it is refused.
         """
         if request.method in SAFE_METHODS:
             return
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
         is_ours = site in (None, "same-origin", "none") and origin in (None, *_origins(request))
         if not is_ours or (site is None and origin is None and COOKIE in request.cookies):
-            raise Forbidden("Another site sent this request. Open this page itself and try again.")
+            raise Forbidden("Another site sent this request. Open this page directly and try again.")
 
     def check_token(self, request: web.Request) -> None:
         """Raise Unauthorized without a valid cookie or `Authorization: Bearer` header, if there is a token.

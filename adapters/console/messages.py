@@ -123,7 +123,7 @@ class Cursor:
     def parse(cls, text: str) -> Cursor:
         """Return the cursor from the result of `str`. Raises MalformedInput for anything else."""
         if not _CURSOR.fullmatch(text):
-            raise MalformedInput("The position to continue from is not known. Reload the page.")
+            raise MalformedInput("The position to continue from is invalid. Reload the page.")
         message_id, revision = text.split(".")
         return cls(int(message_id), int(revision))
 

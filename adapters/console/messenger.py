@@ -11,7 +11,7 @@ from core.model.errors import MessageNotFound
 from core.model.messages import Message, Notice
 from core.ports import Clock
 
-DELETED = "This was deleted."
+DELETED = "This message was deleted."
 
 
 class ConsoleMessenger:

@@ -146,7 +146,7 @@ class Operations:
         records = [await asyncio.to_thread(_record, *each) for each in judged]
         claims.sort(key=lambda claim: claim.prediction.made_at, reverse=True)
         shown = [
-            claim for claim in claims if kind in ("", claim.prediction.kind) and outcome in ("", _became(claim.outcome))
+            claim for claim in claims if kind in ("", claim.prediction.kind) and outcome in ("", _result(claim.outcome))
         ][:SHOWN_PREDICTIONS]
         claims = [replace(claim, question=await self._question(claim.prediction)) for claim in shown]
         titles = {incident.id: incident.title for incident in await self._console.recent_incidents()}
@@ -186,7 +186,7 @@ def _record(estimator: Estimator, judged: Judged, calibrator: Calibrator | None)
     )
 
 
-def _became(outcome: Outcome | None) -> str:
+def _result(outcome: Outcome | None) -> str:
     return "open" if outcome is None else "right" if outcome.correct else "wrong"
 
 
@@ -269,5 +269,5 @@ class DeadLetters:
         """Handle `POST /console/dead-letters` with an `intent`."""
         intent = (await read_form(request)).get("intent", "")
         if not await self._retry(intent):
-            raise PageNotFound("There is no such dead letter. It may have been tried again already.")
+            raise PageNotFound("There is no such dead letter. It may have been retried already.")
         return see_other("/dead-letters")

@@ -30,7 +30,7 @@ FOREVER = "public, max-age=31536000, immutable"  # a static file's address chang
 
 
 class ConsolePages:
-    """The local page. `token` guards all of it; without one, the application must restrict it to this machine.
+    """The local page. `token` guards all of it; without one, the application must restrict access to this machine.
 
     The page is for the operator: the token grants access to every incident, source and prediction, like the database.
     Answers in a channel of the page are limited to that channel's audience, as in any chat. `retry` retries a dead
@@ -72,13 +72,13 @@ class ConsolePages:
                 web.get("/console/static/{name}", open_to_all(self._static)),
             ]
         )
-        app.on_shutdown.append(self._let_go)
+        app.on_shutdown.append(self._disconnect)
 
     def _guarded(self, handler: Handler, shows: Act | None = None) -> Handler:
         """Wrap a handler that requires the token. Views (`shows`) are recorded before they are sent."""
 
         async def checked(request: web.Request) -> web.StreamResponse:
-            await self._let_in(request)
+            await self._check_token(request)
             response = await handler(request)
             if shows is not None:
                 await self._audit.record(request, shows)
@@ -86,7 +86,7 @@ class ConsolePages:
 
         return self._open_to_all(checked)
 
-    async def _let_in(self, request: web.Request) -> None:
+    async def _check_token(self, request: web.Request) -> None:
         try:
             self._guard.check_token(request)
         except Unauthorized:
@@ -126,7 +126,7 @@ class ConsolePages:
         page = page_of(form)
         if not self._guard.knows(request, form.get("token", "")):
             await self._audit.record(request, Act.REFUSED)
-            raise Unauthorized("This is not the console token. It is the value of PLUMBLINE_CONSOLE_TOKEN.")
+            raise Unauthorized("The console token is wrong. Enter the value of PLUMBLINE_CONSOLE_TOKEN.")
         response = see_other(page)
         self._guard.log_in(request, response)
         await self._audit.record(request, Act.LOGGED_IN)
@@ -144,5 +144,5 @@ class ConsolePages:
             headers={"Cache-Control": FOREVER},
         )
 
-    async def _let_go(self, _app: web.Application) -> None:
+    async def _disconnect(self, _app: web.Application) -> None:
         self._console.live.close()

@@ -36,23 +36,23 @@ from core.model.messages import ButtonAction, IncidentMessage, Request, request_
 TEMPLATES = Path(__file__).with_name("templates")
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
-MAX_ITEMS = 20  # items shown of a list from outside
+MAX_ITEMS = 20  # items shown of an untrusted list
 
 THANKS = {
-    ButtonAction.ASK_A_PERSON: "A person is asked in the thread.",
+    ButtonAction.ASK_A_PERSON: "I asked for a person in the thread.",
     ButtonAction.TAKE_IT: "It’s yours, unless somebody else took it first.",
     ButtonAction.TAKE_OVER: "It’s yours.",
-    ButtonAction.HAND_OVER: "Asked in the thread.",
+    ButtonAction.HAND_OVER: "Pick the team in the thread.",
     ButtonAction.SEPARATE: "It is a separate incident again.",
-    ButtonAction.BELONGS: "Asked in the thread.",
+    ButtonAction.BELONGS: "Pick the incident in the thread.",
     ButtonAction.JOIN: "Merged.",
     ButtonAction.JOIN_SUGGESTED: "Merged.",
     ButtonAction.REASSIGN: "Thanks, reassigned.",
     ButtonAction.NOT_OURS: "Thanks, I’ll keep looking.",
-    ButtonAction.DETAILS: "Shown in the thread.",
+    ButtonAction.DETAILS: "The details are in the thread.",
     ButtonAction.CREATE_ISSUE: "The draft is in the thread.",
     ButtonAction.PUBLISH_POSTMORTEM: "The draft is in the thread.",
-    ButtonAction.FILE: "It is being filed; the thread says where.",
+    ButtonAction.FILE: "I’m filing it; the thread will link to it.",
     ButtonAction.CORRECTION: "Thanks, proposed in the thread.",
     ButtonAction.CONFIRM: "Thanks, confirmed.",
 }
@@ -129,10 +129,10 @@ def verdict_subjects(
 
 
 def thanks(verdict: ButtonAction) -> str:
-    """Return what a person reads in place of the buttons, once one was pressed."""
+    """Return the text that replaces the buttons once one was pressed."""
     if verdict in messages.CORRECT:
         return f"Thanks, noted: {messages.BUTTON_LABELS[verdict].lower()}."
-    return "Explained in the thread." if verdict in messages.WHY_ACTIONS else THANKS[verdict]
+    return "The explanation is in the thread." if verdict in messages.WHY_ACTIONS else THANKS[verdict]
 
 
 def _is(kind: type, content: object) -> bool:
@@ -181,7 +181,7 @@ def _one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
-# What the templates may name: the wording of the product, in capitals, and functions.
+# Names available in the templates: the product's wording, in capitals, and functions.
 WORDING = {
     name: value
     for module in (answer_words, incident_words, messages)

@@ -35,7 +35,7 @@ class Prepared:
 
 
 def messages_of(request: ModelRequest, known: Collection[str] = ()) -> list[dict[str, str]]:
-    """Return a prompt as both servers take it, without control tokens: the usual ones, and those `known` of the server."""
+    """Return the messages in the format of both servers, without the usual control tokens and those `known` for one."""
     return [
         {"role": str(message.role), "content": without_special_tokens(message.text, known)}
         for message in request.messages
@@ -43,9 +43,9 @@ def messages_of(request: ModelRequest, known: Collection[str] = ()) -> list[dict
 
 
 def ready_for_reply(prompt: str) -> str:
-    """Return a prompt to which the reply itself is the continuation, and no thought.
+    """Return a prompt that the model continues with its reply and not with a thought.
 
-    A template that opens `<think>` would have the reply stand within the thought, and that of gpt-oss asks for the channel
+    After a template that opens `<think>`, the reply would be part of the thought; that of gpt-oss expects a channel
     first.
     """
     if _THINKS.search(prompt):
@@ -54,7 +54,7 @@ def ready_for_reply(prompt: str) -> str:
 
 
 def chat_body(request: ModelRequest, model: str, known: Collection[str] = ()) -> dict[str, Any]:
-    """Return the body of a chat completion. Both servers ignore the fields that are the other's."""
+    """Return the body of a chat completion. Each server ignores the other's fields."""
     body = _body(request, model)
     body |= {"messages": messages_of(request, known), "chat_template_kwargs": TEMPLATE_OPTIONS}
     if request.schema is not None:
@@ -98,7 +98,7 @@ class _Steps(BaseModel):
 
 class _Delta(BaseModel):
     content: str | None = None
-    reasoning_content: str | None = None  # thoughts, where a server parts them from the reply
+    reasoning_content: str | None = None  # thoughts, if the server separates them from the reply
 
 
 class _Choice(BaseModel):
@@ -137,12 +137,12 @@ class GrowingReply:
     copied: bool
     texts: list[str] = field(default_factory=list)
     steps: list[TokenStep] = field(default_factory=list)
-    thoughts: int = 0  # pieces of thinking aloud, which are no part of the reply
+    thoughts: int = 0  # pieces of thoughts, which are not part of the reply
     finish_reason: str | None = None
     usage: _Usage | None = None
 
     def add(self, choice: _Choice) -> None:
-        """Take in a piece."""
+        """Add a piece."""
         self.finish_reason = choice.finish_reason or self.finish_reason
         text = choice.delta.content or choice.text or ""
         self.thoughts += bool(choice.delta.reasoning_content)
@@ -167,7 +167,7 @@ class GrowingReplies:
         self._finished = 0  # index of the reply that finished last, to which a usage without index belongs
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Take in an event. Raises pydantic's ValidationError if it is none."""
+        """Add an event. Raises pydantic's ValidationError if it is invalid."""
         piece = Piece.model_validate(event)
         for choice in piece.choices:
             reply = self._replies.setdefault(choice.index, GrowingReply(self._prompt_tokens, copied=choice.index > 0))

@@ -58,7 +58,7 @@ class LlamaConnection:
             return await self._object(response)
 
     async def check_health(self) -> None:
-        """Raise ModelUnavailable if the server does not answer, or is still loading its model; also while it is busy."""
+        """Raise ModelUnavailable if the server does not answer or is still loading its model. A busy server passes."""
         try:
             await self.get("health")
         except Refused:
@@ -113,7 +113,7 @@ class LlamaConnection:
         async for chunk in response.content.iter_any():
             size += len(chunk)
             if size > MAX_BODY:
-                raise ModelUnavailable(f"The model server at {self.host} said more than {MAX_BODY} bytes.")
+                raise ModelUnavailable(f"The model server at {self.host} sent more than {MAX_BODY} bytes.")
             *lines, begun = (begun + chunk).split(b"\n")
             for line in lines:
                 yield line
@@ -140,13 +140,13 @@ class LlamaConnection:
             message = f"The model server at {self.host} says that the prompt does not fit into its context."
             raise TooLong(message, reason)
         if status in {401, 403}:
-            raise ModelUnavailable(f"The model server at {self.host} refuses the API key: set the right one.")
-        if may_pass(status) and status != 500:  # with which these servers refuse
+            raise ModelUnavailable(f"The model server at {self.host} refuses the API key: check PLUMBLINE_LLM_API_KEY.")
+        if may_pass(status) and status != 500:  # these servers refuse with 500
             pause = retry_after(headers or {})
             raise ModelUnavailable(
                 f"The model server at {self.host} is busy or starting (HTTP status {status}).", pause
             )
-        raise Refused(f"The model server at {self.host} refused with HTTP status {status}.", reason)
+        raise Refused(f"The model server at {self.host} refused the request (HTTP status {status}).", reason)
 
 
 def _authorization(address: URL, api_key: str) -> dict[str, str]:

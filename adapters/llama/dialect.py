@@ -146,7 +146,7 @@ async def _python(connection: LlamaConnection, model: str) -> PythonDialect:
             f"The server at {connection.host} is neither llama-server nor llama_cpp.server."
         ) from error
     return PythonDialect(
-        named, await _context(connection, named), await _tells_logprobs(connection, named), marks=marks
+        named, await _context(connection, named), await _reports_logprobs(connection, named), marks=marks
     )
 
 
@@ -164,10 +164,10 @@ async def _context(connection: LlamaConnection, model: str) -> int:
     raise ModelUnavailable(f"The model server at {connection.host} does not report the size of its context.")
 
 
-async def _tells_logprobs(connection: LlamaConnection, model: str) -> bool:
+async def _reports_logprobs(connection: LlamaConnection, model: str) -> bool:
     """Return whether it reports log probabilities.
 
-    With `--logits_all false` it refuses, and within a stream silently.
+    With `--logits_all false` it refuses, or leaves them out of a stream silently.
     """
     try:
         await connection.post(CHAT, _probe(model, "a") | {"logprobs": True, "top_logprobs": 1})
@@ -183,5 +183,5 @@ def _probe(model: str, text: str) -> dict[str, Any]:
 def _value(answer: dict[str, Any], key: str, kind: type[T]) -> T:
     value = answer.get(key)
     if not isinstance(value, kind):
-        raise ModelUnavailable(f"The model server answers without {key}: it is none that Plumbline knows.")
+        raise ModelUnavailable(f"The model server answered without {key}. Plumbline does not support this server.")
     return value

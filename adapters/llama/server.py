@@ -20,20 +20,18 @@ from core.model.language_model import ChatMessage, ModelReply, ModelRequest
 from core.model_calls.json_regen import with_valid_json
 from core.model_calls.label_odds import LabelReading, label_schema, read_labels
 
-TOLD_TOKENS = (
-    400  # likeliest tokens whose probability is asked for in one place; a label below them counts as impossible
-)
-TOLD = {"logprobs": True, "top_logprobs": TOLD_TOKENS, "n_probs": TOLD_TOKENS}  # as chats and as completions are asked
+LOGPROB_TOKENS = 400  # most probable tokens requested per position; a label beyond them counts as impossible
+LOGPROBS = {"logprobs": True, "top_logprobs": LOGPROB_TOKENS, "n_probs": LOGPROB_TOKENS}  # of chats, of completions
 LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
-NEGLIGIBLE = 0.05  # probability that labels which begin alike share, and that is not worth another reply to divide
-SAMPLES = 16  # replies from which odds are estimated where there are no log probabilities
-BEGINNING = 2  # messages in which the prompts of one job are the same: what is asked of it, and the evidence
-COUNTING = 30.0  # seconds for a question about the server, or for counting tokens
-UNBENT = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}  # every token keeps its own probability
+NEGLIGIBLE = 0.05  # probability of labels with a common prefix that is divided evenly, without another reply
+SAMPLES = 16  # replies from which odds are estimated without log probabilities
+BEGINNING = 2  # leading messages that the prompts of one job have in common: the instructions and the evidence
+COUNTING = 30.0  # seconds to detect the server or to count tokens
+UNFILTERED = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}  # sampling without truncation
 
 OnReply = Callable[[ModelReply], None]
 Watch = Callable[[str, ModelRequest], AbstractContextManager[Callable[[Sequence[ModelReply]], None]]]
-"""Opens a context around one call of a model, by the model's name and the request; it takes the replies of the call."""
+"""Opens a context around one call, given the model's name and the request. Its value takes the replies of the call."""
 
 
 def _nothing(_: ModelReply) -> None:
@@ -73,7 +71,7 @@ class LlamaServer:
         self._on_reply = on_reply
         self._watch = watch
         self._dialect: Dialect | None = None
-        self._asking: asyncio.Task[Dialect] | None = None
+        self._detecting: asyncio.Task[Dialect] | None = None
         self._alike: WeakValueDictionary[tuple[ChatMessage, ...], asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -83,16 +81,16 @@ class LlamaServer:
 
     async def context_tokens(self) -> int:
         async with self._within(COUNTING):
-            return (await self._ways()).context
+            return (await self._known_dialect()).context
 
     async def slots(self) -> int:
         """Return the number of replies that the server generates concurrently."""
         async with self._within(COUNTING):
-            return (await self._ways()).slots
+            return (await self._known_dialect()).slots
 
     async def count_tokens(self, text: str) -> int:
         async with self._within(COUNTING):
-            return await (await self._ways()).count(self._connection, text) if text else 0
+            return await (await self._known_dialect()).count(self._connection, text) if text else 0
 
     async def generate(self, request: ModelRequest) -> ModelReply:
         async with self._within(request.deadline):
@@ -102,7 +100,7 @@ class LlamaServer:
         """Return replies, as the port says. Their seeds are the request's and the following ones."""
         async with self._within(request.deadline):
             replies: list[ModelReply] = []
-            slots = (await self._ways()).slots
+            slots = (await self._known_dialect()).slots
             while len(replies) < count:
                 batch = replace(request, seed=request.seed + len(replies))
                 grown = await self._several(batch, {"n": min(slots, count - len(replies))})
@@ -136,8 +134,8 @@ class LlamaServer:
     async def _read(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
         length = max(len(label.encode()) for label in labels) + LABEL_FRAME
         asked = replace(request, schema=label_schema(labels), max_tokens=length, temperature=0.0)
-        if (await self._ways()).has_logprobs:
-            grown = await self._several(asked, TOLD)
+        if (await self._known_dialect()).has_logprobs:
+            grown = await self._several(asked, LOGPROBS)
             if reading := read_labels(grown[0].steps, labels):
                 return reading
         return await self._estimated(replace(asked, temperature=1.0), labels)
@@ -145,7 +143,7 @@ class LlamaServer:
     async def _estimated(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
         counts = dict.fromkeys(labels, 0)
         for number in range(SAMPLES):
-            grown = await self._several(replace(request, seed=request.seed + number), UNBENT)
+            grown = await self._several(replace(request, seed=request.seed + number), UNFILTERED)
             reply = await with_valid_json(request, grown[0].reply(), self._one)
             if not reply.complete:
                 raise InvalidReply(f"{self.name} chose none of the given labels.")
@@ -156,47 +154,47 @@ class LlamaServer:
         return (await self._several(request, {}))[0].reply()
 
     async def _several(self, request: ModelRequest, options: Mapping[str, object]) -> list[GrowingReply]:
-        """Return every reply that the server gives to one request, to their end."""
-        ways = await self._ways()
-        prepared = await ways.prepare(self._connection, request)
-        if prepared.prompt_tokens + request.max_tokens > ways.context:
+        """Return the complete replies to one request."""
+        dialect = await self._known_dialect()
+        prepared = await dialect.prepare(self._connection, request)
+        if prepared.prompt_tokens + request.max_tokens > dialect.context:
             raise PromptTooLong(
-                f"{prepared.prompt_tokens} tokens and {request.max_tokens} of a reply do not fit into the "
-                f"{ways.context} of {self.name}."
+                f"A prompt of {prepared.prompt_tokens} tokens and a reply of {request.max_tokens} do not fit into the "
+                f"context of {self.name} ({dialect.context} tokens)."
             )
         replies = GrowingReplies(prepared.prompt_tokens)
-        with self._watch(self.name, request) as told:
+        with self._watch(self.name, request) as report:
             async with aclosing(self._connection.events(prepared.path, {**prepared.body, **options})) as events:
                 async for event in events:
                     try:
                         replies.add(event)
                     except ValidationError as error:
-                        raise ModelUnavailable(f"{self.name} did not answer with parts of a reply.") from error
+                        raise ModelUnavailable(f"{self.name} sent an event that is not part of a reply.") from error
             if not replies.finished:
-                raise ModelUnavailable(f"{self.name} ended its answer before its reply.")
-            told([reply.reply() for reply in replies.finished])
+                raise ModelUnavailable(f"{self.name} ended the stream before its reply was complete.")
+            report([reply.reply() for reply in replies.finished])
         for reply in replies.finished:
             self._on_reply(reply.reply())
         return replies.finished
 
-    async def _ways(self) -> Dialect:
+    async def _known_dialect(self) -> Dialect:
         if self._dialect is not None:
             return self._dialect
-        if self._asking is None:
-            # Not cancelled with who asks: one with less time than a slow server takes to tell would begin it anew forever.
-            self._asking = asyncio.create_task(self._find_ways())
-            self._asking.add_done_callback(self._asked)
-        return await asyncio.shield(self._asking)
+        if self._detecting is None:
+            # Not cancelled with the caller: callers with a short deadline would otherwise restart the detection forever.
+            self._detecting = asyncio.create_task(self._detect_dialect())
+            self._detecting.add_done_callback(self._detected)
+        return await asyncio.shield(self._detecting)
 
-    async def _find_ways(self) -> Dialect:
+    async def _detect_dialect(self) -> Dialect:
         async with asyncio.timeout(COUNTING):
             self._dialect = await dialect_of(self._connection, self._model)
         return self._dialect
 
-    def _asked(self, asking: asyncio.Task[Dialect]) -> None:
-        self._asking = None
-        if not asking.cancelled():
-            asking.exception()  # mark the exception as retrieved, even if nobody waits
+    def _detected(self, detecting: asyncio.Task[Dialect]) -> None:
+        self._detecting = None
+        if not detecting.cancelled():
+            detecting.exception()  # mark the exception as retrieved, even if nobody waits
 
     @asynccontextmanager
     async def _within(self, seconds: float) -> AsyncIterator[None]:

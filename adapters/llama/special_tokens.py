@@ -1,4 +1,4 @@
-"""Control tokens of chat templates in a text that is data: broken up, so that no tokenizer takes them for its own."""
+"""Breaks up the control tokens of chat templates in texts that are data, so that no tokenizer interprets them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _IN_TEMPLATE = re.compile(r"<[^\s<>{}%'\"]{1,40}>|\[/?[A-Z][A-Z_]{1,30}\]")
 
 
 def template_tokens(template: str) -> frozenset[str]:
-    """Return what looks like a control token in a chat template, as Jinja writes it."""
+    """Return the apparent control tokens of a chat template in Jinja."""
     return frozenset(_IN_TEMPLATE.findall(template))
 
 
 def without_special_tokens(text: str, known: Collection[str] = ()) -> str:
     """Return the text with a space after the first character of every control token.
 
-    Those of the usual families of models, and `known` ones of one server.
+    This covers the usual families of models, and the tokens `known` for one server.
     """
     for token in known:
         text = text.replace(token, f"{token[0]} {token[1:]}")

@@ -1,4 +1,4 @@
-"""Tokens that Microsoft issues to an application, and the one that requests to Microsoft Graph carry."""
+"""Access tokens of an application, and the credentials of its requests to Microsoft Graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIMEOUT = 10.0  # seconds
 
 
 class CredentialsRefused(SourceUnavailable):
-    """Microsoft issues no token for these credentials, and will not until somebody corrects them."""
+    """Microsoft issues no token for these credentials until somebody corrects them."""
 
 
 class GraphCredentials:
@@ -54,7 +54,7 @@ class GraphCredentials:
 def client_credentials(
     login_url: str, tenant_id: str, client_id: str, client_secret: str, resource: str
 ) -> tuple[str, dict[str, str]]:
-    """Return where a token for a resource is asked for, and the form that asks for it (RFC 6749, section 4.4)."""
+    """Return the URL and the form of a request for a token for `resource` (RFC 6749, section 4.4)."""
     form = {
         "grant_type": "client_credentials",
         "client_id": client_id,
@@ -66,14 +66,14 @@ def client_credentials(
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """`lifetime` in seconds."""
+    """An access token, and its lifetime in seconds."""
 
     value: str
     lifetime: float
 
 
 async def issue_token(session: aiohttp.ClientSession, url: str, form: Mapping[str, str]) -> IssuedToken:
-    """Ask Microsoft for a token. Raises TryAgain if it issues none now, CredentialsRefused if never."""
+    """Request a token. Raises TryAgain for a temporary failure, and CredentialsRefused for wrong credentials."""
     answer = await exchange(session, "POST", url, system="Microsoft's login", errors=SOURCE, seconds=TIMEOUT, data=form)
     if may_pass(answer.status):
         raise TryAgain(f"Microsoft did not issue a token (HTTP status {answer.status}).", answer.retry_after)

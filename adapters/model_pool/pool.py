@@ -246,7 +246,7 @@ class ModelPool:
 
     def _down(self) -> ModelUnavailable:
         addresses = ", ".join(load.server.address for load in self._servers)
-        return ModelUnavailable(f"{self.name} is down at {addresses}: `plumbline doctor` says more.")
+        return ModelUnavailable(f"{self.name} is down at {addresses}. Run `plumbline doctor` for details.")
 
 
 def _ticket(request: ModelRequest, width: int = 1) -> Ticket:

@@ -66,7 +66,7 @@ class RequestQueue:
         self._tickets.append(ticket)
         if len(self._waiting) > self._capacity:
             last = max(self._waiting, key=lambda waiting: (waiting.urgency, waiting.number))
-            self.refuse(last, ModelUnavailable(f"The language model has {self._capacity} requests waiting already."))
+            self.refuse(last, ModelUnavailable(f"The language model's queue is full ({self._capacity} requests)."))
 
     def _next_round(self, ticket: Ticket) -> int:
         current = self._round[ticket.urgency]

@@ -1,4 +1,4 @@
-"""Schedules of Jira Service Management's operations, and of Opsgenie, which became it.
+"""Schedules of Jira Service Management's operations, and of Opsgenie, its predecessor.
 
 https://developer.atlassian.com/cloud/jira/service-desk-ops/rest/v2/api-group-schedule-on-calls/
 https://developer.atlassian.com/cloud/jira/platform/rest/v3/api-group-users/ (bulk get users)
@@ -82,7 +82,7 @@ class JiraServiceManagement:
         names = {user.accountId: user.displayName for user in users if user.displayName}
         if unknown := [account for account in accounts if account not in names]:
             raise ToolUnavailable(
-                f"{self.name} has the account {unknown[0][:100]!r} on call, for which Jira has no name."
+                f"{self.name} lists the account {unknown[0][:100]!r} as on call, but Jira has no name for it."
             )
         return tuple(dict.fromkeys(names[account] for account in accounts))
 

@@ -80,7 +80,7 @@ class GitHubIssues:
     async def check(self) -> None:
         found = await self.http.parsed(f"repos/{self.repository}", _REPOSITORY)
         if not found.has_issues:
-            raise SourceUnavailable(f"The repository {self.repository} has its issues switched off.")
+            raise SourceUnavailable(f"Issues are disabled in the repository {self.repository}.")
 
     def _filed(self, item: _Item) -> Filed:
         return Filed(f"{self.repository}#{item.number}", item.html_url)

@@ -146,5 +146,5 @@ def drift_alarm(alarm: DriftAlarm) -> Rendered:
 
 
 def alarm_diagram(alarm: DriftAlarm) -> bytes:
-    """The reliability diagram as PNG, drawn in a thread."""
+    """Return the reliability diagram as PNG. Drawing is slow: call this in a thread."""
     return reliability_png(alarm.title, np.array(alarm.shown), np.array(alarm.correct, dtype=np.float64))

@@ -103,8 +103,8 @@ class AssistantThreads:
             async with asyncio.timeout(CALL_TIMEOUT):
                 await call(method, response)
         except (PlumblineError, TimeoutError) as error:
-            logger.warning("a conversation with the app goes on without: %s", error or f"{method} was too slow")
+            logger.warning("a conversation has no prompts or title: %s", error or f"{method} was too slow")
 
 
 async def _acknowledge(event: dict[str, Any]) -> None:
-    """Ignore what the person looks at: who may read an answer does not depend on it."""
+    """Ignore the event: the audience of an answer does not depend on what the person looks at."""

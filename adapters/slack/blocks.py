@@ -89,8 +89,8 @@ def picker(
     """Return a picker of values and names. The choice is sent with every button, under `identifier`.
 
     Values that are too long for Slack are dropped; without options, no picker is returned. At most MAX_OPTIONS are
-    shown, or that many in each of the `groups`, which are named after their first and last option. With `picked`, the first
-    one is.
+    shown, or that many in each of the `groups`, which are named after their first and last option. With `picked`, the
+    first one is selected.
     """
     offered = [
         {"text": _plain(name if name.strip() else value, MAX_OPTION_TEXT), "value": value}
@@ -114,7 +114,7 @@ def option(label: str, value: str, url: str = "") -> Block:
 
 def menu(label: str, action_id: str, groups: Sequence[tuple[str, Sequence[Block]]]) -> list[Block]:
     """Return a menu with titled groups of options; empty if there are no valid options."""
-    offered = [(title, _taken(options)) for title, options in groups]
+    offered = [(title, _accepted(options)) for title, options in groups]
     shown = [{"label": _plain(title, MAX_OPTION_TEXT), "options": options} for title, options in offered if options]
     if not shown:
         return []
@@ -130,11 +130,11 @@ def menu(label: str, action_id: str, groups: Sequence[tuple[str, Sequence[Block]
 
 def overflow(action_id: str, options: Sequence[Block]) -> list[Block]:
     """Return an overflow menu with the first MAX_OVERFLOW options; empty if there are no valid options."""
-    taken = _taken(options)[:MAX_OVERFLOW]
+    taken = _accepted(options)[:MAX_OVERFLOW]
     return [{"type": "overflow", "action_id": action_id, "options": taken}] if taken else []
 
 
-def _taken(options: Sequence[Block]) -> list[Block]:
+def _accepted(options: Sequence[Block]) -> list[Block]:
     return [each for each in options if len(each["value"]) <= MAX_OPTION_VALUE]
 
 

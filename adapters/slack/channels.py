@@ -30,7 +30,7 @@ from core.model.conversation import (
 from core.model.errors import PlumblineError
 from core.ports import Clock
 
-KEPT = timedelta(minutes=1)  # for so long, the kind of a channel is cached
+KEPT = timedelta(minutes=1)  # how long the kind of a channel is cached
 LOOKUP_TIMEOUT = 1.5  # seconds; Slack waits for the acknowledgement of its event
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class ChannelDirectory:
     def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._known: dict[str, tuple[ChannelKind, datetime]] = {}  # until when it is believed
+        self._known: dict[str, tuple[ChannelKind, datetime]] = {}  # with the time at which it expires
 
     async def kind(self, channel_id: str) -> ChannelKind:
         """Return the kind of a channel; UNKNOWN if Slack does not answer within LOOKUP_TIMEOUT. Does not raise."""
@@ -64,7 +64,7 @@ class ChannelDirectory:
         except (PlumblineError, TimeoutError) as error:
             if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":
                 return ChannelKind.ABSENT
-            logger.warning("Slack does not say who reads channel %s, so nothing public is shown: %s", channel_id, error)
+            logger.warning("Slack did not say who reads channel %s, so nothing public is shown: %s", channel_id, error)
             return ChannelKind.UNKNOWN
         kind = _kind(answer.get("channel", {}))
         self._known[channel_id] = kind, now + KEPT
@@ -129,7 +129,7 @@ class Readers:
 
 RENEWED_AFTER = timedelta(minutes=10)  # age at which the list of guests is refreshed
 BELIEVED_FOR = timedelta(hours=1)  # maximum age of the list while Slack does not answer
-CHANNEL_KEPT = timedelta(minutes=1)  # for so long, it is cached whether a channel has guests
+CHANNEL_KEPT = timedelta(minutes=1)  # how long it is cached whether a channel has guests
 GUESTS_TIMEOUT = 0.75  # seconds for each of two requests; Slack waits 3 s for the acknowledgement of its event
 PAGE = 1_000  # people per request
 MAX_CHANNELS = 1_000  # channels cached
@@ -172,7 +172,7 @@ class GuestDirectory:
             async with asyncio.timeout(GUESTS_TIMEOUT):
                 found = not people.guests.isdisjoint(await self._members("conversations.members", channel=channel_id))
         except (PlumblineError, TimeoutError) as error:
-            logger.warning("Slack does not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
+            logger.warning("Slack did not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
             return True
         if len(self._channels) >= MAX_CHANNELS:
             self._channels.clear()
@@ -186,7 +186,7 @@ class GuestDirectory:
     async def _known(self) -> _People | None:
         """Return the known people; None before the first answer.
 
-        Reading goes on in the background for large workspaces.
+        Reading continues in the background for large workspaces.
         """
         age = self._clock.now() - self._people.read_at if self._people else BELIEVED_FOR
         if age >= RENEWED_AFTER:
@@ -201,7 +201,7 @@ class GuestDirectory:
             own = await self._identity()
             people = await self._members("users.list")
         except PlumblineError as error:
-            logger.warning("Slack does not say who is a guest, so nothing public is shown: %s", error)
+            logger.warning("Slack did not say who is a guest, so nothing public is shown: %s", error)
             return
         guests = frozenset(person["id"] for person in people if _is_outsider(person, own))
         members = frozenset(person["id"] for person in people) - guests

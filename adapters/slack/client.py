@@ -26,7 +26,7 @@ GONE = frozenset({"message_not_found", "thread_not_found"})
 WRITES = frozenset({"chat.postMessage", "chat.update"})
 
 NEVER = {
-    "cant_update_message": "post it anew",
+    "cant_update_message": "post it again",
     "channel_not_found": "check the channel's id, and invite the bot if the channel is private",
     "invalid_blocks": "report it as an error of Plumbline",
     "invalid_blocks_format": "report it as an error of Plumbline",
@@ -39,7 +39,7 @@ NEVER = {
     "restricted_action_read_only_channel": "let apps post in the channel",
     "restricted_action_thread_only_channel": "let apps post in the channel",
 }
-"""Why a message is not taken however often it is sent, and what a person can do."""
+"""Errors with which Slack refuses a message however often it is sent, and what a person can do."""
 
 REMEDIES = {
     "account_inactive": "install the app again",
@@ -55,9 +55,9 @@ REMEDIES = {
 
 
 class _RetryHandler(AsyncRetryHandler):
-    """Repeats what `retries` allows; the SDK's own handlers sleep for however long they are told.
+    """Retries within the limits of `retries`; the SDK's own handlers sleep as long as Slack asks.
 
-    Of calls that only read, everything that may pass is repeated; of others nothing but a rate limit.
+    Calls that only read are retried after every temporary failure; others only after a rate limit.
     """
 
     def __init__(self, retries: Retries, *, only_reads: bool) -> None:
@@ -103,7 +103,7 @@ class _RetryHandler(AsyncRetryHandler):
 def slack_client(
     bot_token: str, api_url: str, session: aiohttp.ClientSession | None = None, retries: Retries | None = None
 ) -> AsyncWebClient:
-    """Return a client that waits out short rate limits and repeats nothing else.
+    """Return a client that waits out short rate limits and retries nothing else.
 
     A lost connection is not retried here: Slack may have posted the message, and only the caller can look for it. With
     `session`, connections are kept open between calls; the caller closes it.
@@ -115,7 +115,7 @@ def slack_client(
 def slack_reader(
     token: str, api_url: str, session: aiohttp.ClientSession, retries: Retries = PATIENT
 ) -> AsyncWebClient:
-    """Return a client for reading alone: whatever may pass is repeated, with the patience of a knowledge source."""
+    """Return a client for calls that only read. It retries every temporary failure, with the long pauses of sources."""
     handlers: list[AsyncRetryHandler] = [_RetryHandler(retries, only_reads=True)]
     return AsyncWebClient(token, base_url=api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers)
 
@@ -134,7 +134,7 @@ async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str
 
 
 async def ask(client: AsyncWebClient, method: str, **arguments: str) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """Return the body and the headers of Slack's answer, also of a refusal. Raises ChatUnavailable if there is none."""
+    """Return the body and headers of Slack's answer, even if Slack refuses. Raises ChatUnavailable without an answer."""
     try:
         answered = await _answer(method, client.api_call(method, data=arguments))
     except SlackApiError as error:
@@ -156,7 +156,7 @@ async def _answer(method: str, response: Awaitable[AsyncSlackResponse]) -> Async
 async def pages(
     client: AsyncWebClient, method: str, arguments: Mapping[str, Any], at_most: int = MAX_PAGES
 ) -> AsyncIterator[dict[str, Any]]:
-    """Yield the pages of a method that lists something. Raises what `call` raises, also for pages in a circle."""
+    """Yield the pages of a method that lists something. Raises the errors of `call`, also for a repeated page."""
     cursor, before = "", set[str]()
     for _ in range(at_most):
         asked = dict(arguments) | ({"cursor": cursor} if cursor else {})
@@ -176,7 +176,7 @@ def error_code(error: PlumblineError) -> str:
 
 
 def refusal_code(error: PlumblineError) -> str:
-    """Return Slack's name for the error if Slack answered and refused; empty if it did not answer, or not now."""
+    """Return Slack's name for the error if Slack answered and refused; empty if it did not answer, or asked to wait."""
     response = getattr(error.__cause__, "response", None)
     return _code(response) if getattr(response, "status_code", None) == 200 else ""
 
@@ -188,7 +188,7 @@ def _code(response: object) -> str:
 
 
 def _translated(method: str, error: SlackApiError) -> PlumblineError:
-    # The SDK attaches its own response, or aiohttp's when the body was no JSON.
+    # The SDK attaches its own response, or aiohttp's if the body was not JSON.
     code = _code(error.response)
     if code in GONE:
         return MessageNotFound(f"Slack no longer has this message ({method}: {code}). Somebody deleted it.")

@@ -95,14 +95,14 @@ def feedback_form(form: Form, about: Origin) -> Block:
         shown = [blocks.section(view.asked), *_draft_fields(form, view)]
         return _view(FILING, FILING_TITLES[form.kind], shown, about, submit=view.buttons[0][1])
     asked, title, hint = MODALS[type(form)]
-    owner = f"Now with {escape(form.owner, LINE)}." if isinstance(form, HandoverRequest) and form.owner else ""
-    told = view.asked if isinstance(form, CauseRequest) else ""
+    owner = f"Current owner: {escape(form.owner, LINE)}." if isinstance(form, HandoverRequest) and form.owner else ""
+    explained = view.asked if isinstance(form, CauseRequest) else ""
     first, *others = [
         *blocks.picker(PICKER, view.picker, view.options, TEAM_GROUPS),
         blocks.text_field(INPUT, view.field, MAX_TEXT) | {"optional": True},
     ]
     first |= {"hint": _plain(hint)} if hint else {}
-    return _view(asked, title, [*small_text(owner), *paragraph(told), first, *others], about)
+    return _view(asked, title, [*small_text(owner), *paragraph(explained), first, *others], about)
 
 
 def _draft_fields(draft: FilingRequest, view: RequestView) -> list[Block]:

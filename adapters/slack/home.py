@@ -57,7 +57,7 @@ class HomeTab:
         home_of: HomeOf,
         on_messages: Callable[[str], Awaitable[None]],
     ) -> None:
-        """`on_messages` is called with the direct message whose tab was opened."""
+        """Create the listener. `on_messages` is called with the direct message whose tab was opened."""
         self._client = client
         self._readers = readers
         self._home_of = home_of
@@ -76,7 +76,7 @@ class HomeTab:
             async with asyncio.timeout(HOME_TIMEOUT):
                 await self._publish(Person(Platform.SLACK, opened.user))
         except (PlumblineError, TimeoutError) as error:
-            logger.warning("somebody's page in Slack is not up to date: %s", error or "Slack is too slow")
+            logger.warning("a person's home page in Slack was not updated: %s", error or "Slack is too slow")
 
     async def _publish(self, person: Person) -> None:
         names, audience = await asyncio.gather(names_of(self._client, person.id), self._readers.audience_alone(person))
@@ -116,8 +116,8 @@ def home_view(home: Home, urls: dict[str, str]) -> Block:
 def _chapter(title: str, lines: Sequence[str], missing: int, noun: str) -> list[Block]:
     if not lines:
         return []
-    told = [*lines, *([f"_and {missing} more {noun}_"] if missing > 0 else [])]
-    return [blocks.header(title), blocks.section(blocks.listing(told, noun, SECTION))]
+    shown = [*lines, *([f"_and {missing} more {noun}_"] if missing > 0 else [])]
+    return [blocks.header(title), blocks.section(blocks.listing(shown, noun, SECTION))]
 
 
 def _incident(incident: Incident, url: str) -> str:
@@ -138,7 +138,7 @@ def _knowledge(home: Home) -> list[Block]:
 
 def _source(source: KnownSource) -> str:
     failed = "" if source.is_read else "⚠️ could not be read since"
-    read = f"read {minute(source.read_at)}" if source.read_at is not None else "first import goes on"
+    read = f"read {minute(source.read_at)}" if source.read_at is not None else "first import in progress"
     return f"• {dotted(bold(source.name, NAME), f'{source.documents} documents', read, failed)}"
 
 

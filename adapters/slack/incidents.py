@@ -90,8 +90,8 @@ def _entry(entry: Entry) -> str:
     at = second(entry.at) if entry.at is not None else ""
     source = _page(entry.link) if entry.link is not None else ""
     quote = code(entry.quote, QUOTE)
-    told = dotted(at, source, prose(entry.text, ENTRY))
-    return f"• {told}" + (f": {quote}" if quote else "")
+    text = dotted(at, source, prose(entry.text, ENTRY))
+    return f"• {text}" + (f": {quote}" if quote else "")
 
 
 USER_GROUP = re.compile(r"^S[A-Z0-9]{2,20}$")  # other ids, such as those of channels, mention nobody

@@ -46,7 +46,7 @@ TRIGGER_LIFETIME = 1.5  # seconds to open a form; Slack's trigger expires after 
 APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
 DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
 # Buttons that only open a window.
-SAYS_NOTHING = frozenset({ButtonAction.HAND_OVER, ButtonAction.DETAILS, *FILING_ACTIONS})
+ONLY_OPENS_A_WINDOW = frozenset({ButtonAction.HAND_OVER, ButtonAction.DETAILS, *FILING_ACTIONS})
 SHORTCUT = "ask_about_message"
 MAX_QUOTED = 600  # characters of the message; at six bytes each, they fit into Slack's 3 000 for a form
 SKIN_TONE = "::skin-tone-"  # suffix of a reaction with a skin tone
@@ -57,9 +57,9 @@ logger = logging.getLogger(__name__)
 class Interactions:
     """Passes feedback and questions about a message to the inbox.
 
-    A button that needs details opens a form, if Slack opens it in time. A question about a message is asked in a form, else
-    the message itself is the question; the answer stands in the message's thread, or is a direct message if the bot is not
-    in the conversation.
+    A button that needs details opens a form. A question about a message is typed into a form; if Slack does not open one in
+    time, the message itself is the question. The answer is posted in the message's thread, or as a direct message if the
+    bot is not in the conversation.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Interactions:
         place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
         audience = await self._readers.audience(await self._readers.kind(channel), place, person)
         in_form = await self._open_form(verdict, subject, press, audience, person)
-        if not (in_form and verdict in SAYS_NOTHING):
+        if not (in_form and verdict in ONLY_OPENS_A_WINDOW):
             await self._inbox.press(
                 Feedback(
                     id=f"slack:{channel}:{message.ts}:{action.action_ts}:{press.user.id}",
@@ -130,7 +130,7 @@ class Interactions:
                 view = feedback_form(form, about)
                 await call("views.open", self._client.views_open(trigger_id=press.trigger_id, view=view))
         except (PlumblineError, TimeoutError) as error:
-            logger.warning("Slack opened no form, so the question is put in the thread: %s", error or "too slow")
+            logger.warning("Slack opened no form, so the thread asks for the details: %s", error or "too slow")
             return False
         return True
 
@@ -234,13 +234,13 @@ class Interactions:
 
 
 def _typed(state: State) -> str:
-    """Return the typed text. A draft stands in several fields."""
+    """Return the typed text. A draft spans several fields."""
     draft = (part for field in DRAFT_FIELDS if (part := state.typed(field).strip("\n")))
     return state.typed(INPUT) or "\n\n".join(draft)
 
 
 def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
-    """Return the button and its subject: a button's are its id and value, those of other elements stand in the value."""
+    """Return the action and its subject: in the id and value of a button, both in the value of any other element."""
     action = press.action
     verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
     if action.selected_option is not None or verdict == RATE:
@@ -249,4 +249,4 @@ def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
     try:
         return ButtonAction(verdict), subject
     except ValueError:
-        raise MalformedInput("The button is not known.") from None
+        raise MalformedInput("There is no such button.") from None

@@ -26,7 +26,7 @@ MAX_PAGES = 5  # searched for a post that may have been made before a crash
 MAX_LINKS = 1_000  # message addresses cached
 WORKING = "is at work …"  # shown after the bot's name
 
-# What Slack answers where it has no such method, or the app no right to it: it is not asked again.
+# Error codes for a method that Slack lacks or the app may not use. It is not called again.
 NEVER = frozenset(
     {"unknown_method", "missing_scope", "not_allowed_token_type", "access_denied", "feature_not_enabled", "deprecated"}
 )
@@ -112,7 +112,7 @@ class SlackMessenger:
     async def signal(self, place: Place, text: str) -> bool:
         """Show a status in the thread until its next message, or for two minutes.
 
-        Only where Slack does not show the steps of the work in a message.
+        Only if Slack does not support messages that show the steps of the work.
         """
         if self._has_newest or not self._has_status or place.thread is None:
             return False

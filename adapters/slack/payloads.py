@@ -256,4 +256,4 @@ def parse(payload: type[P], body: Mapping[str, Any]) -> P:
     except ValidationError as error:
         wrong = sorted({".".join(map(str, problem["loc"]))[:MAX_FIELD] or "all" for problem in error.errors()})
         fields = ", ".join(wrong[:MAX_FIELDS_NAMED])
-        raise MalformedInput(f"Slack's request cannot be understood: look at {fields}.") from None
+        raise MalformedInput(f"Slack's request is not valid at {fields}.") from None

@@ -27,7 +27,7 @@ NOT_HERE = "I’m not in this conversation. Add me with /invite, or send me a di
 
 
 class Questions:
-    """Passes messages to the bot to the inbox, and messages in threads to be checked for remarks about an incident."""
+    """Passes to the inbox messages that address the bot, and messages in threads, which may be remarks on an incident."""
 
     def __init__(
         self,

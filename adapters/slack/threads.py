@@ -45,7 +45,7 @@ class SlackThreads:
         )
 
     async def _messages(self, channel: str, thread: str) -> list[dict[str, Any]]:
-        """The thread's messages, oldest first."""
+        """Return the thread's messages, oldest first."""
         read = pages(
             self._client, "conversations.replies", {"channel": channel, "ts": thread, "limit": PAGE}, MAX_PAGES
         )

@@ -23,7 +23,7 @@ from core.model.document import Document
 from core.model.errors import SourceUnavailable
 from core.ports import Changes, LeftOut
 
-PAGES = 25  # per part
+PAGES = 25  # per batch
 VERSION = {"api-version": "7.1"}
 
 

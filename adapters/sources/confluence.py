@@ -63,7 +63,7 @@ class ConfluenceSource:
     """The pages of some spaces. A page is readable by those who may read it and all its ancestors."""
 
     def __init__(self, name: str, server: Http, url: str, spaces: Sequence[str], access: Access) -> None:
-        """`url` is the site's, with its context path (`https://acme.atlassian.net/wiki`)."""
+        """Create the source. `url` is the site's address with its context path (`https://acme.atlassian.net/wiki`)."""
         if wrong := [space for space in spaces if not _SPACE.match(space)]:
             raise ConfigurationError(f"Source {name}: {wrong[0]!r} is not the key of a Confluence space.")
         self.name = name
@@ -86,7 +86,7 @@ class ConfluenceSource:
         listed = {page.id: page async for page in self._listed()}
         if known_ids and not listed:
             raise SourceUnavailable(
-                f"{self.name}: Confluence shows no page of {', '.join(self._spaces)} any more. Check the token's rights."
+                f"{self.name}: Confluence no longer shows a page of {', '.join(self._spaces)}. Check the token's rights."
             )
         readers = await self._readers(listed)
         marks = {page_id: mark for page_id in listed if (mark := self._mark(readers[page_id]))}
@@ -143,7 +143,7 @@ class ConfluenceSource:
             ) from error
 
     async def _search(self, cql: str, expand: str, limit: int) -> AsyncIterator[dict[str, Any]]:
-        """Yield every result, on however many pages: the link to the next holds an offset (Data Center) or a cursor (Cloud)."""
+        """Yield the results of all pages. The link to the next page has an offset (Data Center) or a cursor (Cloud)."""
         answer = await self._server.get(SEARCH, {"cql": cql, "expand": expand, "limit": str(limit)})
         before = set[str]()
         while True:
@@ -208,7 +208,7 @@ class ConfluenceSource:
             page, space = Page.model_validate(item), str(item["space"]["key"])
             storage, webui = str(item["body"]["storage"]["value"]), str(item["_links"]["webui"])
         except (ValidationError, KeyError, TypeError) as error:
-            raise MalformedInput("Confluence gives the page without its version, space, text or link.") from error
+            raise MalformedInput("Confluence returned the page without its version, space, text or link.") from error
         identities = {key: names[0] for names in people for key in names[1:]}
         return Document(
             id=self._id(page.id),

@@ -38,7 +38,7 @@ class _Group(_Model):
 
 
 class Restrictions(_Model):
-    """The people and groups that may read a page. More of them may be counted than are shown to us."""
+    """The people and groups that may read a page. The counts include those that are hidden from us."""
 
     users: list[Author] = Field(validation_alias=AliasPath(*_READ, "user", "results"))
     user_count: int = Field(0, validation_alias=AliasPath(*_READ, "user", "size"))
@@ -66,7 +66,7 @@ class Access:
     """Reading rights. `readers` may read unrestricted pages.
 
     `identities` maps a Confluence group or user, as `group:NAME` or `user:ID` (account id, user name or user key), to
-    reader names. Unmapped ones map to a reader that nobody is.
+    reader names. Unmapped ones map to no reader.
     """
 
     readers: frozenset[str]

@@ -18,7 +18,7 @@ from adapters.html import LANGUAGE, markdown_of, parsed
 PANELS = {name: name.capitalize() for name in ("info", "note", "tip", "warning", "success", "error")}
 CODE = frozenset({"code", "noformat"})
 SIGNS = {"tick": "✔", "cross": "✘", "warning": "⚠", "plus": "+", "minus": "−", "thumbs-up": "👍", "thumbs-down": "👎"}
-"""Emoticons that say yes, no or beware, often as all that a cell of a table says; Data Center has nothing but their names."""
+"""Signs for emoticons, which are often all that a table's cell contains; Data Center stores only their names."""
 
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 _LEFT_OUT = ("ac:adf-node", "ac:placeholder", "ac:task-id", "ac:task-uuid", "ac:parameter")

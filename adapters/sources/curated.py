@@ -1,4 +1,4 @@
-"""Sources that read nothing outside: the answers that people gave, and what is left of a removed source."""
+"""Sources without an external system: confirmed answers, and the empty successor of a removed source."""
 
 from __future__ import annotations
 

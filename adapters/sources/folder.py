@@ -37,7 +37,7 @@ class FolderSource:
         for path in await asyncio.to_thread(lambda: sorted(self._files())):
             relative = PurePosixPath(path.relative_to(self._folder.resolve()))
             if not str(relative).isprintable():
-                yield LeftOut(ascii(str(relative)), "The name of the file is not text.")
+                yield LeftOut(ascii(str(relative)), "The file's name contains characters that cannot be shown.")
                 continue
             try:
                 content = await asyncio.to_thread(self._content, path, relative)
@@ -65,6 +65,6 @@ class FolderSource:
         except FileNotFoundError as error:
             raise MalformedInput("The file is gone.") from error
         except PermissionError as error:
-            raise MalformedInput("The file may not be read: check its permissions.") from error
+            raise MalformedInput("Plumbline may not read the file: check its permissions.") from error
         except OSError as error:  # the disk or server may recover, so the indexed documents are kept
             raise SourceUnavailable(f"The file {path} cannot be read: {error.strerror}.") from error

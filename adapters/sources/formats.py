@@ -71,7 +71,7 @@ def parse(suffix: str, content: bytes) -> tuple[list[Part], list[tuple[int, str]
     if suffix == ".pdf":
         return _pdf(content)
     if content.startswith(LARGE_FILE):
-        raise MalformedInput("The file itself is kept elsewhere, by Git LFS.")
+        raise MalformedInput("The file is only a Git LFS pointer; its content is stored elsewhere.")
     decoded = _decoded(content, suffix)
     if "\x00" in decoded:
         raise MalformedInput("The file is not text, or is UTF-16 without a byte order mark.")

@@ -54,8 +54,8 @@ class Properties:
 def split_front_matter(text: str) -> tuple[Properties, str]:
     """Return the properties in YAML front matter, and the text after it.
 
-    Raises MalformedInput for invalid front matter, and for anything near the top that seems to name readers but is in
-    front matter of another format, in one that does not end, or in none.
+    Raises MalformedInput for invalid front matter, and for anything near the top that seems to name readers but is
+    outside front matter, or in front matter that is unsupported or does not end.
     """
     text = _LINE_END.sub("\n", text)
     text = text[_leading_invisible(text) :]
@@ -105,7 +105,7 @@ def properties_from(values: Mapping[str, Any]) -> Properties:
     if _READERS not in values:
         for name, value in values.items():
             if _seems_to_restrict(name) and _plain(_text(value) if isinstance(value, str) else "?") not in _OPEN:
-                raise MalformedInput(f"`{name}` is not understood: call it `readers`, and {HOW}.")
+                raise MalformedInput(f"`{name}` is not a known property: call it `readers`, and {HOW}.")
     return Properties(
         title=_text(values.get("title")),
         owner=_text(values.get("owner")),
@@ -129,7 +129,7 @@ def refuse_misunderstood_readers(text: str, lines: int = HEAD_LINES) -> None:
         before = plain[: found.start()]
         if before.lstrip().startswith("{") or not any(sign.isalnum() for sign in before):
             raise MalformedInput(
-                f"It seems to name its readers, but not in front matter that can be read, so nobody may read it. "
+                f"The document seems to name its readers, but not in valid front matter, so it is withheld from everybody. "
                 f"Begin the file with a line `---`, then `readers: […]`, then `---`; {HOW}."
             )
 
@@ -137,7 +137,7 @@ def refuse_misunderstood_readers(text: str, lines: int = HEAD_LINES) -> None:
 def refuse_misunderstood_meta(page: str) -> None:
     """Raise MalformedInput if an element of a page seems to name readers that were not parsed."""
     if _META.search(page):
-        raise MalformedInput(f"Its `meta` element of readers is not understood: nobody may read it; {HOW}.")
+        raise MalformedInput(f"The `meta` element for readers is not valid, so the page is withheld; {HOW}.")
 
 
 def _plain(name: str) -> str:

@@ -143,7 +143,7 @@ class GitRepositorySource:
             commit = await self._fetched()
         files = [file for file in await self._listed(commit) if wanted(file.path) and file.size <= max_bytes]
         if len(files) > max_files:
-            raise SourceUnavailable(f"{self.name} has {len(files)} such files; at most {max_files} are read.")
+            raise SourceUnavailable(f"{self.name} has {len(files)} matching files; at most {max_files} are read.")
         return {file.path: await self._git("cat-file", "blob", file.blob) for file in files}
 
     def _path(self, document_id: str) -> PurePosixPath:
@@ -212,7 +212,7 @@ class GitRepositorySource:
         return await documents_of(Origin(self.name, file.path, link, self._repository.readers), content)
 
     async def _dates(self, commit: str, *, since_known: bool) -> dict[str, datetime]:
-        """Return when each path was last changed, if the history is available; under "" the date for all other changed
+        """Return the date of each path's last change, if the history is available; under "" that of all other changed
         paths.
         """
         shallow = (await self._git("rev-parse", "--is-shallow-repository")).strip() == b"true"

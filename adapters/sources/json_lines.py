@@ -1,4 +1,4 @@
-"""Reading of untrusted JSON: lines of a file, and rows of an answer. What is invalid is logged and left out."""
+"""Reading of untrusted JSON: lines of a file, and rows of an answer. Invalid ones are logged and left out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def records(path: Path, kind: type[M]) -> Iterator[M]:
 
 
 def messages_in(rows: Iterable[Any], kind: type[M], **origin: str) -> Iterator[M]:
-    """Yield the valid messages of a chat. `origin` is logged with the others."""
+    """Yield the valid messages of a chat. Invalid ones are logged with `origin`."""
     for row in rows:
         try:
             yield kind.model_validate(row)

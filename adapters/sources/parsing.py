@@ -79,7 +79,7 @@ async def documents_of(origin: Origin, content: bytes) -> list[Document | LeftOu
     if len(content) > max_bytes(origin.path):
         return [LeftOut(path, f"The file is larger than {max_bytes(origin.path)} bytes.")]
     try:
-        reply = _understood(_FILE, await _asked({"suffix": origin.path.suffix.lower()}, content))
+        reply = _validated(_FILE, await _reply_to({"suffix": origin.path.suffix.lower()}, content))
     except MalformedInput as error:
         return [LeftOut(path, str(error))]
     return [
@@ -96,7 +96,7 @@ async def confluence_text(storage: str, site: str, space: str, names: Mapping[st
     """
     content = storage.encode("utf-8", "replace")
     request = {"storage_of": {"site": site, "space": space, "names": dict(names)}}
-    return _understood(_PAGE, await _asked(request, content)).text
+    return _validated(_PAGE, await _reply_to(request, content)).text
 
 
 def _document(origin: Origin, part: Part) -> Document:
@@ -123,14 +123,14 @@ def _document(origin: Origin, part: Part) -> Document:
     )
 
 
-def _understood(kind: TypeAdapter[T], reply: bytes) -> T:
+def _validated(kind: TypeAdapter[T], reply: bytes) -> T:
     try:
         return kind.validate_json(reply)
     except ValidationError as error:
-        raise MalformedInput("The file cannot be read: the process that reads it replied something else.") from error
+        raise MalformedInput("The file cannot be read: the process that parses it sent an invalid reply.") from error
 
 
-async def _asked(request: Mapping[str, Any], content: bytes) -> bytes:
+async def _reply_to(request: Mapping[str, Any], content: bytes) -> bytes:
     """Return the reply of an idle process, or of a new one. Raises MalformedInput and SourceUnavailable."""
     limits = {"size": len(content), "seconds": PROCESSOR_SECONDS, "memory": MEMORY}
     process = _waiting_or_new()

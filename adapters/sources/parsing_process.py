@@ -50,14 +50,14 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
 
 
 def _reply(request: dict[str, Any], content: bytes) -> dict[str, Any]:
-    """Return the content of a document, or why it cannot be read. Raises MemoryError."""
+    """Return the content of a document, or the reason why it cannot be read. Raises MemoryError."""
     try:
         return _parsed(request, content)
     except MalformedInput as error:
         return {"error": str(error)}
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 — a document can make a library raise anything, and costs only itself
+    except Exception as error:  # noqa: BLE001 — a document can make a library raise anything, and must not affect others
         return {"error": f"The file cannot be read: {type(error).__name__}."}
 
 

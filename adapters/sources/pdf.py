@@ -47,7 +47,7 @@ def pdf_pages(content: bytes) -> tuple[Properties, list[tuple[int, str]], list[t
             pages[number] = reader.pages[number - 1].extract_text().strip()
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 — a filter, a font or a picture that the library never met
+        except Exception as error:  # noqa: BLE001 — a filter, font or picture that the library does not support
             unread.append((number, f"The page cannot be read: {type(error).__name__}."))
     if unread and not any(pages.values()):
         raise MalformedInput(f"No page of the PDF file can be read. {unread[0][1]}")
@@ -68,7 +68,7 @@ def whole_words(text: str, words: Collection[str]) -> str:
     return _DIVIDED.sub(whole, _SOFT_HYPHEN.sub("", text))
 
 
-# The library's errors for invalid objects, beside its own ones.
+# The library's errors for invalid objects, besides its own.
 _DAMAGED = (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, RecursionError, OverflowError)
 
 

@@ -74,7 +74,7 @@ class SlackChannelsSource:
     """The threads of some channels, each a document. The bot's own messages are left out."""
 
     def __init__(self, name: str, client: AsyncWebClient, channels: Sequence[str], clock: Clock) -> None:
-        """`channels` are ids; the bot is a member of each."""
+        """Create the source. `channels` are the ids of channels that the bot is a member of."""
         self.name = name
         self._client = client
         self._channels = channels
@@ -168,7 +168,7 @@ class SlackChannelsSource:
         answer = await self._call("conversations.history", arguments)
         messages, more = self._messages(answer), bool(answer.get("has_more"))
         if more and not any(float(message.ts) < float(before or "inf") for message in messages):
-            raise SourceUnavailable(f"{self.name}: Slack gave a page of {channel_id} without an earlier message in it.")
+            raise SourceUnavailable(f"{self.name}: Slack returned a page of {channel_id} without earlier messages.")
         return messages, not more
 
     async def _thread(self, channel: SlackChannel, root: Message, workspace: _Workspace) -> Document | None:
@@ -191,7 +191,7 @@ class SlackChannelsSource:
     async def _channel(self, channel_id: str, workspace: _Workspace) -> SlackChannel:
         info = (await self._call("conversations.info", {"channel": channel_id})).get("channel") or {}
         if info.get("is_im") or info.get("is_mpim"):
-            raise _SlackRefusal("It holds direct messages, which are not read.")
+            raise _SlackRefusal("The channel contains direct messages, which Plumbline does not read.")
         arguments = {"channel": channel_id}
         pages = [answer.get("members", ()) async for answer in self._pages("conversations.members", arguments)]
         return SlackChannel(
@@ -214,12 +214,12 @@ class SlackChannelsSource:
         return _Workspace(str(identity.get("url") or ""), bot_id, bot_user, Directory(people))
 
     async def _pages(self, method: str, arguments: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-        with _in_our_terms():
+        with _as_source_errors():
             async for page in pages(self._client, method, {"limit": PAGE, **arguments}):
                 yield page
 
     async def _call(self, method: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-        with _in_our_terms():
+        with _as_source_errors():
             return await call(method, self._client.api_call(method, http_verb="GET", params=dict(arguments)))
 
     def _messages(self, answer: Mapping[str, Any]) -> list[Message]:
@@ -227,7 +227,7 @@ class SlackChannelsSource:
 
 
 @contextmanager
-def _in_our_terms() -> Generator[None]:
+def _as_source_errors() -> Generator[None]:
     """Raise the errors of the chat as those of a source."""
     try:
         yield

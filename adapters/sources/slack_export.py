@@ -27,7 +27,7 @@ class SlackExportSource:
     def __init__(self, name: str, path: Path, url: str = "") -> None:
         """Create the source.
 
-        `url` is the workspace's address (`https://acme.slack.com`), which the export lacks; empty: no links.
+        `url` is the workspace's address (`https://acme.slack.com`), which the export lacks; if empty, documents have no links.
         """
         self.name = name
         self._path = path

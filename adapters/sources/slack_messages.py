@@ -21,8 +21,8 @@ from core.model.layout import thread_text, thread_urls
 
 MAX_MEMBERS = 200  # of a private channel listed as readers; in a larger one, only the channel is a reader
 
-_SAID = frozenset({None, "thread_broadcast", "file_share", "me_message", "bot_message"})
-"""The subtypes that hold something that was said; the others tell of joins, topics, deletions and the like."""
+_SPOKEN = frozenset({None, "thread_broadcast", "file_share", "me_message", "bot_message"})
+"""Subtypes of messages with content; the others report joins, topics, deletions and similar events."""
 
 _CODE = re.compile(r"\n?```\n?(.*?)\n?```\n?|```", re.DOTALL)
 _MENTION = re.compile(r"<@([A-Z0-9]+)")
@@ -34,7 +34,7 @@ class _Model(BaseModel):
 
 
 Timestamp = Annotated[str, Field(pattern=r"^\d{1,11}\.\d{1,9}$")]
-"""Seconds, to a year that a date can have."""
+"""Seconds since 1970, within the range of dates."""
 
 
 class _Edited(_Model):
@@ -79,7 +79,7 @@ class Message(_Model):
 
     @property
     def is_said(self) -> bool:
-        return self.subtype in _SAID and not self.hidden
+        return self.subtype in _SPOKEN and not self.hidden
 
     @property
     def is_by_bot(self) -> bool:

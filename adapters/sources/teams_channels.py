@@ -93,7 +93,7 @@ class TeamsChannelsSource:
                 all_listed &= error.status in GONE
                 continue
             missing = sorted({*channel_ids} - {channel.id for channel in channels})
-            refusals += [f"The team {team_id} shows no channel {channel_id}." for channel_id in missing]
+            refusals += [f"The team {team_id} has no channel {channel_id} or hides it." for channel_id in missing]
             for channel in channels:
                 wanted.add(channel.id)
                 known = frozenset(known for known in known_ids if known.startswith(self._id(channel.id, "")))
@@ -225,7 +225,7 @@ class TeamsChannelsSource:
         return channels
 
     async def _members(self, team_id: str, channel_id: str) -> dict[str, tuple[str, ...]]:
-        """Return the name and address of each member; None if the application lacks the permission: then only channels
+        """Return the name and address of each member; empty if the application lacks the permission; then only channels
         are readers.
         """
         address = f"teams/{quote(team_id)}/channels/{_quoted(channel_id)}/members"

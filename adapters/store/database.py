@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too many clients, shutting down or starting
 COUNTED = {"preserve_rowcount": True}  # a driver may count no rows of an insert that returns its generated key
-# A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
+# The locks of a machine that vanished are released after half a minute, not after the two hours of the kernel.
 KEEPALIVE = "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"  # of the server
 DEADLOCK = "40P01"  # SQLSTATE
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -94,7 +94,7 @@ def truncate_log(url: str) -> None:
     except sqlite3.OperationalError:
         is_busy = True
     if is_busy:
-        raise StoreUnavailable(f"The log of {path.name} is in use and holds what was deleted: run the command again.")
+        raise StoreUnavailable(f"The log of {path.name} is in use and contains deleted data: run the command again.")
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
@@ -132,7 +132,7 @@ def outages_as(unavailable: type[Unavailable], deadlock: type[Unavailable] | Non
 
 
 def is_damaged(error: Exception) -> bool:
-    """Return whether SQLite reported that a file is no database or is damaged."""
+    """Return whether SQLite reported that a file is damaged or not a database."""
     code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
     return code & 0xFF in DAMAGED
 
@@ -182,7 +182,7 @@ class Records:
         return list(await self._sql.scalars(query))
 
     async def _count(self, change: sa.UpdateBase) -> int:
-        """Execute the change, and return the number of rows that it concerned."""
+        """Execute the change, and return the number of rows that it affected."""
         return (await self._sql.execute(change, execution_options=COUNTED)).rowcount
 
 

@@ -101,7 +101,7 @@ async def forget(
 
 
 async def _who_speaks_in(connection: AsyncConnection, chat: str) -> str:
-    """Return the person of a private chat with the bot; empty if it is no private chat, or unknown."""
+    """Return the person of a private chat with the bot; empty if it is unknown or not a private chat."""
     known = await connection.scalar(sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == chat))
     if not (known and known.get("personal")):
         return ""
@@ -145,7 +145,7 @@ async def _delete(connection: AsyncConnection, column: sa.Column[Any], values: S
 
 
 async def _said_on_the_page(connection: AsyncConnection, events: _Events) -> list[int]:
-    """Return the messages of the threads that they began, and theirs and the replies to them in other threads."""
+    """Return the messages of threads that the person began, and the person's messages with their replies elsewhere."""
     table = console_messages
     subjects = {*events.subjects, *map(answer_id, events.subjects)}
     found: list[int] = []
@@ -260,7 +260,7 @@ async def _rewrite(
     text: str = "",
     kept: Collection[str] = (),
 ) -> None:
-    """Replace what is in the columns of these types with what `change` makes of it, in rows that contain the text.
+    """Apply `change` to the values in columns of these types, in rows that contain the text.
 
     Rows of the tasks named in `kept` are left alone.
     """

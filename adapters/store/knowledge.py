@@ -85,8 +85,8 @@ class SqlBuildFailures(Records):
     async def in_thread(self, place: Place) -> RecordedFailure | None:
         if place.thread is None:
             return None
-        told = await self._failures(build_failures.c.channel == place.channel, build_failures.c.thread == place.thread)
-        return next((each for each in told if each.place and each.place.platform is place.platform), None)
+        found = await self._failures(build_failures.c.channel == place.channel, build_failures.c.thread == place.thread)
+        return next((each for each in found if each.place and each.place.platform is place.platform), None)
 
     async def forget_older(self, project: str, keep: int) -> None:
         for confirmed in (True, False):

@@ -30,7 +30,7 @@ class SqlLearnedModel(Generic[T]):
         self._name = name
         self._form = form
         self._clock = clock
-        self._version = ""  # of what was loaded
+        self._version = ""  # of the loaded model
         self._content: T | None = None
         self._looked_at: datetime | None = None
         self._looking = asyncio.Lock()  # a new model is fetched once, however many callers wait

@@ -1,8 +1,8 @@
 """The schema of a database: created from `tables.py`, or brought up to it.
 
-A database of an older version gets the tables, columns and indexes that it lacks, so `tables.py` alone says what there
-is. A new column has a `server_default` or may be null, because replicas of the version before go on inserting rows.
-Whatever adding does not do is a step in `_convert`.
+A database of an older version gets the tables, columns and indexes that it lacks, so `tables.py` alone defines the
+schema. A new column has a `server_default` or may be null, because replicas of the version before still insert rows.
+Changes other than additions are steps in `_convert`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adapters.store.tables import calibrators, metadata, predictions, replicas, 
 from core.model.errors import ConfigurationError
 
 LATEST = 19  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
-MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for it; any number that means nothing to others
+MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for migrations; any number that nothing else uses
 
 _version = sa.Table("alembic_version", sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))
 
@@ -83,7 +83,7 @@ def _complete(connection: sa.Connection, table: sa.Table, inspector: sa.Inspecto
 
 
 def _convert(connection: sa.Connection, version: str) -> None:
-    """Change what a database of an older version holds."""
+    """Convert the data of a database of an older version."""
     now = datetime.now(UTC)
     if version < "0003":  # the version of an estimator was in the body alone
         for table, column in ((predictions, "estimator_version"), (calibrators, "version")):

@@ -65,7 +65,7 @@ KINDS = tuple(_RULES)
 
 
 async def delete_before(engine: AsyncEngine, kinds: Mapping[str, datetime]) -> dict[str, int]:
-    """Delete what ended before the time given for its kind.
+    """Delete the data of each kind that ended before the given time.
 
     Returns the deleted rows per kind. Raises StoreUnavailable.
     """

@@ -1,16 +1,16 @@
-"""SQLite's driver, staying on the loop for what takes less time than the way to another thread, and a flush for many commits.
+"""A SQLite driver that executes fast statements on the event loop, and flushes many commits together.
 
-Most statements take some tens of microseconds. With aiosqlite each goes to the connection's thread, and comes back once
-the loop has done whatever came up meanwhile: the only connection of the only writer would mostly wait for its turn. Here
-a statement is executed at once, in the loop, until it was seen to be slow; what may wait for the disk or for another
-process goes to the thread, as does what comes while that is busy. Measured at 50 events a second for 10 s, one after the
-other on two cores that much else used (`python -m tests.benchmarks load --seconds 10`, and the processor time of the bot):
-with this driver an event takes 21 ms of the processor, an acknowledgement 564 ms at p99, and a post stands in the chat
-after 14 s in the median; with aiosqlite alone 30 ms, 1,912 ms and 36 s.
+Most statements take some tens of microseconds. With aiosqlite, each goes to the connection's thread, and returns when
+the loop has done all other work meanwhile: the only connection of the only writer would mostly wait. Here, a statement
+is executed at once on the loop, unless it was slow before. Calls that may wait for the disk or for another process go
+to the thread, and so do calls while the thread is busy. Measured at 50 events a second for 10 s, one run after the
+other on two busy cores (`python -m tests.benchmarks load --seconds 10`, and the processor time of the bot): with this
+driver, an event takes 21 ms of processor time, an acknowledgement 564 ms at p99, and a post appears in the chat after
+14 s in the median; with aiosqlite alone 30 ms, 1,912 ms and 36 s.
 
-A commit that waits for the disk by itself keeps every other transaction waiting as well, since SQLite has one writer.
-Here it is written to the write-ahead log without waiting (`synchronous=NORMAL`), the next transaction begins, and each
-returns once the log has been flushed after its commit: what `synchronous=FULL` guarantees, for a group at a time.
+A commit that waits for the disk on its own makes every other transaction wait too, because SQLite has one writer. Here,
+it is written to the write-ahead log without waiting (`synchronous=NORMAL`), the next transaction begins, and each
+returns once the log was flushed after its commit. This is the guarantee of `synchronous=FULL`, for a group at a time.
 """
 
 from __future__ import annotations

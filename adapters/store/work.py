@@ -1,4 +1,4 @@
-"""The work of all replicas in SQL: tasks, replicas, posts, dead letters, and the audit log of what was done."""
+"""The work of all replicas in SQL: tasks, replicas, posts, dead letters and the audit log."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Team(_Wire):
 
 
 class ChannelData(_Wire):
-    """Channel data. `event_type` tells what a messageUpdate or a conversationUpdate is about."""
+    """Channel data. `event_type` is the kind of a messageUpdate or conversationUpdate."""
 
     tenant: Tenant = Tenant()
     channel: Channel = Channel()
@@ -221,7 +221,7 @@ def parse_activity(body: bytes) -> Activity:
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in problem["loc"]) or "the body"
-        raise MalformedInput(f"The activity cannot be understood: {where}: {problem['msg']}.") from None
+        raise MalformedInput(f"The activity is not valid at {where}: {problem['msg']}.") from None
     return activity
 
 

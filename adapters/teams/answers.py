@@ -39,7 +39,7 @@ from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
 MAX_MARKERS = 5  # per sentence
-MAX_CITED = 10  # sources that Teams is told of
+MAX_CITED = 10  # citations in the entity for Teams
 FEEDBACK_LOOP = {"feedbackLoop": {"type": "default"}}  # thumbs below the message, which come back as submitAction
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 MAX_FURTHER = 160  # characters of a further excerpt
@@ -146,7 +146,7 @@ def _title(citation: Citation, budget: SizeBudget) -> Run:
     return run(citation.name, min(budget.characters, 200), url=citation.deep_link, size="Small")
 
 
-PICTURE_SCALE = 1.0  # small enough for a card: a message of Teams holds 28 KB in all
+PICTURE_SCALE = 1.0  # small enough for a card: Teams limits a message to 28 KB
 MAX_SENTENCE = 500  # characters
 
 
@@ -180,6 +180,6 @@ def alarm_card(alarm: DriftAlarm, picture: bytes) -> Card:
 
 
 def alarm_picture(alarm: DriftAlarm) -> bytes:
-    """The diagram as PNG, drawn in a thread."""
+    """Return the diagram as PNG. Drawing is slow: call this in a thread."""
     shown, correct = np.array(alarm.shown), np.array(alarm.correct, dtype=np.float64)
     return reliability_png(alarm.title, shown, correct, PICTURE_SCALE)

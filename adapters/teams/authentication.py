@@ -25,7 +25,7 @@ UNKNOWN_KEY_PAUSE = timedelta(minutes=5)  # otherwise anybody could trigger a fe
 FAILURE_PAUSE = timedelta(seconds=10)
 FETCH_TIMEOUT = 5.0  # seconds
 
-KEYS_UNAVAILABLE = "The keys that Teams signs with cannot be fetched from {url}: this request cannot be checked now."
+KEYS_UNAVAILABLE = "The signing keys of Teams cannot be fetched from {url}, so this request cannot be checked."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class SigningKeys:
         self._not_before = datetime.min.replace(tzinfo=UTC)
 
     async def count(self) -> int:
-        """Return how many keys are published. Raises ChatUnavailable if that cannot be known."""
+        """Return the number of published keys. Raises ChatUnavailable if they cannot be fetched."""
         await self.find("")
         return len(self._keys)
 
     async def find(self, key_id: str) -> SigningKey | None:
-        """Return the key with this id; None if Microsoft publishes none. Raises ChatUnavailable if that is unknown."""
+        """Return the key with this id; None if it is not published. Raises ChatUnavailable without any keys."""
         async with self._fetching:
             now = self._clock.now()
             if (key_id not in self._keys or now >= self._stale_at) and now >= self._not_before:
@@ -94,7 +94,7 @@ class Credential:
     def vouch(self, service_url: str, channel: str) -> None:
         """Raise Unauthorized unless the token is valid for this service URL and channel."""
         if self.service_url.rstrip("/").lower() != service_url.rstrip("/").lower():
-            raise Unauthorized("The token was issued for another service URL than the activity names.")
+            raise Unauthorized("The token was issued for a different service URL than that of the activity.")
         if channel not in self.channels:
             raise Unauthorized("The token was signed with a key that is not valid for this channel.")
 

@@ -1,4 +1,4 @@
-"""The connector service of Teams: the token that we show it, and what it tells of teams, channels and members.
+"""A client of the connector service of Teams: its access token, and requests about teams, channels and members.
 
 https://learn.microsoft.com/microsoftteams/platform/bots/how-to/get-teams-context
 """
@@ -26,29 +26,29 @@ from core.ports import Clock
 M = TypeVar("M", bound=BaseModel)
 
 RESOURCE = "https://api.botframework.com"
-MULTI_TENANT = "botframework.com"  # where a bot that belongs to no single tenant gets its token
+MULTI_TENANT = "botframework.com"  # the tenant that issues the token of a bot for several tenants
 RENEW_BEFORE = 300.0  # seconds before a token expires
 ANSWER_TIMEOUT = 5.0  # seconds for one answer
 MAX_ANSWER = 8 * 1024 * 1024  # bytes
-MAX_TEAMS = 50  # that are asked whether an unknown channel is theirs
-MAX_CHANNELS = 1_000  # whose group is remembered
+MAX_TEAMS = 50  # teams that are searched for an unknown channel
+MAX_CHANNELS = 1_000  # channels whose group is cached
 NOT_OURS = frozenset({400, 401, 403, 404})  # HTTP status codes for a team that the app is not in (any more)
-GUESTS_KEPT = timedelta(minutes=10)  # how long it is believed who is in a conversation
+GUESTS_KEPT = timedelta(minutes=10)  # how long it is cached whether a conversation has guests
 DEADLINE = 10.0  # seconds for all pages of members; Teams waits 15 s for its acknowledgement
-PAGE = 500  # people asked for at once: the most that Teams gives
-MAX_PAGES = 20  # a team has at most 10 000 members that are told
-MAX_CONVERSATIONS = 1_000  # whose answer is remembered
+PAGE = 500  # members per request; the maximum of Teams
+MAX_PAGES = 20  # Teams lists at most 10 000 members
+MAX_CONVERSATIONS = 1_000  # conversations cached
 GUESTS = frozenset({"guest", "anonymous"})  # roles of members
 
-REFUSED = "{error} They are TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID."
+REFUSED = "{error} They are TEAMS_TENANT_ID, TEAMS_APP_ID and TEAMS_APP_PASSWORD."
 
 log = structlog.get_logger()
 
 
 class AccessToken:
-    """The token of our own requests to Teams: fetched when it is first needed, kept until shortly before it expires.
+    """The access token of requests to Teams, fetched when first needed and kept until shortly before it expires.
 
-    Both SDKs take theirs from a library that blocks, without a timeout.
+    The SDKs do not fetch it, because both use a library that blocks without a timeout.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class AccessToken:
         cloud: Cloud,
         session: aiohttp.ClientSession,
     ) -> None:
-        """`tenant_ids` are those that the bot serves, none for all."""
+        """Create the token. `tenant_ids` are the tenants that the bot serves, empty for all."""
         tenant = next(iter(tenant_ids)) if len(tenant_ids) == 1 else MULTI_TENANT
         self._url, self._form = client_credentials(cloud.login_url, tenant, app_id, app_password, RESOURCE)
         self._session = session
@@ -68,7 +68,7 @@ class AccessToken:
         self._fetching = asyncio.Lock()
 
     async def get(self) -> str:
-        """Raises ChatUnavailable if Microsoft does not answer, ConfigurationError if it refuses the credentials."""
+        """Return the token. Raises ChatUnavailable without an answer, ConfigurationError for refused credentials."""
         async with self._fetching:
             if time.monotonic() >= self._renew_at:
                 try:
@@ -83,7 +83,7 @@ class AccessToken:
 
 
 class Connector:
-    """Asks connector services, with our token."""
+    """Sends requests to connector services, with the access token."""
 
     def __init__(self, token: AccessToken, session: aiohttp.ClientSession) -> None:
         self._token = token
@@ -95,9 +95,9 @@ class Connector:
         path: str = "",
         parameters: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Return an answer of a status of success, or of one that tells that the app is not there (NOT_OURS).
+        """Return an answer whose status is a success, or means that the app is not there (NOT_OURS).
 
-        Raises ChatUnavailable, and what the token raises.
+        Raises ChatUnavailable, and the errors of the token.
         """
         answer = await exchange(
             self._session,
@@ -115,7 +115,7 @@ class Connector:
         return answer
 
     async def members(self, service_url: str, conversation_id: str, parameters: Mapping[str, str]) -> Answer:
-        """Return a page of the members of a conversation. Raises what `get` raises."""
+        """Return a page of the members of a conversation. Raises the errors of `get`."""
         path = f"conversations/{quote(conversation_id, safe='')}/pagedmembers"
         return await self.get(service_url, path, parameters)
 
@@ -133,7 +133,7 @@ class _Channels(BaseModel):
 
 
 class TeamGroups:
-    """Asks the connector service. What it told is believed until the process ends: a channel never moves."""
+    """Looks up the group of a channel. It is cached until the process ends, because a channel never moves."""
 
     def __init__(self, references: ConversationReferences, connector: Connector) -> None:
         self._references = references
@@ -141,7 +141,7 @@ class TeamGroups:
         self._known: dict[str, str] = {}
 
     async def of(self, channel: str, home: ConversationReference) -> str:
-        """The id of the group; empty if the app is in no team that is known to have this channel.
+        """Return the id of the group; empty if no team of the app is known to have this channel.
 
         Raises ChatUnavailable.
         """
@@ -156,7 +156,7 @@ class TeamGroups:
         return self._known[channel]
 
     async def _team_with(self, channel: str, home: ConversationReference) -> str:
-        """Nobody was heard in the channel yet: which team of those that the app is in has it?"""
+        """Return the team with a channel from which no activity has arrived yet; empty if there is none."""
         for team in (await teams_of(self._references, home.tenant_id))[:MAX_TEAMS]:
             path = f"{quote(team.team_id, safe='')}/conversations"
             if any(each.id == channel for each in (await self._ask(home, path, _Channels)).conversations):
@@ -167,14 +167,14 @@ class TeamGroups:
         return (await self._ask(home, quote(team_id, safe=""), _Team)).aadGroupId or ""
 
     async def _ask(self, home: ConversationReference, path: str, kind: type[M]) -> M:
-        """An empty answer if the app is not in that team."""
+        """Return the answer; an empty one if the app is not in that team."""
         answer = await self._connector.get(home.service_url, f"teams/{path}")
         if answer.status in NOT_OURS:
             return kind()
         try:
             return kind.model_validate_json(answer.body)
         except ValueError as error:
-            raise ChatUnavailable("Teams did not say which team a channel belongs to.") from error
+            raise ChatUnavailable("Teams did not return the team of a channel.") from error
 
 
 class _Member(BaseModel):
@@ -188,7 +188,7 @@ class _Page(BaseModel):
 
 
 class TeamsGuests:
-    """Asks the connector service who is in a conversation. Whatever it does not tell counts as yes."""
+    """Looks up whether a conversation has guests. If Teams does not answer, it counts as having guests."""
 
     def __init__(self, connector: Connector, clock: Clock) -> None:
         self._connector = connector
@@ -206,7 +206,7 @@ class TeamsGuests:
         except (TimeoutError, ValueError, PlumblineError) as error:
             reason = str(error) or type(error).__name__
             log.warning(
-                "teams does not say who reads, so nothing public is shown", place=conversation_id, reason=reason
+                "teams did not report who reads, so nothing public is shown", place=conversation_id, reason=reason
             )
             return True
         if len(self._known) >= MAX_CONVERSATIONS:
@@ -227,7 +227,7 @@ class TeamsGuests:
 
 
 def _is_outsider(member: _Member, tenant_id: str) -> bool:
-    """Return whether a member is from another organisation: by external access such a person has a user's
+    """Return whether a member is from another organisation: with external access, such a person has a user's
     role, but another tenant.
     """
     return (member.userRole or "").lower() in GUESTS or (member.tenantId or tenant_id) != tenant_id

@@ -71,7 +71,7 @@ def ask_dialog() -> dict[str, Any]:
 
 
 def said_in_dialog(sentence: str) -> dict[str, Any]:
-    """Return a sentence in place of a window, or in it before it closes."""
+    """Return a sentence that is shown instead of a window, or in it before it closes."""
     return {"type": "message", "value": plain(sentence, 300)}
 
 

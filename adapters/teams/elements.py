@@ -27,7 +27,7 @@ MAX_VALUE = 64  # characters of an option's value
 CHOICES_PER_ENTRY = 20  # options of a picker per entry of a list, because they take less space
 MAX_URL = 500  # characters; longer addresses are not linked
 MAX_CITED_NAME = 80  # characters of the name of a cited document
-MAX_ABSTRACT = 160  # characters of what is quoted of it
+MAX_ABSTRACT = 160  # characters of its quote
 RESTRICTED = {
     "type": "https://schema.org/Message",
     "@type": "CreativeWork",
@@ -48,7 +48,7 @@ ASKING = frozenset(
 REFRESH = "refresh"  # the verb of Teams' request to refresh a card
 
 JOINERS = "\u200c\u200d"  # needed by scripts and emoji; all other invisible characters are removed
-EDITABLE = f"{JOINERS}\n\u2060"  # what a text field may contain as well; word joiners keep names from notifying anybody
+EDITABLE = f"{JOINERS}\n\u2060"  # also allowed in a text field; word joiners keep names from notifying anybody
 AT = re.compile(r"<(/?at\b[^<>]*)>", re.IGNORECASE)
 
 EMPHASIS: dict[str, dict[str, Any]] = {"strong": {"weight": "Bolder"}, "em": {"italic": True}}
@@ -64,7 +64,7 @@ _markdown = MarkdownIt("commonmark")
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An Adaptive Card, its text for notifications, and the parts of its message beside it.
+    """An Adaptive Card, its text for notifications, and the metadata of its message.
 
     `entities` and `channel_data` tell Teams about the message.
     """
@@ -188,7 +188,7 @@ def note(text: str, limit: int) -> list[Element]:
     return line([run(text, limit, size="Small", isSubtle=True)])
 
 
-# --- what Teams shows of a message beside its card: https://learn.microsoft.com/microsoftteams/platform/bots/how-to/format-ai-bot-messages
+# --- what Teams shows beside the card of a message: https://learn.microsoft.com/microsoftteams/platform/bots/how-to/format-ai-bot-messages
 
 
 def about_message(*, by_model: bool, citations: Sequence[Citation] = ()) -> tuple[dict[str, Any], ...]:

@@ -32,7 +32,7 @@ EMOJI = (("1f44d", True), ("2705", True), ("1f4af", True), ("1f44e", False), ("2
 def key_of(activity: Activity) -> str:
     """Return the idempotency key. Raises MalformedInput for an activity without an id."""
     if not activity.id:
-        raise MalformedInput("The activity cannot be understood: it has no id.")
+        raise MalformedInput("The activity is not valid: it has no id.")
     return f"teams:{activity.conversation.id}:{activity.id}"
 
 

@@ -32,21 +32,21 @@ from core.model.conversation import Place
 from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, SourceUnavailable
 from core.ports import Clock
 
-PAGE = "50"  # messages of one answer: the most that Graph gives
+PAGE = "50"  # messages per response; the maximum of Graph
 MAX_PAGES = 5  # of one conversation
-MAX_CLOSED = 1_000  # conversations that are known not to be readable
-RETRIES = Retries(attempts=2, longest_pause=2.0)  # somebody waits for what is read
+MAX_CLOSED = 1_000  # unreadable conversations that are cached
+RETRIES = Retries(attempts=2, longest_pause=2.0)  # few, because a person waits
 CLOSED_FOR = timedelta(minutes=10)  # after which a conversation without consent is tried again
 GONE = frozenset({404, 410})
 CLOSED = frozenset({401, 403})
 
 NO_CONSENT = (
-    "Microsoft Graph does not show what is said in {place} (HTTP {status}): the consent {permission} is missing there. Make "
-    "the package of deploy/teams again, upload it, and add the app there anew: an owner or member is asked for it."
+    "Microsoft Graph does not show the messages of {place} (HTTP {status}), because the consent {permission} is missing. "
+    "Rebuild the package with deploy/teams, upload it, and add the app there again: an owner or member is asked for it."
 )
-NO_TEAM = "It is not known which team {place} belongs to: mention the bot there once."
-NO_THREADS = "A chat of Teams has no threads."
-PERSONAL = "Microsoft Graph shows no app what is said in a personal chat."
+NO_TEAM = "The team of the channel {place} is not known: mention the bot there once."
+NO_THREADS = "Chats in Teams have no threads."
+PERSONAL = "Microsoft Graph does not let apps read personal chats."
 
 log = structlog.get_logger()
 
@@ -107,7 +107,7 @@ class TeamsHistory:
         if not conversation.is_channel:
             raise Unreadable(NO_THREADS)
         answer = await self._get(place, conversation, f"{conversation.address}/{quote(place.thread or '', safe='')}")
-        return next(_understood([answer]), None)
+        return next(_valid_messages([answer]), None)
 
     async def newest(self, place: Place) -> AsyncIterator[list[ChatMessage]]:
         """Yield the messages of a chat or channel, or the replies of a thread, page by page, newest first.
@@ -123,7 +123,7 @@ class TeamsHistory:
             address = f"{address}/{quote(place.thread, safe='')}/replies"
         answer = await self._get(place, conversation, address, parameters)
         for page in range(1, MAX_PAGES + 1):
-            yield list(_understood(answer.get("value") or ()))
+            yield list(_valid_messages(answer.get("value") or ()))
             following = answer.get("@odata.nextLink")
             if not following or page == MAX_PAGES:
                 return
@@ -149,7 +149,7 @@ class TeamsHistory:
         return _Conversation(self._graph(home), address, "ChannelMessage.Read.Group", True)
 
     def _graph(self, home: ConversationReference) -> Http:
-        """Graph, with the app's token of the conversation's own tenant."""
+        """Return the client of Graph with the app's token for the conversation's own tenant."""
         tenant = home.tenant_id
         if tenant not in self._graphs:
             credentials = GraphCredentials(
@@ -192,7 +192,7 @@ class TeamsHistory:
         return Unreadable(reason)
 
 
-def _understood(values: Iterable[Any]) -> Iterator[ChatMessage]:
+def _valid_messages(values: Iterable[Any]) -> Iterator[ChatMessage]:
     for value in values:
         try:
             yield ChatMessage.model_validate(value)
@@ -259,7 +259,7 @@ class PostedMessages:
         except MessageNotFound:
             found = None
         except Unreadable as error:
-            log.info("teams cannot tell whether a message stands there", place=place.channel, reason=str(error))
+            log.info("teams cannot tell whether a message was posted", place=place.channel, reason=str(error))
             found = None
         except TimeoutError:
             return self._in_doubt(place, intent, ChatUnavailable("Microsoft Graph takes too long to answer."))
@@ -285,4 +285,4 @@ class PostedMessages:
             asked = error.retry_after  # may be an hour, which a message must not wait
             raise ChatUnavailable(str(error), None if asked is None else min(asked, left))
         del self._doubts[intent]
-        log.warning("teams message may stand there twice", place=place.channel, reason=str(error))
+        log.warning("teams message may be posted twice", place=place.channel, reason=str(error))

@@ -43,7 +43,7 @@ log = structlog.get_logger()
 
 
 def _authenticator(app_id: str, cloud: Cloud, clock: Clock, session: aiohttp.ClientSession) -> Authenticator:
-    from adapters.teams.authentication import Authenticator  # and with it cryptography, which a playground needs not
+    from adapters.teams.authentication import Authenticator  # imports cryptography, which the playground does not need
 
     return Authenticator(app_id, cloud, clock, session)
 
@@ -71,7 +71,7 @@ class TeamsInbound:
         cloud: Cloud = PUBLIC_CLOUD,
     ) -> None:
         if anonymous == bool(app_id):
-            raise ConfigurationError("Teams needs TEAMS_APP_ID, or no credentials at all and PLUMBLINE_HOST=127.0.0.1.")
+            raise ConfigurationError("Set TEAMS_APP_ID. Without it, Teams needs PLUMBLINE_HOST=127.0.0.1.")
         self._cloud = THIS_MACHINE if anonymous else cloud
         self._authenticator = None if anonymous else _authenticator(app_id, cloud, clock, session)
         self._tenant_ids = frozenset(tenant.lower() for tenant in tenant_ids)
@@ -173,7 +173,7 @@ class TeamsInbound:
                 )
 
     async def _greeting(self, activity: Activity) -> Question:
-        """Return the question of the greeting, once, although Teams reports in several ways that the app was added."""
+        """Return the question that the greeting answers. Its id is fixed, because Teams reports an added app repeatedly."""
         place = replace(place_of(activity), thread=activity.channel)
         return Question(
             id=f"teams:greeting:{activity.channel}",

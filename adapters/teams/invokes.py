@@ -114,7 +114,7 @@ class Invokes:
         return web.json_response({"statusCode": 200, "type": SENTENCE, "value": THANKS})
 
     async def _rate(self, activity: Activity) -> web.Response:
-        """Handle a thumb below an answer, which counts as a reaction does, with the comment that was typed."""
+        """Handle a thumb below an answer as a reaction with the typed comment."""
         value = _part(activity.value, "actionValue")
         thumb = _part(value, "reaction")
         if thumb in THUMBS and activity.reply_to_id:

@@ -32,7 +32,7 @@ NEVER_MET = "The address of {channel} is not known yet. Add the app to its team,
 
 
 class TeamsMessenger:
-    """Posts through the connector service from which a conversation was last heard.
+    """Posts through the connector service that sent the last activity of a conversation.
 
     The connector API cannot list messages and has no idempotency keys. A post is completed even if its caller is
     cancelled, and `find` then knows it. After a crash or a lost response, an attempted post is searched for with
@@ -74,7 +74,7 @@ class TeamsMessenger:
         home = await self._home(place)
         conversation = _conversation_id(place.channel, place.thread or reference.message_id, home)
         intent = self._intents.get((place.channel, reference.message_id), "")
-        await _as_large_as_taken(
+        await _as_large_as_accepted(
             message,
             intent,
             lambda card: self._transport.update(home.service_url, conversation, reference.message_id, card),
@@ -121,7 +121,7 @@ class TeamsMessenger:
         conversation = _conversation_id(place.channel, place.thread, home)
         if home.personal and (stream_id := await self._post_stream(home, conversation, message)):
             return MessageReference(place, stream_id)
-        message_id = await _as_large_as_taken(
+        message_id = await _as_large_as_accepted(
             message, intent, lambda card: self._transport.send(home.service_url, conversation, card)
         )
         self._remember(place.channel, message_id, intent)
@@ -133,7 +133,7 @@ class TeamsMessenger:
             del self._intents[next(iter(self._intents))]
 
     async def _post_stream(self, home: ConversationReference, conversation: str, message: Message) -> str:
-        """Return the id of the stream that somebody was waited for with, which the message ends; empty without one."""
+        """End the chat's open stream with the message, and return its id; empty if there is none or Teams refuses."""
         text, card = streamed(message)
         stream_id = self._streams.of(conversation)
         return stream_id if stream_id and await self._streams.end(home.service_url, stream_id, text, card) else ""
@@ -146,7 +146,7 @@ class TeamsMessenger:
         return home
 
 
-async def _as_large_as_taken(message: Message, intent: str, say: Callable[[Card], Awaitable[T]]) -> T:
+async def _as_large_as_accepted(message: Message, intent: str, say: Callable[[Card], Awaitable[T]]) -> T:
     """Post the message as large as Teams accepts. Raises MessageTooLarge if even the smallest version is too large.
 
     The card is marked with its intent, unless that is empty.
@@ -156,7 +156,7 @@ async def _as_large_as_taken(message: Message, intent: str, say: Callable[[Card]
             # Its picture takes a second to render.
             card = await asyncio.to_thread(render, message, SIZE_BUDGETS[smallest:])
             return await say(marked(card, intent) if intent else card)
-    raise MessageTooLarge("Teams refuses the message, even its shortest form.")
+    raise MessageTooLarge("Teams refuses even the shortest form of the message.")
 
 
 def _conversation_id(channel: str, thread: str | None, home: ConversationReference) -> str:
@@ -166,7 +166,7 @@ def _conversation_id(channel: str, thread: str | None, home: ConversationReferen
 
 
 INTERVAL = 1.0  # seconds between updates
-MAX_AGE = 110.0  # seconds after which no last update is tried; the limit of Teams is 120
+MAX_AGE = 110.0  # seconds after which no final update is sent; the limit of Teams is 120
 MAX_TEXT = 12_000  # characters that are streamed
 MAX_OPEN = 500  # streams remembered
 MAX_SIGN = 200  # characters of a waiting sign
@@ -218,7 +218,7 @@ class Streams:
         except ChatUnavailable:
             raise
         except PlumblineError as error:
-            log.warning("teams ends no stream", reason=str(error))
+            log.warning("teams did not end a stream", reason=str(error))
             await self.abandon(service_url, stream_id)
             return False
         del self._open[stream_id]
@@ -231,7 +231,7 @@ class Streams:
             await self._transport.delete(service_url, stream.conversation, stream.id)
 
     async def _show(self, service_url: str, conversation_id: str, stream: _Stream | None, text: str) -> str:
-        """Return the id of the stream; empty if Teams does not take it. Raises ChatUnavailable for a first update alone."""
+        """Return the id of the stream; empty if Teams refuses it. Raises ChatUnavailable only for the first update."""
         now = self._clock()
         if stream is not None and now - stream.sent_at < INTERVAL:
             return stream.id
@@ -242,7 +242,7 @@ class Streams:
         except PlumblineError as error:
             if stream is None and isinstance(error, ChatUnavailable):
                 raise
-            log.info("teams streams nothing here", reason=str(error))
+            log.info("teams does not stream in this chat", reason=str(error))
             return stream.id if stream is not None else ""
         if stream is None:
             stream = self._open[stream_id] = _Stream(stream_id, conversation_id, began_at=now)

@@ -73,7 +73,7 @@ async def teams_of(references: ConversationReferences, tenant_id: str) -> list[C
 async def recall(
     references: ConversationReferences, conversation_id: str, tenant_id: str | None
 ) -> ConversationReference | None:
-    """Return how to reach a conversation; an unknown one like the tenant's latest conversation.
+    """Return the reference of a conversation; for an unknown one, that of the tenant's latest conversation.
 
     An empty `tenant_id` means any tenant; None means that the tenant is unknown and must not be guessed. Returns None
     if nobody there ever contacted the bot.

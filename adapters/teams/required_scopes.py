@@ -31,7 +31,7 @@ def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
     """Return the differences between an app manifest and the bot's requirements, one per line."""
     bot = next((bot for bot in manifest.get("bots", ()) if bot.get("botId") == app_id), None)
     if bot is None:
-        return [f"bots: none of them is {app_id}"]
+        return [f"bots: none has the id {app_id}"]
     found: list[str] = []
     if set(bot.get("scopes", ())) != EVERYWHERE:
         found.append(f"bots.scopes: {', '.join(sorted(bot.get('scopes', ())))}")
@@ -43,7 +43,7 @@ def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
     }
     needed = {(str(name), scope) for name, scopes in COMMANDS.items() for scope in scopes}
     found += [f"bots.commandLists: {name} is missing in {scope}" for name, scope in sorted(needed - offered)]
-    found += [f"bots.commandLists: {name} in {scope} is none of ours" for name, scope in sorted(offered - needed)]
+    found += [f"bots.commandLists: {name} in {scope} is not needed" for name, scope in sorted(offered - needed)]
     return found + _extension_differences(manifest, app_id) + _consent_differences(manifest, app_id)
 
 
@@ -73,5 +73,5 @@ def _extension_differences(manifest: Mapping[str, Any], app_id: str) -> list[str
     ]
     needed = (app_id, EXTENSION, EXTENSION_TITLE, ["message"], True)
     return (
-        [] if commands == [needed] else [f"composeExtensions: “{EXTENSION_TITLE}” for messages is missing or another"]
+        [] if commands == [needed] else [f"composeExtensions: “{EXTENSION_TITLE}” for messages is missing or different"]
     )

@@ -1,4 +1,4 @@
-"""The port behind which an SDK of Teams stands, what is sent through it, and the errors that its answers stand for."""
+"""The port for an SDK of Teams, the updates that are sent through it, and the errors for its answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.model.errors import (
     Undeliverable,
 )
 
-TIMEOUT = 30  # seconds; a message may stand in the chat although the answer was lost, so better wait than repeat
+TIMEOUT = 30  # seconds; long, because a message whose answer is lost may be posted twice
 
 SdkName = Literal["botbuilder", "agents"]
 Operation = Literal["send_to_conversation", "update_activity", "delete_activity"]  # as both SDKs call them
@@ -38,7 +38,7 @@ class StreamPhase(StrEnum):
 class StreamUpdate:
     """One update of a message that is streamed into a personal chat. The first has no `stream_id`, and gets one.
 
-    `text` is everything so far; `sequence` counts from 1. `card` stands below the text of the last update.
+    `text` is everything so far; `sequence` counts from 1. `card` is shown below the text of the last update.
     """
 
     phase: StreamPhase
@@ -56,7 +56,7 @@ class StreamUpdate:
 
 
 class Sdk(Protocol):
-    """An SDK, as far as two of them differ. The classes of a message are its own, and have the same shape in both."""
+    """The differences between the SDKs. Each has its own classes for messages, of the same shape."""
 
     Activity: Any
     CardFactory: Any
@@ -67,9 +67,9 @@ class Sdk(Protocol):
         ...
 
     async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:
-        """Ask a connector service, and return its answer or None.
+        """Call a connector service, and return its answer or None.
 
-        Raises ChatUnavailable when it cannot be reached, and what `failure` returns for any status but success.
+        Raises ChatUnavailable if it cannot be reached, and the result of `failure` for any status but success.
         """
         ...
 
@@ -77,9 +77,9 @@ class Sdk(Protocol):
 
 
 def failure(status: int, retry_after: float | None, detail: str) -> PlumblineError:
-    """Return the error that a response other than success stands for."""
+    """Return the error for a response other than success."""
     if status == 429:
-        return ChatBusy("Teams asks to wait (HTTP 429).", retry_after)
+        return ChatBusy("Teams asked to wait (HTTP 429).", retry_after)
     if may_pass(status):
         return ChatUnavailable(f"Teams did not accept the message (HTTP {status}).", retry_after)
     if status == 404:
@@ -88,7 +88,7 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
         return MessageTooLarge("The message is too large for Teams.")
     if status in (401, 403):
         return ConfigurationError(
-            f"Teams does not let the bot speak there (HTTP {status}): install the app in that team or chat, "
+            f"Teams does not let the bot post there (HTTP {status}): install the app in that team or chat, "
             "and check TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID."
         )
     return Undeliverable(f"Teams refused the message (HTTP {status}): {detail[:200]}")

@@ -1,7 +1,7 @@
 """The Microsoft 365 Agents SDK.
 
-Mended here: it opens a connection for every message, waits without a limit, cuts a conversation id after 150
-characters, and takes a JSON answer for granted.
+This module works around its faults: it opens a connection for every message, has no timeout, truncates conversation
+ids to 150 characters, and requires a JSON answer.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from core.model.errors import ChatUnavailable
 
 MAX_CONVERSATION_ID = 1000  # characters
 
-# It logs an error beside the exception that says the same; whatever an operator has to know is raised.
+# It logs every error that it also raises.
 logging.getLogger("microsoft_agents").setLevel(logging.CRITICAL)
 
 
 class _WholeEntity(Entity):
-    """The SDK's own entity renames fields that begin with “@”."""
+    """An entity with unchanged fields; the SDK's own renames those that begin with “@”."""
 
     fields: dict[str, Any]
 

@@ -1,7 +1,7 @@
 """botbuilder-core.
 
-Mended here: it fetches its token on the event loop, repeats a request on its own and sleeps through a Retry-After in
-a thread, and waits for 100 seconds.
+This module works around its faults: it fetches its token on the event loop, retries requests on its own, sleeps
+through a Retry-After in a thread, and has a timeout of 100 seconds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Botbuilder:
 def _client(service_url: str, token: str) -> ConnectorClient:
     configuration = BotFrameworkConnectorConfiguration(_Bearer(token), service_url)
     configuration.connection.timeout = TIMEOUT
-    # Our workflows repeat a step, and honour Retry-After; the SDK must hand its first answer on.
+    # Our workflows retry a step and honour Retry-After, so the SDK must return its first answer.
     configuration.retry_policy.retries = 0
     configuration.retry_policy.policy.status_forcelist = frozenset()
     configuration.retry_policy.policy.respect_retry_after_header = False
@@ -55,7 +55,7 @@ def _client(service_url: str, token: str) -> ConnectorClient:
 
 
 class _Bearer(Authentication):
-    """A token that was fetched before."""
+    """Authentication with a token that was fetched before."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -68,7 +68,7 @@ class _Bearer(Authentication):
 
 
 class _WholeEntity(Entity):
-    """The SDK's own entity keeps its type alone."""
+    """An entity with all its fields; the SDK's own keeps only the type."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._attribute_map = {name: {"key": name, "type": "object"} for name in fields}

@@ -17,15 +17,15 @@ from core.ports import Clock
 
 TOO_LONG = "Microsoft Graph takes too long to show a thread."
 DEADLINE = 5.0  # seconds, because a person waits for the answer
-SILENCE = timedelta(minutes=1)  # for so long, Graph is not asked again after a timeout
+SILENCE = timedelta(minutes=1)  # pause after a timeout of Graph
 MAX_MARKUP = 5_000  # characters of a message's HTML
 
 
 class TeamsThreads:
     """Implements `core.ports.ThreadReader`.
 
-    A chat is no thread, because people added later may not see earlier messages. A thread that cannot be read for lack
-    of consent is empty.
+    A chat does not count as a thread, because people added later may not see earlier messages. Without consent, a thread
+    is empty.
     """
 
     def __init__(self, history: TeamsHistory, clock: Clock) -> None:

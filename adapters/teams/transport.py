@@ -13,10 +13,10 @@ from core.model.errors import ChatUnavailable, ConfigurationError, PlumblineErro
 
 
 class Transport:
-    """Speaks to a connector service. The SDK is loaded with the first message, which takes a quarter of a second.
+    """Sends requests to connector services. The SDK is loaded with the first message, which takes a quarter of a second.
 
     Raises ChatUnavailable when Teams does not answer or asks to wait (408, 412, 429, 5xx), MessageNotFound for 404,
-    ConfigurationError when the bot may not speak there (401, 403), MessageTooLarge for 413, Undeliverable when it
+    ConfigurationError when the bot may not post there (401, 403), MessageTooLarge for 413, Undeliverable when it
     refuses the message.
     """
 
@@ -29,10 +29,10 @@ class Transport:
         self._is_closed = False
 
     async def opened(self) -> Sdk:
-        """Return the SDK, loaded beside the event loop. Raise ChatUnavailable after `close`."""
+        """Return the SDK, which is loaded in a thread. Raises ChatUnavailable after `close`."""
         async with self._loading:
             if self._is_closed:  # a session that is opened now would stay open
-                raise ChatUnavailable("Teams is not asked any more: the bot is stopping.")
+                raise ChatUnavailable("The bot is stopping and sends nothing more to Teams.")
             if self._sdk is None:
                 self._sdk = await asyncio.to_thread(self._load)
             return self._sdk
@@ -54,7 +54,7 @@ class Transport:
         return update.stream_id or _id_of(answer)
 
     async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
-        """Take a message away."""
+        """Delete a message."""
         await self._call(service_url, "delete_activity", conversation_id, message_id)
 
     async def close(self) -> None:
@@ -77,7 +77,7 @@ def _load_botbuilder() -> Sdk:
     try:
         from adapters.teams.sdk_botbuilder import Botbuilder
     except ModuleNotFoundError:
-        raise ConfigurationError("TEAMS_SDK is botbuilder: install Plumbline's extra `botbuilder` for it.") from None
+        raise ConfigurationError("TEAMS_SDK=botbuilder needs botbuilder: install plumbline[botbuilder].") from None
 
     return Botbuilder()
 
@@ -91,7 +91,7 @@ def _load_agents() -> Sdk:
 def _activity(sdk: Sdk, card: Card) -> Any:
     activity = sdk.MessageFactory.attachment(sdk.CardFactory.adaptive_card(card.content))
     activity.summary = card.summary
-    return _told(activity, sdk, card, [])
+    return _with_metadata(activity, sdk, card, [])
 
 
 def _streamed(sdk: Sdk, update: StreamUpdate) -> Any:
@@ -101,13 +101,13 @@ def _streamed(sdk: Sdk, update: StreamUpdate) -> Any:
         activity.entities = [sdk.entity(update.entity)]
         return activity
     activity.attachments = [sdk.CardFactory.adaptive_card(update.card.content)]
-    return _told(activity, sdk, update.card, [update.entity])
+    return _with_metadata(activity, sdk, update.card, [update.entity])
 
 
-def _told(activity: Any, sdk: Sdk, card: Card, entities: list[dict[str, Any]]) -> Any:
-    """Return the activity with what Teams shows of the message beside its card."""
-    if told := [*entities, *card.entities]:
-        activity.entities = [sdk.entity(each) for each in told]
+def _with_metadata(activity: Any, sdk: Sdk, card: Card, entities: list[dict[str, Any]]) -> Any:
+    """Return the activity with these entities, and the entities and channel data of the card."""
+    if described := [*entities, *card.entities]:
+        activity.entities = [sdk.entity(each) for each in described]
     if card.channel_data is not None:
         activity.channel_data = card.channel_data
     return activity

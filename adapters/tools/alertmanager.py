@@ -11,8 +11,8 @@ from adapters.http import Http
 from core.model.incident import AlertStatus, Incident
 from core.model.silences import Matcher, Silence
 
-KEPT = 10.0  # for so long, silences are cached, so that a storm causes one request
-SETTLED = timedelta(minutes=5)  # after its start, by which an Alertmanager has received every firing alert
+KEPT = 10.0  # seconds for which silences are cached, so that a storm causes one request
+SETTLED = timedelta(minutes=5)  # after its start, when an Alertmanager has received every firing alert
 MAX_SILENCES = 1_000  # read per Alertmanager
 MAX_REASON = 200  # characters of a comment
 

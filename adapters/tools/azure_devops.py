@@ -19,9 +19,9 @@ from core.ports import Change, TimeWindow
 VERSION = {"api-version": "7.1"}
 T = TypeVar("T")
 
-EXPLAINED = 5  # successful runs of a window whose changes are asked for
+EXPLAINED = 5  # successful runs of a window whose changes are requested
 FAILURES = (("Task", "failed"), ("Job", "failed"), ("Task", "succeededWithIssues"))
-"""Types and results of timeline records that are failed steps, if none of the earlier ones are there."""
+"""Types and results of timeline records that count as failed steps; the first pair that occurs is used."""
 
 
 class _Build(Run):
@@ -114,7 +114,7 @@ class AzureDevOps:
         return [_deployment(run, commits) for run, commits in zip(inside, shipped, strict=True)]
 
     async def with_diff(self, project: str, commit: Change) -> Change:
-        """Return the commit with its files; one of a repository elsewhere as it is."""
+        """Return the commit with its files; a commit of a repository on another server unchanged."""
         name, marker, rest = page_of(URL(commit.url), URL(self._http.url)).partition("/_git/")
         repository = rest.partition("/commit/")[0]
         if not marker or not repository:

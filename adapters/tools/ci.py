@@ -15,11 +15,11 @@ from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.build_log import plain
 from core.rca.observation_tools import ServiceTool
 
-MAX_RUNS = 20  # listed, the latest ones
-EXPLAINED = 5  # runs that failed whose steps are asked for
-MAX_LOG = 64 * 1024  # bytes of a log that a language model may read, the last ones
-MAX_FAILED_LOG = 16 * 1024 * 1024  # bytes asked for of the log of a run that failed, the last ones
-MAX_WHOLE_LOG = 1024 * 1024  # characters of a log in which the failing lines are looked for, the last ones
+MAX_RUNS = 20  # latest runs that are listed
+EXPLAINED = 5  # failed runs whose steps are requested
+MAX_LOG = 64 * 1024  # last bytes of a log that a language model may read
+MAX_FAILED_LOG = 16 * 1024 * 1024  # last bytes of a failed run's log that are requested
+MAX_WHOLE_LOG = 1024 * 1024  # last characters of a log that are searched for the failing lines
 ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 FAILED = frozenset(
     "failure timed_out startup_failure"  # GitHub

@@ -26,7 +26,7 @@ SKIPPED = frozenset("node_modules vendor build dist target out venv __pycache__ 
 BUILT_IN = frozenset(
     "any bool byte error float32 float64 int int8 int16 int32 int64 rune string uint uint8 uint16 uint32 uint64".split()
 )
-"""Type names of Go that its grammar does not tell from others."""
+"""Built-in types of Go, which its grammar does not distinguish from others."""
 
 _BRACKETED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _NAME = re.compile(r"[^\W\d]\w*")

@@ -22,7 +22,7 @@ MAX_TITLE = 500  # characters
 MAX_DETAIL = 4_000  # characters
 
 _GENERATED = (":(exclude)*.lock", ":(exclude)*lock.json", ":(exclude)*.min.*", ":(exclude)*.svg", ":(exclude)vendor/*")
-"""Paths whose diffs say nothing."""
+"""Paths whose diffs explain nothing."""
 
 _FORMAT = "%x1e%H%x1f%cI%x1f%an%x1f%s%x1f%b%x1f"
 
@@ -49,15 +49,15 @@ class GitHistory:
         )
 
     async def _log(self, folder: Path, window: TimeWindow) -> list[Change]:
-        told, moved = await asyncio.gather(
+        log, diffs = await asyncio.gather(
             self._git(folder, window, f"--format={_FORMAT}", "--name-only", f"--max-count={MAX_COMMITS}", "HEAD"),
             self._diffs(folder, window),
         )
         found: list[Change] = []
-        for change in _commits(told):
+        for change in _commits(log):
             services = self._services(folder, change.files)
             only, several = (services[0], ()) if len(services) == 1 else ("", services)
-            found.append(replace(change, service=only, services=several, diff=moved.get(change.revision, "")))
+            found.append(replace(change, service=only, services=several, diff=diffs.get(change.revision, "")))
         return found
 
     def _services(self, folder: Path, files: Sequence[str]) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class GitHistory:
         matter more.
         """
         try:
-            told = await self._git(
+            log = await self._git(
                 folder,
                 window,
                 "--format=%x1e%H",
@@ -87,7 +87,7 @@ class GitHistory:
             )
         except ToolUnavailable:
             return {}
-        found = (record.partition("\n") for record in told.split("\x1e")[1:])
+        found = (record.partition("\n") for record in log.split("\x1e")[1:])
         return {commit.strip(): diff.strip()[:MAX_DIFF] for commit, _, diff in found}
 
     async def _git(self, folder: Path, window: TimeWindow, *arguments: str) -> str:

@@ -35,7 +35,7 @@ class RepositoryHost(Protocol):
 class HostedChanges:
     """ChangeReader over the repositories of `services`: service → project.
 
-    A commit in a repository that several services share names no service; its paths tell.
+    A commit in a repository that several services share has no service: its paths show which ones it affects.
     """
 
     def __init__(self, name: str, host: RepositoryHost, services: Mapping[str, str]) -> None:
@@ -137,7 +137,7 @@ FILES = TypeAdapter(list[ChangedFile])
 
 
 def with_files(commit: Change, files: Sequence[ChangedFile]) -> Change:
-    """Return a commit with what it changed."""
+    """Return a commit with its files and diff."""
     diff = "\n".join(f"--- a/{each.path}\n+++ b/{each.path}\n{each.patch.rstrip()}" for each in files if each.patch)
     paths = tuple(each.path.lstrip("/") for each in files if not each.is_folder)
     return replace(commit, files=paths[:MAX_FILES], diff=diff[:MAX_DIFF])

@@ -98,7 +98,7 @@ def format_event(at: datetime, event: Event) -> str:
 
 
 def described(pod: Pod) -> str:
-    """Return a pod like `kubectl describe`, limited to what explains why it does not serve."""
+    """Return a pod like `kubectl describe`, limited to the fields that explain why it does not serve."""
     specified = {each.name: each for each in pod.spec.containers}
     lines = [f"Name:  {pod.metadata.name}", f"Namespace:  {pod.metadata.namespace}"]
     lines += [f"Node:  {pod.spec.nodeName}"] if pod.spec.nodeName else []
@@ -135,10 +135,10 @@ def _container(status: ContainerStatus, specified: Container | None) -> list[str
 
 
 def _state(state: State) -> list[str]:
-    format_event = (
+    fields = (
         ("Reason", state.reason),
         ("Message", " ".join(state.message.split())),
         ("Exit Code", "" if state.exitCode is None else str(state.exitCode)),
         ("Finished", f"{state.finishedAt.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if state.finishedAt else ""),
     )
-    return [f"      {name}:  {text}" for name, text in format_event if text]
+    return [f"      {name}:  {text}" for name, text in fields if text]

@@ -57,7 +57,7 @@ class McpServer:
             if name not in offered:
                 raise ToolUnavailable(f"{self.name} has no tool {name}: correct its tools in plumbline.yaml.")
             if problem := _objection(offered[name]):
-                raise ToolUnavailable(f"The tool {name} of {self.name} {problem}: take it out of plumbline.yaml.")
+                raise ToolUnavailable(f"The tool {name} of {self.name} {problem}: remove it from plumbline.yaml.")
 
     async def ask(self, tool: str, arguments: Mapping[str, str | int]) -> str:
         """Call a tool and return its response as text. Raises ToolUnavailable."""
@@ -161,7 +161,7 @@ def _parameters(tool: Offered) -> tuple[ToolParameter, ...]:
 
 
 def _objection(tool: Offered) -> str:
-    """Return why a tool is not offered to the language model; empty if it is."""
+    """Return the reason why a tool is not offered to the language model; empty if it is."""
     if tool.annotations is None or tool.annotations.read_only_hint is not True:
         return "does not say that it is read-only"
     try:

@@ -22,7 +22,7 @@ SERVICE_LABELS = ("service", "job", "app")  # labels that may name a series' ser
 NOT_SHOWN = frozenset(
     {"__name__", "service", "job", "app", "instance", "pod", "namespace", "node", "container", "endpoint"}
 )
-"""Labels that do not make another metric: their series are added up (counters) or averaged (gauges)."""
+"""Labels that do not distinguish metrics: series that differ only in them are added (counters) or averaged (gauges)."""
 
 HIDDEN_METRICS = r"ALERTS|ALERTS_FOR_STATE|scrape_.+|.+_bucket|.+_created|go_.+|python_gc_.+|promhttp_.+"
 """Left out by the server: alerts' own series, histogram buckets, and what every process exports about itself."""
@@ -79,7 +79,7 @@ class Prometheus:
     http: Http
 
     async def check(self) -> None:
-        """Raises ToolUnavailable unless Prometheus says that it is ready."""
+        """Raise ToolUnavailable unless Prometheus reports that it is ready."""
         await self.http.text("-/ready")
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:

@@ -85,7 +85,7 @@ class TraceFiles:
 
 
 def _read(path: Path) -> list[_Call]:
-    """The calls in a file; a line that is no trace is skipped."""
+    """Return the calls in a file. A line that is not a trace is skipped."""
     found = [(service, span) for traces in _lines(path) for service, span in _within(traces)]
     service_of = {(span.traceId, span.spanId): service for service, span in found}
     return [

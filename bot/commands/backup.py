@@ -1,4 +1,4 @@
-"""`plumbline backup` and `plumbline restore`: the embedded workspace in one file, also while the bot runs.
+"""`plumbline backup` and `plumbline restore`: the embedded workspace in one file, even while the bot runs.
 
 The workflow database is copied before the state, so every workflow in it has its task in the state, and missing ones
 are started again. The index is copied only while no bot has it open; otherwise the first ingestion rebuilds it.
@@ -44,13 +44,13 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
     if file.exists() and not force:
         raise PlumblineError(f"{file} already exists. Choose another name, or use --force to replace it.")
     if not (folder / STATE).exists():
-        raise ConfigurationError(f"There is nothing to back up in {folder}: set PLUMBLINE_DATA_DIR to the bot's.")
+        raise ConfigurationError(f"Nothing to back up in {folder}: set PLUMBLINE_DATA_DIR to the bot's data folder.")
     with tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".plumbline-backup-") as name:
         copy = Path(name)
         if (folder / WORKFLOWS).exists():
             _copy_database(folder / WORKFLOWS, copy / WORKFLOWS)
         _copy_database(folder / STATE, copy / STATE)
-        with _alone(folder) as is_alone:
+        with _exclusive(folder) as is_alone:
             # The index and the encoder belong together, and a running bot may be writing them.
             if is_alone:
                 _copy_derived(folder, copy)
@@ -70,7 +70,7 @@ def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) ->
     """Restore the workspace from a backup. Raises ConfigurationError or PlumblineError."""
     folder = _embedded(settings)
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
+    with _exclusive(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
         if not is_alone:
             raise PlumblineError(f"A bot is using {folder}. Stop it, then restore.")
         if (folder / STATE).exists() and not force:
@@ -100,12 +100,12 @@ def is_open(settings: Settings) -> bool:
     """Return whether a running bot holds the embedded workspace open."""
     if settings.database_url or not settings.data_dir.is_dir():
         return False
-    with _alone(settings.data_dir) as is_alone:
+    with _exclusive(settings.data_dir) as is_alone:
         return not is_alone
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[bool]:
+def _exclusive(folder: Path) -> Generator[bool]:
     """Yield whether no bot is running on the workspace. If so, none can start until the block ends."""
     with (folder / f"{STATE}.lock").open("ab") as file:
         try:
@@ -117,7 +117,7 @@ def _alone(folder: Path) -> Generator[bool]:
 
 
 def _copy_database(source: Path, target: Path) -> None:
-    """Copy a consistent snapshot of the database, also while others write to it."""
+    """Copy a consistent snapshot of the database, even while others write to it."""
     try:
         with closing(sqlite3.connect(source, timeout=30)) as read, closing(sqlite3.connect(target)) as written:
             read.backup(written)
@@ -174,7 +174,7 @@ def _unpack(file: Path, folder: Path) -> dict[str, Any]:
     except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise PlumblineError(f"{file} is not a backup, or is damaged: {error}. Nothing was restored.") from error
     if STATE not in manifest["files"]:
-        raise PlumblineError(f"{file} contains no state. Nothing was restored.")
+        raise PlumblineError(f"{file} does not contain {STATE}. Nothing was restored.")
     _refuse_newer(manifest)
     return manifest
 
@@ -189,8 +189,9 @@ def _refuse_pickled(file: Path, workflows: Path) -> None:
     try:
         refuse_pickled(
             f"sqlite:///{workflows}",
-            f"Restore {file} with the version that wrote it, run that until plumbline_tasks_under_way in /metrics is 0, and "
-            "back up again; or set PLUMBLINE_BEGIN_ANEW=1 for this and for the first start. Nothing was restored.",
+            f"Restore {file} with the version that wrote it, run that version until plumbline_tasks_under_way in /metrics "
+            "is 0, and back up again; or set PLUMBLINE_BEGIN_ANEW=1 for the restore and for the first start, so that "
+            "unfinished work starts from the beginning. Nothing was restored.",
         )
     except DatabaseError as error:
         raise PlumblineError(
@@ -203,21 +204,21 @@ def _refuse_newer(manifest: dict[str, Any]) -> None:
 
     if manifest["schema"] not in schema_versions():
         raise PlumblineError(
-            f"The backup was written by a newer Plumbline ({manifest['plumbline']}): install that, then restore."
+            f"The backup was written by a newer Plumbline ({manifest['plumbline']}): install that version, then restore."
         )
 
 
 def _content(archive: tarfile.TarFile, name: str) -> Any:
     content = archive.extractfile(name)
     if content is None:
-        raise ValueError(f"{name} is no file")
+        raise ValueError(f"{name} is not a file")
     return content
 
 
 def _inside(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or path.parts[0] not in WHOLE:
-        raise ValueError(f"{name} does not belong into a workspace")
+        raise ValueError(f"{name} does not belong in a workspace")
     return path
 
 

@@ -38,7 +38,7 @@ TERMINAL = Place(Platform.TERMINAL, "terminal")
 
 
 async def run_serve(settings: Settings, out: Console) -> int:
-    """Run the bot until it is told to stop."""
+    """Run the bot until SIGINT or SIGTERM."""
     with loading():
         from bot.server import serve
 
@@ -114,8 +114,8 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
         if not await core.knowledge.index.count():
             report = await ingest_with_progress(core, err)
             if not await core.knowledge.index.count():
-                told = f"plumbline: Nothing is indexed: {_without_passages(report)}"
-                err.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
+                problem = f"plumbline: Nothing is indexed: {_without_passages(report)}"
+                err.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
                 return 2
         readers = {PUBLIC, f"channel:{channel}"} if channel else {PUBLIC}
         question = Question(
@@ -155,8 +155,8 @@ def _nothing_to_read(settings: Settings) -> str:
 
 
 def _without_passages(report: IngestReport) -> str:
-    told = summary(report).splitlines()[1:]
-    return " ".join(told) or "the sources hold no documents. plumbline.yaml names them."
+    problems = summary(report).splitlines()[1:]
+    return " ".join(problems) or "the sources in plumbline.yaml contain no documents."
 
 
 async def run_replay(settings: Settings, file: Path, source: str, out: Console, err: Console, *, as_json: bool) -> int:

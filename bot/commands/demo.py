@@ -116,9 +116,9 @@ class Recording:
 def ended(recording: Path, replayed_at: datetime, now: datetime) -> bytes:
     """Return the webhook body that resolves, at `now`, the alert staged at `replayed_at`."""
     body = shifted((recording / "resolved.json").read_bytes(), _shift(recording, replayed_at))
-    told = json.loads(body)
-    told["alerts"] = [alert | {"endsAt": f"{now:%Y-%m-%dT%H:%M:%SZ}"} for alert in told["alerts"]]
-    return json.dumps(told).encode()
+    webhook = json.loads(body)
+    webhook["alerts"] = [alert | {"endsAt": f"{now:%Y-%m-%dT%H:%M:%SZ}"} for alert in webhook["alerts"]]
+    return json.dumps(webhook).encode()
 
 
 def _shift(recording: Path, now: datetime) -> timedelta:

@@ -39,8 +39,8 @@ TIMEOUT = 5.0  # seconds for an external system to answer
 TOOL_TIMEOUT = 20.0  # seconds for a tool to answer for all of its services
 CHATS = {"slack": check_slack, "teams": check_teams}
 OPSGENIE_ENDS = (
-    "Atlassian ends its support for Opsgenie on 5 April 2027. Move to Jira Service Management: `kind: "
-    "jira_service_management` under `on_call`, and its alerts to /webhooks/jira_service_management."
+    "Atlassian ends its support for Opsgenie on 5 April 2027. Move to Jira Service Management: set `kind: "
+    "jira_service_management` under `on_call`, and send its alerts to /webhooks/jira_service_management."
 )
 SHOWN = 5  # documents left out that are listed per source
 
@@ -120,9 +120,7 @@ def _data_folder(folder: Path) -> Finding:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        return Finding(
-            "data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a folder of the bot's own."
-        )
+        return Finding("data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a writable folder.")
     return Finding("data folder", f"{folder} is writable")
 
 
@@ -143,9 +141,9 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
     if count:
         return [Finding("index", f"{count} passages"), *found]
     remedy = (
-        "Run `plumbline ingest`; `plumbline serve` does so as well."
+        "Run `plumbline ingest`, or `plumbline serve`, which indexes the sources at start."
         if workspace.sources
-        else "Name your `sources` in plumbline.yaml; `plumbline init` writes a first one."
+        else "Add `sources` to plumbline.yaml; `plumbline init` writes a first file."
     )
     return [Finding("index", "nothing is indexed", remedy), *found]
 
@@ -174,7 +172,7 @@ async def _language_models(settings: Settings) -> Finding:
                 if not ability.needed:
                     break
                 if not ability.works:
-                    remedy = f"{ability.found} `plumbline llm check` says what else the server can do."
+                    remedy = f"{ability.found.rstrip('.')}. Run `plumbline llm check` to test its other abilities."
                     return Finding("language model", f"fails at {ability.name}", remedy)
             found.append(f"{model.name} with a context of {await model.context_tokens()} tokens")
     return Finding("language model", ", ".join(found))
@@ -195,7 +193,7 @@ async def _tried(
     except PlumblineError as error:
         return Finding(what, trouble, str(error), fatal)
     except TimeoutError:
-        remedy = f"No answer within {seconds:.0f} s: check the network and its address."
+        remedy = f"No answer within {seconds:.0f} s: check the network and the address."
         return Finding(what, "does not answer", remedy, fatal)
 
 
@@ -224,7 +222,7 @@ async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession)
     async def attempt() -> str:
         for each in open_tool(tool, session).checked:
             await each.check()
-        return f"{tool.kind.replace('_', ' ')} accepts our credentials"
+        return f"{tool.kind.replace('_', ' ')} accepts the credentials"
 
     return await _tried(tool.name, attempt())
 

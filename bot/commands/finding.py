@@ -25,5 +25,5 @@ class Finding:
 
 
 async def knock(session: aiohttp.ClientSession, address: str, **options: Any) -> Answer:
-    """Post to an address of our own, to see what answers there. Raises ChatUnavailable if nothing does."""
-    return await exchange(session, "POST", address, system="It", errors=CHAT, seconds=5.0, **options)
+    """Post to a public address of the bot and return the answer. Raises ChatUnavailable if there is none."""
+    return await exchange(session, "POST", address, system="The address", errors=CHAT, seconds=5.0, **options)

@@ -107,7 +107,7 @@ def python_arguments(launch: Launch, found: Hardware) -> list[str]:
 
 
 def threads(found: Hardware) -> int:
-    """Return the threads of the server: one core is left to whoever asks it."""
+    """Return the number of threads of the server, which leaves one core to its clients."""
     return max(1, min(found.cores - 1, MOST_THREADS))
 
 

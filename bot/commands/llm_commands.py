@@ -42,13 +42,13 @@ def exec_command(command: list[str]) -> None:
 async def run_up(
     settings: Settings, model: str, host: str, port: int, out: Console, *, hub: str = HUB, start: Start = exec_command
 ) -> int:
-    """Download the model if it is no file, and replace this process with a server for it."""
+    """Download the model if it is not a file, and replace this process with a server for it."""
     path = Path(model) if await asyncio.to_thread(Path(model).is_file) else await _fetched(settings, model, hub, out)
     found = await hardware()
     launch = Launch(path, (await asyncio.to_thread(path.stat)).st_size, host, port)
     command = server_command(launch, found)
     out.print(Text(f"{path} on {_described(found)}."))
-    out.print(Text(f"Plumbline finds it with PLUMBLINE_LLM_URL=http://{host}:{port}"))
+    out.print(Text(f"Plumbline uses it with PLUMBLINE_LLM_URL=http://{host}:{port}"))
     out.print(Text(" ".join(command), style="dim"))
     start(command)
     return 0
@@ -110,7 +110,7 @@ def _table(title: str, abilities: list[Ability]) -> Table:
 LEAST_CONTEXT = 4_096  # tokens: instructions, a handful of passages and a reply
 SCHEMA_ROUNDS = 3  # structured replies with different seeds
 SPEED_TOKENS = 64  # tokens generated to measure the speed
-DEADLINE = 600.0  # seconds for one request: a slow server is not an unable one
+DEADLINE = 600.0  # seconds for one request; long, because a slow server may have the ability
 ABILITY_TIMEOUT = 900.0  # seconds for one ability
 EVIDENCE = "The refunds worker of the payment gateway retries a failed transfer three times, a minute apart. " * 24
 

@@ -1,4 +1,4 @@
-"""The commands that need the database alone: `plumbline dead-letters`, `postmortem` and `audit`."""
+"""The commands that need only the database: `plumbline dead-letters`, `postmortem` and `audit`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from handlers.questions.redeliver import ask_to_redeliver, drop_dead_letter
 
 MAX_SHOWN = 200  # dead letters
 PART = 500  # audit entries per read
-NO_SUCH = "There is no dead letter {intent}: `plumbline dead-letters list` shows them."
+NO_SUCH = "There is no dead letter {intent}. Run `plumbline dead-letters list` to list them."
 _ENTRY = TypeAdapter(AuditEntry)
 
 
@@ -104,7 +104,7 @@ async def run_postmortem(settings: Settings, incident_id: str) -> int:
     async with open_store(settings) as store, store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
     if incident is None:
-        raise PlumblineError(f"There is no incident {incident_id}: its message and the local page name its id.")
+        raise PlumblineError(f"There is no incident {incident_id}. The local page shows the ids of incidents.")
     sys.stdout.write(as_markdown(draft_postmortem(incident)))
     return 0
 

@@ -71,7 +71,7 @@ def _scopes(headers: Mapping[str, str]) -> list[Finding]:
     findings: list[Finding] = []
     if missing:
         lost = "; ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
-        findings.append(Finding("Slack scopes", "are missing", f"Add and reinstall the app: {lost}."))
+        findings.append(Finding("Slack scopes", "are missing", f"Add these scopes and reinstall the app: {lost}."))
     if more:
         remedy = f"Remove what the bot does not need: {', '.join(more)}."
         findings.append(Finding("Slack scopes", "are more than the manifest asks for", remedy, fatal=False))
@@ -81,12 +81,12 @@ def _scopes(headers: Mapping[str, str]) -> list[Finding]:
 async def _check_inbound(
     settings: Settings, client: Callable[[SecretStr], AsyncWebClient], session: aiohttp.ClientSession
 ) -> Finding:
-    """Socket Mode, or a signed request to our own address: what Slack itself sends to try one."""
+    """Check Socket Mode, or send to our own address the signed request with which Slack verifies one."""
     if settings.slack_app_token is not None:
         answer, _ = await ask(client(settings.slack_app_token), "apps.connections.open")
         if answer.get("ok"):
             return Finding("Slack events", "arrive through Socket Mode")
-        remedy = "Make an app-level token with connections:write, and turn Socket Mode on in the app."
+        remedy = "Create an app-level token with connections:write, and turn Socket Mode on in the app."
         return Finding("Slack events", f"Socket Mode is refused: {answer.get('error')}", remedy)
     if settings.slack_signing_secret is None:
         remedy = "Set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN (Socket Mode)."
@@ -109,35 +109,35 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
     try:
         answer = await knock(session, address, data=body, headers=headers)
     except ChatUnavailable as error:
-        remedy = f"{error} Is `plumbline serve` running there, and the address the public one?"
+        remedy = f"{error} Check that `plumbline serve` runs there, and that this is its public address."
         return Finding("Slack events", f"{address} does not answer", remedy)
     status = answer.status
     if status == 200 and CHALLENGE.encode() in answer.body:
         return Finding("Slack events", f"reach {address}")
     if status == 401:
-        remedy = "The bot there has another SLACK_SIGNING_SECRET, or its clock is more than five minutes off."
+        remedy = "The bot there has a different SLACK_SIGNING_SECRET, or its clock is more than five minutes off."
         return Finding("Slack events", f"{address} refuses the signature", remedy)
-    remedy = "Something else answers there: check the address and the proxy in front of it."
+    remedy = "Another program answers there: check the address and the proxy in front of it."
     return Finding("Slack events", f"{address} answers {status}", remedy)
 
 
 async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterator[Finding]:
-    """Channels that the bot is not in, and those that only Slack calls private: incidents would be named to everybody."""
+    """Yield channels without the bot, and those that are private only in Slack: others would see their incidents."""
     for channel in workspace.channels:
         if not (id_ := channel.ids.get(Platform.SLACK)):
             continue
         answer, _ = await ask(slack, "conversations.info", channel=id_)
         known: dict[str, Any] = answer.get("channel") or {}
         if not answer.get("ok") or known.get("is_member") is False:
-            remedy = f"Invite it there with /invite, or correct the id {id_} in plumbline.yaml."
+            remedy = f"Invite the bot with /invite, or correct the id {id_} in plumbline.yaml."
             yield Finding(f"channel {channel.name}", "does not have the bot in it", remedy, fatal=False)
         elif known.get("is_private") and not channel.private:
-            remedy = "Set `private: true` for it in plumbline.yaml, or its incidents are named in other channels."
+            remedy = "Set `private: true` for it in plumbline.yaml. Otherwise, other channels show its incidents."
             yield Finding(f"channel {channel.name}", "is private in Slack", remedy)
 
 
 async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: AsyncWebClient) -> Finding:
-    """The app as Slack has it against what we need; needs a configuration token of the app's owner."""
+    """Compare the app's manifest with the requirements, through a configuration token of the app's owner."""
     bot, _ = await ask(slack, "bots.info", bot=str(identity.get("bot_id", "")))
     known: dict[str, Any] = bot.get("bot") or {}
     app_id = str(known.get("app_id", ""))
@@ -148,7 +148,7 @@ async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: A
     manifest: dict[str, Any] = answer.get("manifest") or {}
     missing = sorted(missing_in(manifest))
     if missing:
-        remedy = f"Add what deploy/slack/manifest.yaml has and the app lacks: {', '.join(missing)}."
+        remedy = f"Add these entries of deploy/slack/manifest.yaml: {', '.join(missing)}."
         return Finding("Slack manifest", "lacks what the bot needs", remedy)
     if is_assistant(manifest):
         return Finding("Slack manifest", "has the assistant experience, which Slack will end", TO_AGENT, fatal=False)

@@ -28,9 +28,9 @@ from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 SERVICE = "https://smba.trafficmanager.net/teams/"  # the global connector service
 PACKAGE = Path("plumbline-teams.zip")  # as deploy/teams/build.py names it
 MAX_MANIFEST = 1 << 20  # bytes
-TO_AGENTS = "Microsoft archived it and mends no security hole: unset TEAMS_SDK, and the Agents SDK does the same."
+TO_AGENTS = "Microsoft archived it and fixes no security holes. Unset TEAMS_SDK to use the Agents SDK."
 WITHOUT_HISTORY = (
-    "Without it a post whose answer is lost may appear twice, and a mention in a thread is answered without the thread."
+    "Without it, a post whose answer is lost may appear twice, and answers in a thread ignore its earlier messages."
 )
 
 
@@ -81,10 +81,10 @@ def _ids(settings: Settings) -> Finding:
         if not all(map(_is_uuid, ids))
     ]
     if wrong:
-        remedy = f"Copy {' and '.join(wrong)} from the app registration: 00000000-0000-0000-0000-000000000000."
+        remedy = f"Copy {' and '.join(wrong)} from the app registration, like 00000000-0000-0000-0000-000000000000."
         return Finding("Teams ids", "are not valid", remedy)
     if not settings.teams_tenant_ids:
-        remedy = "The bot answers people of every organisation that installs the app. Set TEAMS_TENANT_ID to your own."
+        remedy = "The bot answers people of every organisation that installs the app. Set TEAMS_TENANT_ID to your own tenant."
         return Finding("Teams tenants", "all are accepted", remedy, fatal=False)
     return Finding("Teams tenants", f"{len(settings.teams_tenant_ids)} accepted, through {settings.teams_sdk}")
 
@@ -137,7 +137,7 @@ async def _histories(
             for channel in channels:
                 yield await _history(history, channel)
     except (PlumblineError, OSError) as error:
-        remedy = f"What was heard from Teams cannot be looked up: {error}"
+        remedy = f"The stored conversations cannot be read: {error}"
         yield Finding("Teams history", "was not checked", remedy, fatal=False)
 
 
@@ -169,7 +169,7 @@ async def _history(history: TeamsHistory, channel: Channel) -> Finding:
 
 
 async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding:
-    from adapters.teams.authentication import SigningKeys  # and with it cryptography
+    from adapters.teams.authentication import SigningKeys  # imports cryptography
 
     try:
         count = await SigningKeys(cloud.metadata_url, SystemClock(), session).count()
@@ -188,7 +188,7 @@ async def _check_inbound(settings: Settings, session: aiohttp.ClientSession) -> 
     try:
         status = (await knock(session, address, json={})).status
     except ChatUnavailable as error:
-        remedy = f"{error} Is `plumbline serve` running there, and the address the public one?"
+        remedy = f"{error} Check that `plumbline serve` runs there, and that this is its public address."
         return Finding("Teams messages", f"{address} does not answer", remedy)
     if status == 401:
         return Finding("Teams messages", f"reach {address}, which asks for a token")
@@ -210,4 +210,4 @@ def _package(package: Path, app_id: str) -> list[Finding]:
         return [Finding(what, "cannot be read", again)]
     if differences:
         return [Finding(what, f"differs: {'; '.join(differences)}", again)]
-    return [Finding(what, "says what this version needs")]
+    return [Finding(what, "has everything that this version needs")]

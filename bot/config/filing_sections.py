@@ -20,7 +20,7 @@ PersonId = Annotated[str, Field(pattern=r"^(slack|teams|console):.+$")]
 class _FilingSection(Section):
     """A target. It may be used in `channels`, by `people` (`slack:U123…`, `teams:…`; empty: everybody there).
 
-    `private_to` names the channels whose members are all who can read the target; without it, everybody is taken to.
+    `private_to` names the channels whose members alone can read the target; without it, everybody is assumed to.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
@@ -62,7 +62,7 @@ class GitLabIssueSection(_FilingSection):
 
 
 class JiraIssueSection(_FilingSection):
-    """Issues of a Jira project. The token belongs to the account `email` (Cloud), or to nobody by name (Data Center)."""
+    """Issues of a Jira project. The token is that of the account `email` (Cloud), or needs no `email` (Data Center)."""
 
     kind: Literal["jira_issue"]
     url: Url

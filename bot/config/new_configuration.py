@@ -13,7 +13,7 @@ from rich.console import Console
 from bot.config.workspace import load_workspace
 from core.model.errors import ConfigurationError
 
-COMMANDS = ("ingest", "doctor", "serve")  # in the order in which somebody new runs them
+COMMANDS = ("ingest", "doctor", "serve")  # in the order in which a new user runs them
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ Days = Annotated[int, Field(ge=1, le=36_500)]
 
 
 class RetentionSection(Section):
-    """Days for which data is kept, counted from its end; `None` keeps it for good. Active data is never deleted.
+    """Days for which data is kept, counted from its end; `None` keeps it forever. Active data is never deleted.
 
     - `events`: tasks, deliveries and finished workflows. An event that is sent again later counts as new.
     - `conversations`: messages to and from the bot, including the local page.

@@ -156,7 +156,7 @@ def read_settings(**overrides: object) -> Settings:
         return Settings(**overrides)  # pyright: ignore[reportArgumentType]
     except ValidationError as error:
         problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
-        raise ConfigurationError(f"The environment holds settings that cannot be used: {problems}.") from None
+        raise ConfigurationError(f"Settings in the environment are not valid: {problems}.") from None
 
 
 def missing_secrets(settings: Settings) -> str:

@@ -46,7 +46,7 @@ class PrometheusTool(Section):
 
 
 class AlertmanagerTool(Section):
-    """Alertmanager, asked whether alerts fire and what is silenced. `source` is the webhook of its alerts."""
+    """Alertmanager, which reports whether alerts fire and are silenced. `source` is the webhook of its alerts."""
 
     kind: Literal["alertmanager"]
     name: str = "Alertmanager"

@@ -77,7 +77,7 @@ class ConfidenceSection(Section):
 
 
 class PagingSection(Section):
-    """Incidents that surely need nobody may be held back, in these `channels` alone.
+    """Holds back incidents that almost surely need nobody, only in these `channels`.
 
     Below the calibrated probability `hold_below` of needing a person, an incident is posted only if it is still open
     after `minutes`. A critical one never waits.
@@ -91,7 +91,7 @@ class PagingSection(Section):
 class AgentSection(Section):
     """An agent that may call Plumbline's MCP server. `token_env` names the variable with its token.
 
-    It is shown what everybody in the workspace may read, and what the channels named in `channels` may read.
+    It sees what everybody in the workspace may read, and what the channels in `channels` may read.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
@@ -269,7 +269,7 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
                 yield (section, index), f"{name} already exists"
     for index, source in enumerate(file.sources):
         if source.name == SOURCE:
-            yield ("sources", index, "name"), f"{SOURCE} is what people confirmed as answers: use another name"
+            yield ("sources", index, "name"), f"{SOURCE} is the source of confirmed answers: use another name"
     repositories = {source.name for source in file.sources if isinstance(source, GitRepositorySection)}
     for index, catalogue in enumerate(file.catalogues):
         if catalogue.source and catalogue.source not in repositories:

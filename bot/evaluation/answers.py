@@ -77,7 +77,7 @@ class _Asked:
 def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None = None) -> dict[str, Any]:
     """Return the figures described above, with dense vectors if there is an embedder.
 
-    Raises MalformedInput for a file in another format.
+    Raises MalformedInput for an invalid file.
     """
     return asyncio.run(_run(questions, corpora, embedder))
 
@@ -93,7 +93,7 @@ async def _run(questions: Path, corpora: Sequence[Path], embedder: Embedder | No
     async with library_of(corpora, embedder) as (library, retriever):
         paths = {document.partition("/")[2] for document in library.texts}
         if missing := next((case.gold_path for case in cases if case.gold_path not in paths), ""):
-            raise MalformedInput(f"{questions} names {missing}, which is in no corpus.")
+            raise MalformedInput(f"{questions} names {missing}, which no corpus contains.")
         asked = [await _asked(case, library, retriever) for case in cases]
     return {"measure": "answers", "engine": ENGINE, "seed": SEED, "cases": len(cases)} | _figures(asked, library.texts)
 

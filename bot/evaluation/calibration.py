@@ -88,7 +88,7 @@ METHODS: Mapping[str, Callable[[FloatArray, FloatArray], Map]] = {
 
 
 def run(path: Path) -> dict[str, Any]:
-    """Return the figures. Raises MalformedInput for a file in another format."""
+    """Return the figures. Raises MalformedInput for an invalid file."""
     groups = _groups(path)
     results = {name: _measured(name, *group) for name, group in groups.items()}
     return {

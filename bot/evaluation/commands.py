@@ -22,7 +22,7 @@ Embeddings = Annotated[
 ]
 Llm = Annotated[str, typer.Option(help="Address of a llama.cpp server that is measured as well.")]
 Record = Annotated[
-    Path | None, typer.Option(help="Keep its replies in this file; those that it holds are not asked again.")
+    Path | None, typer.Option(help="Record its replies in this file, and reuse those that it already contains.")
 ]
 Replay = Annotated[Path | None, typer.Option(help="Take the replies from this file instead of a server.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
@@ -67,7 +67,7 @@ def eval_answers(
     replay: Replay = None,
     json_file: JsonFile = None,
 ) -> None:
-    """Measure whether answers state what was asked, are supported by their source, and are withheld where there is none."""
+    """Measure whether answers state what was asked, are supported by their source, and are withheld without one."""
     from bot.evaluation import answers, stated_answers
     from bot.evaluation.recorded import Recorded
     from bot.evaluation.report import json_lines
@@ -101,7 +101,7 @@ def eval_triage(
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds for cross-validation.")] = 5,
     embeddings: Embeddings = "none",
-    sample: Annotated[int, typer.Option(min=0, help="Draw so many of the tickets; 0: all.")] = 0,
+    sample: Annotated[int, typer.Option(min=0, help="Number of tickets to draw; 0 means all.")] = 0,
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
@@ -132,7 +132,7 @@ def eval_calibration(
     ],
     json_file: JsonFile = None,
 ) -> None:
-    """Measure whether percentages come true and tell right from wrong."""
+    """Measure whether percentages are calibrated and separate right from wrong."""
     from bot.evaluation.calibration import print_table, run
 
     _report(run(file), print_table, json_file)
@@ -159,7 +159,7 @@ def eval_incidents(
     generate: Annotated[int, typer.Option(min=0, help="Generate this many incidents instead; needs a checkout.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the generated incidents.")] = 1,
     without: Annotated[
-        list[str] | None, typer.Option(help="Ignore diffs, paths, traces, metrics or messages; repeatable.")
+        list[str] | None, typer.Option(help="Ignore diffs, paths, messages, metrics, graph or logs; repeatable.")
     ] = None,
     llm: Llm = "",
     record: Record = None,
@@ -173,7 +173,7 @@ def eval_incidents(
     if (cases is None) == (generate == 0):
         raise typer.BadParameter("Give either --cases or --generate.")
     if unknown := set(without or ()) - set(ABLATIONS):
-        raise typer.BadParameter(f"--without knows {', '.join(ABLATIONS)}, not {', '.join(sorted(unknown))}.")
+        raise typer.BadParameter(f"--without accepts {', '.join(ABLATIONS)}, not {', '.join(sorted(unknown))}.")
     asked = Recorded(llm, record, replay)
     if cases is not None:
         figures = run(cases, without or (), asked)
@@ -187,15 +187,15 @@ def eval_incidents(
 def eval_pages(
     incidents: Annotated[
         Path | None,
-        typer.Option(help="JSON lines with the fields of docs/badges.md; without it, the sample company's."),
+        typer.Option(help="JSON lines with the fields in docs/badges.md; default: the sample company's incidents."),
     ] = None,
-    generate: Annotated[int, typer.Option(min=0, help="Add this many generated incidents, storms among them.")] = 0,
+    generate: Annotated[int, typer.Option(min=0, help="Add this many generated incidents, including storms.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the generated incidents.")] = 1,
-    hold_below: Annotated[float, typer.Option(min=0, max=0.2, help="As in plumbline.yaml, `paging`.")] = 0.05,
+    hold_below: Annotated[float, typer.Option(min=0, max=0.2, help="As in `paging` of plumbline.yaml.")] = 0.05,
     show: Annotated[int, typer.Option(min=0, help="Print this many judgements, as the person on call reads them.")] = 0,
     json_file: JsonFile = None,
 ) -> None:
-    """Measure whether it is known, when an incident begins, that it needs a person."""
+    """Measure how well it is predicted, when an incident begins, whether it needs a person."""
     import random
 
     from bot.commands.demo import SAMPLE_COMPANY
@@ -204,6 +204,6 @@ def eval_pages(
     recorded = pages.load(incidents or SAMPLE_COMPANY / "incidents.jsonl") if incidents or not generate else []
     figures, judged = pages.run([*recorded, *pages.generate(generate, seed, recorded)], hold_below)
     _report(figures, pages.print_table, json_file)
-    told = [text for each in judged if (text := pages.shown(each))]
-    for text in random.Random(seed).sample(told, min(show, len(told))):
+    texts = [text for each in judged if (text := pages.shown(each))]
+    for text in random.Random(seed).sample(texts, min(show, len(texts))):
         out.print(text, highlight=False)

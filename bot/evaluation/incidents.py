@@ -98,19 +98,19 @@ class _At:
 def run(folder: Path, without: Sequence[str] = (), llm: Recorded = NO_MODEL) -> dict[str, Any]:
     """Return the figures; with a language model, those of `evidence`, `model` and `plumbline` too, paired.
 
-    `without` names the inputs to leave out (see ABLATIONS). `model` takes the model's ranking of the causes at its word,
-    wherever there are two or more; `plumbline` is the product, which asks it only where the evidence is not strong, weighs
-    it by its exam, and does not ask one that failed. Raises MalformedInput for a folder in another format.
+    `without` names the inputs to leave out (see ABLATIONS). `model` uses the model's ranking of two or more causes
+    unchanged; `plumbline` is the product, which asks the model only where the evidence is not strong, weighs its ranking by
+    its exam, and does not ask a model that failed the exam. Raises MalformedInput for an invalid folder.
     """
     cases = sorted(path.parent for path in folder.glob("*/truth.json"))
     if not cases:
-        raise MalformedInput(f"No case below {folder}: expected {folder.name}/NAME/truth.json.")
+        raise MalformedInput(f"There is no case in {folder}: expected {folder.name}/NAME/truth.json.")
     return asyncio.run(_measured(cases, without, llm))
 
 
 async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded) -> dict[str, Any]:
     rows: dict[str, list[Graded]] = {"plumbline": []}
-    told: dict[str, Any] = {"engine": "evidence"}
+    about: dict[str, Any] = {"engine": "evidence"}
     async with llm.opened() as model:
         right = await examined(model, ASKING) if model is not None else 0
         asked: list[list[Call]] = []
@@ -127,7 +127,7 @@ async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded
             if len(model.calls) > before:
                 asked.append(model.calls[before:])
     if model is not None:
-        told = {
+        about = {
             "engine": model.name,
             "model": model.name,
             "exam": f"{right} of {len(QUESTIONS)}",
@@ -143,7 +143,7 @@ async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded
     found = rows["plumbline"]
     return {
         "measure": "incidents",
-        **told,
+        **about,
         "seed": SEED,
         "cases": len(_headline(found)),
         **_figures(_headline(found)),
@@ -184,12 +184,12 @@ async def _by_each(
 @contextmanager
 def invented(count: int, seed: int) -> Generator[Path]:
     """Write invented incidents to a folder that is removed afterwards. Raises MalformedInput outside of a checkout."""
-    sys.path.append(str(Path(__file__).parents[2]))  # the installed command does not look into the checkout
+    sys.path.append(str(Path(__file__).parents[2]))  # for the installed command, which does not search the checkout
     try:
         generator = import_module("tests.evaluation.generate_incidents")
     except ModuleNotFoundError:
         raise MalformedInput(
-            "The generator of incidents is among the tests: `eval incidents --generate` needs a checkout."
+            "The generator of incidents is part of the tests, so `eval incidents --generate` needs a checkout."
         ) from None
     with TemporaryDirectory() as folder:
         generator.generate(Path(folder), count, seed)
@@ -220,9 +220,9 @@ def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
     if not graded:
         return {"cases": 0}
     none = [each for each in graded if not each.truth.culprits]
-    told = [each for each in graded if each.probability is not None]
-    sure = np.array([each.probability for each in told], float)
-    right = np.array([each.first for each in told], float)
+    named = [each for each in graded if each.probability is not None]
+    sure = np.array([each.probability for each in named], float)
+    right = np.array([each.first for each in named], float)
     mixed = 0 < right.sum() < len(right)
     return {
         "cases": len(graded),
@@ -233,12 +233,12 @@ def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
         "none_recognised": _mean([each.first for each in none]) if none else None,
         "first_failing_service": _mean([each.service for each in graded]),
         "auroc": round(float(auroc(sure, right)), 4) if mixed else None,
-        "ece": round(float(ece(sure, right)), 4) if told else None,
+        "ece": round(float(ece(sure, right)), 4) if named else None,
         "strong": round(sum(each.strong for each in graded) / len(graded), 4),
         "strong_right": _mean([each.first for each in graded if each.strong])
         if any(each.strong for each in graded)
         else None,
-        "named": round(len(told) / len(graded), 4),
+        "named": round(len(named) / len(graded), 4),
         "after_first_sign": sum(each.late for each in graded),
         "case_seconds_mean": round(float(np.mean([each.seconds for each in graded])), 4),
     }
@@ -256,14 +256,14 @@ async def observed(case: Path) -> tuple[Truth, Observations]:
 
 
 def graded(truth: Truth, observations: Observations) -> Graded:
-    """Return how the investigation of what was read goes."""
+    """Return the result of an investigation of the observations."""
     began = perf_counter()
     explanation, evaluation = explain(observations)
     return judged(truth, explanation, evaluation, perf_counter() - began)
 
 
 def judged(truth: Truth, explanation: Explanation, evaluation: Evaluation | None, seconds: float) -> Graded:
-    """Return how an explanation compares with the truth."""
+    """Return the result of an explanation, compared with the truth."""
     named = [frozenset({each.change.id} if each.change else ()) for each in explanation.hypotheses]
     right = [bool(one & truth.culprits) if truth.culprits else not one for one in named]
     return Graded(
@@ -318,7 +318,7 @@ def _truth(path: Path) -> Truth:
             datetime.fromisoformat(known["onset"]) if "onset" in known else None,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise MalformedInput(f"{path} is not as described in `bot/evaluation/incidents.py`: {error!r}.") from error
+        raise MalformedInput(f"{path} lacks the format in `bot/evaluation/incidents.py`: {error!r}.") from error
 
 
 def _changed(seen: Observations, **fields: Any) -> Observations:

@@ -1,4 +1,4 @@
-"""Corpus files, ingested as in the product, to ask questions of."""
+"""Corpus files that are ingested as in the product, for questions about them."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""`plumbline eval pages`: measure whether an incident needs a person is known when it begins.
+"""`plumbline eval pages`: measure how well it is predicted, when an incident begins, whether it needs a person.
 
-FILE holds an incident on each line: `id`, `service`, `severity` (critical, warning or info) and `started_at`; the outcome,
+Each line of FILE is an incident: `id`, `service`, `severity` (critical, warning or info) and `started_at`; the outcome,
 either as `needed_person` (true or false), or as what people did: `acknowledged`, `taken`, `reassigned`, `commented` (a
-truth value, a number or a list), `reassignments`, `root_cause`, `fix`. Where none of these says that a person did
-something, the incident ended by itself if one of the first four is there; else its outcome is unknown. Optional are
+truth value, a number or a list), `reassignments`, `root_cause`, `fix`. If none of these shows that a person did
+something, the incident ended by itself if one of the first four is present; else its outcome is unknown. Optional are
 `resolved_at`, `alert` or `title` (what repeats), `deploying`, `part_of` (an open incident was known that it belongs to),
 and `flaps` (times that it fired again).
 
-Each incident is judged as the product would have: by a model fitted on what had ended before, anew ten times, with its own
-calibrator.
+Each incident is judged as the product would have done: by a model that is fitted on the incidents that had ended before,
+ten times over the file, with its own calibrator.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from core.model.incident import Severity
 from core.model.prediction import Evaluation
 from core.triage.paging import Episode, Facts, PageModel, facts_in_order, fit_paging
 
-FITS = 10  # times that the model is fitted anew
+FITS = 10  # times that the model is fitted
 RECALLS = (0.9, 0.95, 0.99)
 BY_SEVERITY = {Severity.CRITICAL: 1.0, Severity.WARNING: 0.5, Severity.INFO: 0.0}
 ACTED = ("acknowledged", "taken", "reassigned", "commented")
@@ -124,7 +124,7 @@ def _judged(
 
 
 def run(episodes: Sequence[Episode], hold_below: float) -> tuple[dict[str, Any], list[Judged]]:
-    """Return the figures, and the judgements that they are made of."""
+    """Return the figures, and the judgements that they summarise."""
     everything = judge(episodes, hold_below)
     judged = [each for each in everything if each.badge is not None and each.episode.needed is not None]
     figures: dict[str, Any] = {
@@ -170,7 +170,7 @@ def _figures(scores: FloatArray, needed: FloatArray) -> dict[str, float]:
 
 
 def _precision(scores: FloatArray, needed: FloatArray, recall: float) -> float:
-    """Return the share that needed a person among those paged, paging as few as reaches this recall."""
+    """Return the share of paged incidents that needed a person, with the fewest pages that reach this recall."""
     wanted = recall * needed.sum()
     for threshold in sorted(set(scores.tolist()), reverse=True):
         paged = scores >= threshold
@@ -182,7 +182,7 @@ def _precision(scores: FloatArray, needed: FloatArray, recall: float) -> float:
 def generate(count: int, seed: int, around: Sequence[Episode] = ()) -> list[Episode]:
     """Return generated incidents of 90 days: alerts that flap, faults, side effects of deployments, and storms.
 
-    With incidents to be `around`, they are of the same time and on the same services.
+    With `around`, they have the period and the services of those incidents.
     """
     draw = random.Random(seed)
     services = sorted({each.service for each in around}) or [f"service-{number}" for number in range(20)]
@@ -224,15 +224,15 @@ def generate(count: int, seed: int, around: Sequence[Episode] = ()) -> list[Epis
 
 
 def shown(each: Judged) -> str:
-    """Return a judgement as the person on call reads it, with what became of it."""
+    """Return a judgement as the person on call reads it, with the outcome."""
     if each.badge is None:
         return ""
     said, badge = page_claim(each.badge, each.episode.severity)
     episode = each.episode
     became = "needed a person" if episode.needed else "ended by itself"
     held = ", held back" if each.held else ""
-    told = f"{said}: {', '.join(each.facts.evidence[:3])} · {badge.text}{held}"
-    return f"{episode.began_at:%m-%d %H:%M} {episode.severity} {episode.service} {episode.alert}\n    {told}\n    ({became})"
+    judgement = f"{said}: {', '.join(each.facts.evidence[:3])} · {badge.text}{held}"
+    return f"{episode.began_at:%m-%d %H:%M} {episode.severity} {episode.service} {episode.alert}\n    {judgement}\n    ({became})"
 
 
 def print_table(figures: dict[str, Any], console: Console) -> None:
@@ -240,14 +240,14 @@ def print_table(figures: dict[str, Any], console: Console) -> None:
     counts = f"{figures['incidents']} incidents: {figures['needed_a_person']} needed a person, "
     console.print(f"{counts}{figures['needed_nobody']} needed nobody, {figures['judged']} were judged.")
     if not figures["results"]:
-        console.print("Too few outcomes of either kind are known: nothing is said, and nothing is held back.")
+        console.print("Too few outcomes of either kind are known to judge incidents or to hold them back.")
         return
     names = ["auroc", *(f"precision@recall{round(100 * recall)}" for recall in RECALLS), "ece"]
     table = Table("method", *(name.replace("precision@recall", "p@r") for name in names))
     for method, row in figures["results"].items():
         table.add_row(method, *(f"{row[name]:.3f}" if name in row else "" for name in names))
     console.print(table)
-    console.print("p@r90: the share of pages that needed a person where 90 % of those that did are paged.")
+    console.print("p@r90: the share of pages that needed a person, if 90 % of the incidents that needed one are paged.")
     held = figures["held"]
     console.print(
         f"Held back below {figures['hold_below']}: {held['count']}, of which {held['critical']} critical and "

@@ -109,7 +109,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         [(kind, *(cell(row, key, ".3f") for key in keys)) for kind, row in rows],
         f"{figures['cases']} lines",
     )
-    console.print(f"{figures['untouched']:.1%} of the lines without anything to hide stay as they are.")
+    console.print(f"{figures['untouched']:.1%} of the lines without anything confidential are unchanged.")
 
 
 def _is_right(text: str, finding: Finding, meant: set[int]) -> bool:
@@ -136,7 +136,7 @@ def _case(marked: str, generator: random.Random) -> Case:
 
 
 def _made_up(match: re.Match[str], generator: random.Random) -> str:
-    """Return a secret of the format that is named; what names no format stays."""
+    """Return a secret of the named format; an unknown name unchanged."""
 
     def run(part: re.Match[str]) -> str:
         if part["kind"] == "w":

@@ -67,9 +67,9 @@ class Graded:
 
 
 async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
-    """Return the figures of each engine; that of a language model too, where there is one, paired with the evidence engine.
+    """Return the figures of each engine, and of a language model if there is one, compared with the evidence engine.
 
-    Raises MalformedInput for a file in another format.
+    Raises MalformedInput for an invalid file.
     """
     cases = cases_of(path)
     found = {name: [await graded(engine, case) for case in cases] for name, engine in ENGINES.items()}
@@ -113,8 +113,8 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     print_rows(console, ("engine", *keys), rows, f"{figures['cases']} root causes")
     for name, row in figures["results"].items():
         for kind, one in row["by_kind"].items():
-            told = ", ".join(f"{key} {value:.2f}" for key, value in one.items() if key != "cases")
-            console.print(f"{name}, {one['cases']} of kind {kind}: {told}")
+            shares = ", ".join(f"{key} {value:.2f}" for key, value in one.items() if key != "cases")
+            console.print(f"{name}, {one['cases']} of kind {kind}: {shares}")
     if "paired" in figures:
         gained, lost = figures["paired"]["gained"], figures["paired"]["lost"]
         console.print(f"The model states {gained} causes that the evidence engine does not, and loses {lost}.")
@@ -132,7 +132,7 @@ def _plain(text: str) -> str:
 
 
 async def graded(engine: Engine, case: Case) -> Graded:
-    """Return how an engine does in a case."""
+    """Return the result of an engine in a case."""
     started = time.perf_counter()
     verdict: Verdict = await engine(case.given)
     seconds = time.perf_counter() - started
@@ -181,13 +181,13 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def cases_of(path: Path) -> list[Case]:
-    """The gradable cases of a file, at least one of them a root cause."""
+    """Return the gradable cases of a file, at least one of them a root cause. Raises MalformedInput."""
     rows = cast("list[dict[str, Any]]", json_lines(path, *FIELDS))
     try:
         found = [_case(row) for row in rows if row["gradable"]]
     except (AttributeError, KeyError, TypeError) as error:
         raise MalformedInput(
-            f"{path} has a case that is not as described in `bot/evaluation/rca.py`: {error!r}."
+            f"{path} has a case without the format that `bot/evaluation/rca.py` describes: {error!r}."
         ) from error
     if not any(case.kind == HEADLINE for case in found):
         raise MalformedInput(f"{path} has no gradable case of kind {HEADLINE}.")

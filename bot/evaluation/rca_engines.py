@@ -70,7 +70,7 @@ class Recorded:
 
     @property
     def description(self) -> str:
-        return f"What {self.output.source} returned."
+        return f"The output of {self.output.source}."
 
     @property
     def parameters(self) -> tuple[ToolParameter, ...]:

@@ -17,15 +17,15 @@ from adapters.llama.server import LlamaServer
 from adapters.recorded_model import Call, RecordedModel
 from core.model.language_model import ModelReply, ModelRequest
 
-DEADLINE = 1_800.0  # seconds for one reply: a slow server is measured, not given up
+DEADLINE = 1_800.0  # seconds for one reply; long, so that a slow server can be measured
 ASKING = ModelRequest((), requester="eval", deadline=DEADLINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The choice of a command line: `llm` is the address of a server, `record` and `replay` are files; none: no model.
+    """The model options of a command: `llm` is the address of a server, `record` and `replay` are files; none: no model.
 
-    What a recording holds already is not asked again, so that a measurement that was broken off goes on.
+    Replies that are already recorded are reused, so that an interrupted measurement can continue.
     """
 
     llm: str = ""
@@ -34,7 +34,7 @@ class Recorded:
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[RecordedModel | None]:
-        """Open the model; None without one. Raises MalformedInput if a file is no recording."""
+        """Open the model; None without one. Raises MalformedInput if a file is not a recording."""
         if self.replay is not None:
             model = RecordedModel(self.replay)
             await model.context_tokens()
@@ -83,13 +83,13 @@ def paired(pairs: Iterable[tuple[bool, bool]]) -> dict[str, int]:
 
 
 def print_model(figures: Mapping[str, Any], console: Console) -> None:
-    """Print what the model gained and lost, and what it cost; nothing without one."""
+    """Print the gains, losses and costs of the model; nothing without one."""
     if "paired" not in figures:
         return
     for name, row in figures["paired"].items():
         console.print(f"{name}: {row['gained']} right that the evidence engine has wrong, {row['lost']} the other way.")
     console.print(
-        f"{figures['model']}: {figures['exam']} in its exam; asked about {figures['asked']} cases, in the median "
+        f"{figures['model']}: {figures['exam']} in its exam; asked about {figures['asked']} cases, with a median of "
         f"{figures['calls']:.0f} calls, {figures['tokens']:.0f} tokens read ({figures['cached_tokens']:.0f} cached), "
         f"{figures['seconds']:.1f} s."
     )

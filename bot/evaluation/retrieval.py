@@ -55,7 +55,7 @@ class Case:
 def run(
     questions: Path, corpora: Sequence[Path], unanswerable: Path | None = None, embedder: Embedder | None = None
 ) -> dict[str, Any]:
-    """Return the figures. Raises MalformedInput for a file in another format.
+    """Return the figures. Raises MalformedInput for an invalid file.
 
     `embedder` provides dense vectors; without it, the search is lexical.
     """

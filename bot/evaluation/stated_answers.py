@@ -11,9 +11,9 @@ Of the others, `abstained`: the share not answered.
 Of all answers without a hedge, `certain_precision`: the share that state the answer.
 `words` is the median number of words shown, over the answers to all questions.
 
-With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, the excerpt that the model
-chooses wherever the evidence engine is not certain, taken at its word; and `plumbline`, the product, in which the choice is
-weighed by the model's exam, and a model that failed is not asked. `seconds` and `tokens` (read, of which from the cache)
+With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, which shows the excerpt that
+the model chooses wherever the evidence engine is not certain; and `plumbline`, the product, which weighs that choice by the
+model's exam and does not ask a model that failed it. `seconds` and `tokens` (read, of which from the cache)
 are medians over the questions that the model was asked.
 
 The baselines show sections of the corpus, cut at BASELINE_CHARACTERS characters, in the order of plain BM25:
@@ -114,7 +114,7 @@ def run(
     llm: Recorded = NO_MODEL,
     sample: int = 0,
 ) -> dict[str, Any]:
-    """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for a file that is not as described there.
+    """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for an invalid file.
 
     A question whose `corpus` is the end of a file's name (`ops` of `corpus-ops.jsonl.gz`) is asked of that file alone,
     any other of all files together. With a `sample`, so many questions are drawn by SEED.
@@ -250,7 +250,7 @@ def _by(replies: Mapping[str, Sequence[Reply]], part: Callable[[Case], str]) -> 
 
 
 class Engines:
-    """The ways of answering that are compared, and what the model's calls cost."""
+    """The engines that are compared, and the costs of the model's calls."""
 
     def __init__(self, model: RecordedModel | None, skill: Skill | None) -> None:
         self._model = model
@@ -261,22 +261,22 @@ class Engines:
         found = await find_answer(question, retriever)
         if self._model is None:
             return {"plumbline": found[0]}
-        told = {"evidence": found, "model": found, "plumbline": found}
+        answers = {"evidence": found, "model": found, "plumbline": found}
         if needs_choice(found[0]):
             before = len(self._model.calls)
             for name, skill in (("model", Skill(1.0)), ("plumbline", self._skill)):
                 if skill is not None:
                     alone = replace(skill, composes=False)
-                    told[name] = await chosen_answer(question, found, retriever, self._model, ASKING, alone)
+                    answers[name] = await chosen_answer(question, found, retriever, self._model, ASKING, alone)
                 if name == "model":
                     self.asked.append(self._model.calls[before:])
-        return {name: answer for name, (answer, _) in told.items()}
+        return {name: answer for name, (answer, _) in answers.items()}
 
 
 async def _answered(
     cases: Iterable[Case], corpora: Sequence[Path], embedder: Embedder | None, engines: Engines
 ) -> tuple[dict[str, list[Reply]], list[float]]:
-    """The replies of each way, and the milliseconds that each question took."""
+    """Return the replies of each engine, and the milliseconds that each question took."""
     replies: dict[str, list[Reply]] = {}
     milliseconds: list[float] = []
     async with library_of(corpora, embedder) as (library, retriever):
@@ -309,7 +309,7 @@ async def _texts(corpora: Sequence[Path]) -> list[Document]:
 
 
 def _bm25(documents: Iterable[Document]) -> Callable[[str], list[str]]:
-    """A function from a query to its best sections of all documents, by plain BM25 over title, heading and text."""
+    """Return a function from a query to the best sections of all documents, by BM25 over title, heading and text."""
     texts: list[str] = []
     indexed: list[list[str]] = []
     for document in documents:

@@ -1,10 +1,10 @@
 """`plumbline eval triage`: measure whether an incident reaches its team, and at which hop (Triangle, section 4.2).
 
 Tickets are JSON lines with `title`, `body` and `owner`, plain or .gz. Folds are split by the text without case and
-punctuation, so that equal texts never stand on both sides. The team documents of `plumbline` are written from the
-training tickets alone: the words that set a team's tickets apart. A team that turns a ticket away takes no part in the
+punctuation, so that equal texts are never on both sides. The team documents of `plumbline` are written from the
+training tickets alone: the words that distinguish a team's tickets. A team that turns a ticket away takes no part in the
 next hop. Of the ablations of Triangle's Table 2, `without_negotiation` assigns in the decider's order; without monitoring
-there is no enrichment to leave out. With an embedding model, `without_embedding` is what remains when it does not answer.
+there is no enrichment to leave out. With an embedding model, `without_embedding` is the result while it is unavailable.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from core.triage.text_similarity import Embeddings, Vector, embedded_text
 from handlers.knowledge.embed_incidents import embed_past_incidents
 
 HOPS = 5
-PRECISION = 0.9  # at which it is counted how many tickets are decided without a person
-DOCUMENT_WORDS = 40  # of a team, in a document that is written from its tickets
-MIN_TICKETS = 2  # of a team that hold a word before its document does
+PRECISION = 0.9  # precision at which the coverage is reported
+DOCUMENT_WORDS = 40  # words in a team's document, which is written from its tickets
+MIN_TICKETS = 2  # tickets of a team that must contain a word of its document
 CURVE_POINTS = 20
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -107,10 +107,10 @@ def run(
 ) -> dict[str, Any]:
     """Return the figures: one split with a test file, otherwise `folds` of the training file.
 
-    With an `embedder`, `plumbline` also learns from its embeddings. With a `sample`, so many tickets are drawn by SEED. With
-    a language model, three methods are paired: `evidence`, `model`, whose choice is taken at its word where the teams agree
-    on nobody, and `plumbline`, which weighs it by its exam and does not ask one that failed. Raises MalformedInput for a file
-    in another format.
+    With an `embedder`, `plumbline` also learns from its embeddings. With a `sample`, that many tickets are drawn by SEED.
+    With a language model, three methods are paired: `evidence`; `model`, which assigns the model's choice if the teams do
+    not agree; and `plumbline`, which weighs that choice by the model's exam and does not ask a model that failed it. Raises
+    MalformedInput for an invalid file.
     """
     return asyncio.run(_run(train, test, folds, on_fold, embedder, llm, sample))
 
@@ -128,7 +128,7 @@ async def _run(
     parts = [(tickets, _tickets(test))] if test else _folds(tickets, folds)
     found: defaultdict[str, list[Outcome]] = defaultdict(list)
     embedding = TicketEmbedder(embedder) if embedder else None
-    told: dict[str, Any] = {"engine": "evidence"}
+    about: dict[str, Any] = {"engine": "evidence"}
     async with llm.opened() as model:
         right = await examined(model, ASKING) if model is not None else 0
         decider = Decider(model, skill_of(right)) if model is not None else None
@@ -139,7 +139,7 @@ async def _run(
                 found[method] += outcomes
             on_fold(number)
     if decider is not None:
-        told = {
+        about = {
             "engine": decider.model.name,
             "model": decider.model.name,
             "exam": f"{right} of {len(QUESTIONS)}",
@@ -151,7 +151,7 @@ async def _run(
         }
     return {
         "measure": "triage",
-        **told,
+        **about,
         "embeddings": embedder.name if embedder else "none",
         "seed": SEED,
         "cases": len(found["plumbline"]),
@@ -167,14 +167,14 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     rows = [(method, *(cell(row, key, ".3f") for key in keys)) for method, row in figures["results"].items()]
     print_rows(console, ("method", *keys), rows, title)
     console.print(
-        "macro_f1 is the mean over teams; coverage@precision90 is the largest share of tickets, the surest first, of which "
+        "macro_f1 is the mean over teams; coverage@precision90 is the largest share of tickets, most confident first, of which "
         f"{PRECISION:.0%} are right."
     )
     print_model(figures, console)
 
 
 class Decider:
-    """A language model that decides where the teams agree on nobody. `asked` are its calls for each ticket."""
+    """A language model that decides if the teams do not agree. `asked` lists its calls for each ticket."""
 
     def __init__(self, model: RecordedModel, skill: Skill | None) -> None:
         self.model = model
@@ -295,7 +295,7 @@ def _teams(known: Sequence[Ticket]) -> list[Team]:
 
 
 def as_past_incidents(tickets: Sequence[Ticket]) -> list[PastIncident]:
-    """Return tickets as incidents that are over, a second after one another."""
+    """Return tickets as closed incidents, one second apart."""
     return [
         PastIncident(str(number), ticket.title, ticket.body, "", Severity.WARNING, AT + number * timedelta(seconds=1), ticket.owner)
         for number, ticket in enumerate(tickets)

@@ -109,7 +109,7 @@ class StoreCollector(Collector):
                 self._drifts[estimator] = drift
 
     def collect(self) -> Iterable[Metric]:
-        yield _gauge("plumbline_database_up", "1 if the database answered when it was last asked", bool(self._snapshot))
+        yield _gauge("plumbline_database_up", "1 if the last query of the database succeeded", bool(self._snapshot))
         if self._snapshot is not None:
             yield from _queue(self._snapshot)
             yield from _sources(self._snapshot)
@@ -117,7 +117,7 @@ class StoreCollector(Collector):
         for name, text, of in (
             ("error", "Expected calibration error of the latest judged badges", attrgetter("error")),
             ("error_limit", "The largest such error that chance explains", attrgetter("limit")),
-            ("outcomes", "Judged badges looked at", attrgetter("outcomes")),
+            ("outcomes", "Judged badges that were measured", attrgetter("outcomes")),
         ):
             samples = (((each.kind, each.engine, each.version), of(drift)) for each, drift in self._drifts.items())
             yield _gauges(f"plumbline_calibration_{name}", text, labels, samples)
@@ -127,11 +127,9 @@ def _queue(snapshot: Snapshot) -> Iterable[Metric]:
     backlog = snapshot.backlog
     age = (snapshot.at - backlog.oldest).total_seconds() if backlog.oldest else 0.0
     yield _gauge("plumbline_tasks_waiting", "Accepted events whose work has not begun", backlog.waiting)
-    yield _gauge("plumbline_tasks_oldest_seconds", "Age of the oldest of them", max(age, 0.0))
-    yield _gauge("plumbline_tasks_under_way", "Accepted events whose work has begun and not ended", backlog.under_way)
-    yield _gauge(
-        "plumbline_dead_letters", "Messages that the chat will not take, until a person looks", snapshot.dead_letters
-    )
+    yield _gauge("plumbline_tasks_oldest_seconds", "Age of the oldest waiting event", max(age, 0.0))
+    yield _gauge("plumbline_tasks_under_way", "Accepted events whose work is in progress", backlog.under_way)
+    yield _gauge("plumbline_dead_letters", "Messages that a chat refused until a person acts", snapshot.dead_letters)
 
 
 def _is_failing(ingestion: Ingestion) -> bool:
@@ -140,12 +138,12 @@ def _is_failing(ingestion: Ingestion) -> bool:
 
 def _sources(snapshot: Snapshot) -> Iterable[Metric]:
     def age(ingestion: Ingestion) -> float:
-        """A first reading that goes on has no age."""
+        """Return seconds; 0 during the first import."""
         return max((snapshot.at - (ingestion.finished_at or snapshot.at)).total_seconds(), 0.0)
 
     for name, text, of in (
-        ("age_seconds", "Time since a source was read to its end", age),
-        ("failing", "1 if a source could not be read last", _is_failing),
+        ("age_seconds", "Time since a source was last read completely", age),
+        ("failing", "1 if the last attempt to read a source failed", _is_failing),
         ("documents", "Documents indexed from a source", attrgetter("documents")),
     ):
         samples = (((each.source,), of(each)) for each in snapshot.ingestions)
@@ -186,12 +184,12 @@ class ModelCollector(Collector):
         states = [(server, state) for server in status.servers for state in BreakerState]
         yield _gauges(
             "plumbline_model_breaker",
-            "1 for the state that a server's breaker is in",
+            "1 for the current state of a server's circuit breaker",
             ["server", "state"],
             (((server.address, state.value), state is server.breaker) for server, state in states),
         )
         requests = CounterMetricFamily(
-            "plumbline_model_requests", "Requests to a server, by what became of them", labels=["server", "outcome"]
+            "plumbline_model_requests", "Requests to a server by outcome", labels=["server", "outcome"]
         )
         for server in status.servers:
             for outcome, count in server.outcomes.items():
@@ -199,7 +197,7 @@ class ModelCollector(Collector):
         yield requests
         for name, text, tokens in (
             ("prompt_tokens", "Tokens of prompts", tally.prompt),
-            ("cached_prompt_tokens", "Tokens of prompts that were not computed anew", tally.cached),
+            ("cached_prompt_tokens", "Tokens of prompts that came from a cache", tally.cached),
             ("generated_tokens", "Tokens of replies", tally.generated),
         ):
             yield CounterMetricFamily(f"plumbline_model_{name}", text, value=tokens)

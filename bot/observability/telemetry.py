@@ -24,23 +24,23 @@ ACKNOWLEDGEMENT = Histogram(
 
 DELIVERIES = Counter(
     "plumbline_deliveries_total",
-    "Webhooks: accepted ones changed an incident, deduplicated ones said nothing new, the rest were no alerts",
+    "Webhooks by outcome: accepted ones changed an incident, deduplicated ones contained nothing new",
     ["source", "outcome"],
 )
 EVENTS = Counter(
     "plumbline_chat_events_total",
-    "What people did in a chat: accepted, or deduplicated because it came before",
+    "Events in chats: accepted, or deduplicated because they were received before",
     ["workflow", "outcome"],
 )
 STEPS = Histogram(
     "plumbline_step_seconds",
-    "Time that a step of a workflow took",
+    "Duration of a workflow step",
     ["step", "outcome"],
     buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300),
 )
 POSTS = Histogram(
     "plumbline_chat_call_seconds",
-    "Time that a chat took to post, edit or delete a message, by what became of it",
+    "Duration of a call that posts, edits or deletes a message, by outcome",
     ["platform", "call", "outcome"],
     buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30),
 )

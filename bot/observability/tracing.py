@@ -32,7 +32,7 @@ Workflow = Callable[[Workflows, str, dict[str, Any]], Awaitable[None]]
 
 tracer = trace.get_tracer("plumbline")
 
-GEN_AI = "https://opentelemetry.io/schemas/1.37.0"  # the version of the conventions that model calls are named by
+GEN_AI = "https://opentelemetry.io/schemas/1.37.0"  # version of the semantic conventions for model calls
 gen_ai_tracer = trace.get_tracer("plumbline", schema_url=GEN_AI)
 
 
@@ -55,7 +55,7 @@ def _provider(endpoint: str) -> TracerProvider:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
         raise ConfigurationError(
-            "OTEL_EXPORTER_OTLP_ENDPOINT names a collector: install Plumbline's extra `otel` to send it anything."
+            "OTEL_EXPORTER_OTLP_ENDPOINT needs the OpenTelemetry SDK: install plumbline[otel]."
         ) from None
     provider = TracerProvider(resource=Resource.create({"service.name": "plumbline"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces")))
@@ -69,7 +69,7 @@ def request_span(name: str) -> Generator[None]:
     nothing_before = trace.set_span_in_context(trace.INVALID_SPAN)
     with (
         tracer.start_as_current_span(name, context=nothing_before, kind=SpanKind.SERVER),
-        _bound(_here() or new_correlation()),
+        _bound(_current_correlation() or new_correlation()),
     ):
         yield
 
@@ -82,7 +82,7 @@ def work_span(name: str, asked_for_by: Correlation | None, **attributes: str) ->
     context = trace.set_span_in_context(NonRecordingSpan(parent))
     with (
         tracer.start_as_current_span(name, context=context, kind=SpanKind.CONSUMER, attributes=attributes),
-        _bound(_here() or origin),
+        _bound(_current_correlation() or origin),
     ):
         yield
 
@@ -95,7 +95,7 @@ def span(name: str, **attributes: str) -> Generator[None]:
 
 
 def model_calls(url: str) -> Watch:
-    """Return what traces each call of a model at an address, without prompts and replies.
+    """Return a watch that traces each call of the model at this address, without prompts and replies.
 
     Names are those of version 1.37.0 of the semantic conventions:
     https://github.com/open-telemetry/semantic-conventions/blob/v1.37.0/docs/gen-ai/gen-ai-spans.md
@@ -120,18 +120,18 @@ def model_calls(url: str) -> Watch:
             f"chat {model}",
             kind=SpanKind.CLIENT,
             attributes=fixed | place | asked,
-            record_exception=False,  # its message may say what the model said
+            record_exception=False,  # its message may quote the model
             set_status_on_exception=False,
         ) as span:
 
-            def told(replies: Sequence[ModelReply]) -> None:
+            def report(replies: Sequence[ModelReply]) -> None:
                 span.set_attribute("gen_ai.usage.input_tokens", sum(reply.prompt_tokens for reply in replies[:1]))
                 span.set_attribute("gen_ai.usage.output_tokens", sum(reply.generated_tokens for reply in replies))
                 reasons = ["stop" if reply.complete else "length" for reply in replies]
                 span.set_attribute("gen_ai.response.finish_reasons", reasons)
 
             try:
-                yield told
+                yield report
             except BaseException as error:
                 span.set_attribute("error.type", type(error).__name__)
                 span.set_status(StatusCode.ERROR)
@@ -157,7 +157,7 @@ def _bound(correlation: Correlation) -> Generator[None]:
         yield
 
 
-def _here() -> Correlation | None:
+def _current_correlation() -> Correlation | None:
     """Return the current span's correlation; None if spans are not recorded."""
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:

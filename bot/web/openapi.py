@@ -21,7 +21,7 @@ REFERENCE = "#/components/schemas/{model}"
 BODIES: dict[str, type[BaseModel]] = {each.source: each.body for each in FORMATS}
 
 
-class _AsTaken(GenerateJsonSchema):
+class _AsAccepted(GenerateJsonSchema):
     """A schema generator that allows numbers for strings if the model coerces them."""
 
     def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
@@ -35,7 +35,7 @@ def describe() -> dict[str, Any]:
     schemas = description["components"]["schemas"]
     for name, model in {**BODIES, "TeamsActivity": Activity}.items():
         schema = model.model_json_schema(
-            ref_template=REFERENCE.replace("{model}", f"{name}{{model}}"), schema_generator=_AsTaken
+            ref_template=REFERENCE.replace("{model}", f"{name}{{model}}"), schema_generator=_AsAccepted
         )
         schemas |= {f"{name}{part}": part_schema for part, part_schema in schema.pop("$defs", {}).items()}
         schemas[name] = schema

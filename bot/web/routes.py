@@ -38,7 +38,7 @@ LARGE_BODY = 256 * 1024  # bytes above which parsing would block the event loop 
 
 RETRY_AFTER = 5  # default for Retry-After, in seconds
 
-TO_PROMETHEUS = "let Prometheus come to /metrics directly, at an address that PLUMBLINE_HOST names"
+TO_PROMETHEUS = "let Prometheus read /metrics directly, at an address that PLUMBLINE_HOST names"
 
 STATUSES: dict[type[PlumblineError], int] = {
     Unauthorized: 401,
@@ -172,12 +172,10 @@ def build_app(
     app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares)
     app.router.add_post("/webhooks/{source}", webhooks.handle)
     app.router.add_post(
-        "/slack/events", slack or _not_configured("Slack: set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET")
+        "/slack/events", slack or _not_configured("Slack, set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET")
     )
-    app.router.add_post("/api/messages", teams or _not_configured("Teams: set TEAMS_APP_ID and TEAMS_APP_PASSWORD"))
-    app.router.add_post(
-        "/mcp", agents or _not_configured("MCP: name the agents that may call under `agents` in plumbline.yaml")
-    )
+    app.router.add_post("/api/messages", teams or _not_configured("Teams, set TEAMS_APP_ID and TEAMS_APP_PASSWORD"))
+    app.router.add_post("/mcp", agents or _not_configured("MCP, list the agents under `agents` in plumbline.yaml"))
     app.router.add_get("/healthz", _healthy)
     app.router.add_get("/readyz", _readiness(ready))
     app.router.add_get("/metrics", _metrics(refresh_metrics))
@@ -198,7 +196,7 @@ def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None
 
 def _not_configured(what: str) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
-        return refusal(404, f"Not configured here. To use {what}.")
+        return refusal(404, f"This is not configured. To use {what}.")
 
     return handle
 

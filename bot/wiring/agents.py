@@ -45,7 +45,7 @@ def agent_caller(name: str, channels: Sequence[str]) -> AgentCaller:
 
 
 def agent_tools(core: Core) -> AnswerAgents:
-    """Return the tools. No language model is asked: the agent brings its own, and does not wait for a second one."""
+    """Return the tools. They use no language model: the agent has its own, and need not wait for a second one."""
     return AnswerAgents(question_ports(replace(core, model=None, examined=None), Poster(core.store, {})))
 
 

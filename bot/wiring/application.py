@@ -183,7 +183,7 @@ def _index(settings: Settings) -> PassageIndex:
             from adapters.qdrant import QdrantIndex
         except ModuleNotFoundError:
             raise ConfigurationError(
-                "PLUMBLINE_QDRANT_URL names a Qdrant server: install Plumbline's extra `qdrant` to speak with it."
+                "PLUMBLINE_QDRANT_URL needs the Qdrant client: install plumbline[qdrant]."
             ) from None
 
         return QdrantIndex.at(settings.qdrant_url, secret(settings.qdrant_api_key))

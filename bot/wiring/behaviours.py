@@ -176,7 +176,7 @@ def workspace_settings(core: Core) -> tuple[tuple[str, str], ...]:
             if core.examined and core.model
             else "quoted from the documents",
         ),
-        ("Put an owner or a cause as a question", _threshold("below", policy.ask_below)),
+        ("Phrase an owner or a cause as a question", _threshold("below", policy.ask_below)),
         ("Ping an owner", _threshold("above", policy.ping_owner_above)),
         ("Ping two teams if no owner is clear", "yes" if policy.ping_two_when_unsure else "no"),
         ("Lifetime of a confirmed correction", f"{workspace.curated_for.days} days"),

@@ -139,7 +139,7 @@ def open_on_call(
 def open_schedule(
     section: OnCallSection, session: aiohttp.ClientSession
 ) -> PagerDuty | JiraServiceManagement | Opsgenie:
-    """Open what one section describes. Raises ConfigurationError."""
+    """Open the schedule of one section. Raises ConfigurationError."""
     token, system = named_secret(section.token_env, section.name), f"{section.name} at {section.url}"
     match section:
         case PagerDutySection():

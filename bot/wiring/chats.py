@@ -24,7 +24,7 @@ from handlers.questions.post_message import Poster
 class Chat:
     """A chat platform: its messenger, its request handler and its thread reader.
 
-    `warm_up` prepares what the first post would otherwise wait for.
+    `warm_up` loads everything that would delay the first post.
     """
 
     messenger: Messenger

@@ -66,11 +66,11 @@ class GrowingHistory:
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
-        """Return all ended incidents as the judgement whether a person is needed learns from them."""
+        """Return all ended incidents, for the model that judges whether an incident needs a person."""
         return tuple(self._episodes.values())
 
     def pages(self) -> PageHistory:
-        """Return the same incidents, to judge a new one by. Takes milliseconds after a change."""
+        """Return the history of the same incidents, to judge a new one. Takes milliseconds after a change."""
         if self._pages is None:
             self._pages = PageHistory(sorted(self._episodes.values(), key=lambda each: each.began_at))
         return self._pages

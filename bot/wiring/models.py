@@ -65,9 +65,9 @@ def _api_key(settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_exam(model: LanguageModel | None, settings: Settings) -> AsyncGenerator[ExaminedModel | None]:
-    """Open the model for answers, causes and owners, as PLUMBLINE_LLM_ANSWERS has it; None without one.
+    """Open the model for answers, causes and owners, as set by PLUMBLINE_LLM_ANSWERS; None without one.
 
-    It sits an exam before it is asked, whose outcome is kept in the data directory.
+    It takes an exam before it is used, whose outcome is stored in the data directory.
     """
     if model is None or settings.llm_answers == "never":
         yield None
@@ -89,7 +89,7 @@ class KeptExam:
         self._model = model
 
     def load(self) -> int | None:
-        """Return how many choices were right; None if the file tells of another model or another exam, or is not there."""
+        """Return the number of right choices; None if the file is missing, or is about another model or exam."""
         with suppress(OSError, ValueError, TypeError, KeyError):
             kept = json.loads(self._file.read_text("utf-8"))
             if (kept["model"], kept["version"]) == (self._model.name, EXAM_VERSION):
@@ -97,7 +97,7 @@ class KeptExam:
         return None
 
     def save(self, right: int) -> None:
-        told = {"model": self._model.name, "version": EXAM_VERSION, "right": right}
+        outcome = {"model": self._model.name, "version": EXAM_VERSION, "right": right}
         with suppress(OSError):  # then it is examined again after the next start
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._file.write_text(json.dumps(told), "utf-8")
+            self._file.write_text(json.dumps(outcome), "utf-8")

@@ -1,9 +1,9 @@
 """Group commit: concurrent arrivals are written in one transaction, and share one disk flush.
 
-Measured at 50 events a second for 10 s, one after the other on two cores that much else used (`python -m tests.benchmarks
-load --seconds 10`, and the processor time of the bot): an event takes 21 ms of the processor, an acknowledgement 564 ms at
-p99, and a post stands in the chat after 14 s in the median; with a transaction for each event, which share the flush
-alone, 24 ms, 6,878 ms and 21 s.
+Measured at 50 events a second for 10 s, one run after the other on two busy cores (`python -m tests.benchmarks load
+--seconds 10`, and the processor time of the bot): an event takes 21 ms of processor time, an acknowledgement 564 ms at
+p99, and a post appears in the chat after 14 s in the median; with a transaction for each event, which share only the
+flush, 24 ms, 6,878 ms and 21 s.
 """
 
 from __future__ import annotations

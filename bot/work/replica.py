@@ -69,7 +69,7 @@ class Replica:
                 self._say(str(error))
             except Exception:  # the engine's database errors have no common type
                 log.exception("replica cannot look after workflows")
-                self._say("The workflow engine's database cannot be read or written; the log says why.")
+                self._say("The workflow engine's database cannot be read or written. See the log for the reason.")
             await asyncio.sleep(INTERVAL)
 
     async def check(self) -> None:

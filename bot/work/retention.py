@@ -31,7 +31,7 @@ async def apply_retention(policy: RetentionSection, *, engine: AsyncEngine, stor
 
 
 async def run_forget(settings: Settings, person: str, thread: str, out: Console) -> int:
-    """Delete the messages of a person or a thread, also while the bot runs."""
+    """Delete the messages of a person or a thread, even while the bot runs."""
     engine = open_database(settings.database)
     try:
         await migrate(engine)
@@ -41,7 +41,7 @@ async def run_forget(settings: Settings, person: str, thread: str, out: Console)
             thread=thread,
             forget_workflows=lambda keys: asyncio.to_thread(forget_workflows, settings.workflow_database, keys),
         )
-        now = SystemClock().now()  # whose data was deleted is not noted
+        now = SystemClock().now()  # the audit log does not say whose data was deleted
         key = f"forgotten:{now:%Y-%m-%dT%H:%M:%S.%f}"
         await _note(SqlStore(engine), now, key, "forget", f"events {len(forgotten)}")
         for database in (settings.database, settings.workflow_database):
@@ -57,7 +57,7 @@ async def run_forget(settings: Settings, person: str, thread: str, out: Console)
 
 
 def forget_workflows(database_url: str, keys: list[str]) -> None:
-    """Delete the engine's data of these workflows, also while the bot runs."""
+    """Delete the engine's data of these workflows, even while the bot runs."""
     if not keys:
         return
     DBOS.migrate(database_url)  # a restored workspace may lack the tables, or have those of an older version

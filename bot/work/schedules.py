@@ -70,11 +70,11 @@ async def keep_schedules(
     is_anything_open: Callable[[], Awaitable[bool]],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Look every minute for what is due, until cancelled.
+    """Check every minute which jobs are due, until cancelled.
 
     `is_anything_held` tells whether quiet hours hold an incident, `is_anything_open` whether an incident is open. The
-    loop sleeps for a minute at most, whatever the clock says, so a clock that is set ahead or back delays no look, and
-    one that was missed is made up for.
+    loop sleeps for a minute at most, whatever the clock says, so a clock that is set ahead or back delays no check, and a
+    missed check is made up for.
     """
     ticks = Ticks(clock)
     last_look: float | None = None

@@ -1,4 +1,4 @@
-"""Preparation of what the first question or message would otherwise wait for."""
+"""Preparation of everything that would delay the first question or message."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from handlers.questions.examine_model import ExaminedModel
 
 
 async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedModel | None, *chats: Chat | None) -> None:
-    """Load what finds secrets, read what was learned of the corpus, examine the model, and load what the chats post with."""
+    """Load the secret detector, the encoder of the corpus and the SDKs of the chats, and start the model's exam."""
     if examined is not None:
-        _ = examined.skill  # where it is not known yet, an exam begins
+        _ = examined.skill  # starts an exam if it is not known yet
     await asyncio.to_thread(redact.findings, "ready", ())
     with suppress(PlumblineError):  # reported to the first person who asks
         await retriever.retrieve("ready", Audience(), 1)

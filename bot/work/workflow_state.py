@@ -113,7 +113,7 @@ def _never_read(cls: DefaultSerializer, serialized_data: str) -> Any:  # noqa: A
 
 
 def _never_written(self: DefaultSerializer, data: Any) -> str:  # noqa: ARG001 -- the same
-    raise PlumblineError("Nothing of a workflow is written as pickle.")
+    raise PlumblineError("Plumbline never writes a workflow as pickle.")
 
 
 DefaultSerializer.deserialize = _never_read

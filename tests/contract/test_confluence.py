@@ -119,7 +119,7 @@ async def test_spaces_that_show_nothing_any_more_lose_nothing(
     server: FakeConfluence, session: aiohttp.ClientSession
 ) -> None:
     source = ConfluenceWorld(server, session).source
-    with pytest.raises(SourceUnavailable, match="shows no page of OPS any more"):
+    with pytest.raises(SourceUnavailable, match="no longer shows a page of OPS"):
         await anext(source.changes("", frozenset({"docs/11"})))
 
 

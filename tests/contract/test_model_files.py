@@ -89,7 +89,7 @@ async def test_a_model_is_found_by_its_name(url: str, session: aiohttp.ClientSes
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("ferry-4b", "names no model"),
+        ("ferry-4b", "is not a model"),
         ("marigold/unknown", "has no public model"),
         ("marigold/ferry-4b-GGUF:Q2_K", "has no Q2_K; it has .*Q4_K_M.gguf, .*Q8_0.gguf"),
         ("marigold/ferry-4b-GGUF/other.gguf", "has no other.gguf"),
@@ -109,7 +109,7 @@ async def test_a_model_in_parts_is_refused(url: str, session: aiohttp.ClientSess
 
 
 async def test_a_hub_that_is_not_reachable_is_named(session: aiohttp.ClientSession, unused_tcp_port: int) -> None:
-    with pytest.raises(Unavailable, match=f"http://127.0.0.1:{unused_tcp_port} cannot be asked"):
+    with pytest.raises(Unavailable, match=f"http://127.0.0.1:{unused_tcp_port} did not list"):
         await find_model_file(session, "marigold/ferry-4b-GGUF", f"http://127.0.0.1:{unused_tcp_port}")
 
 

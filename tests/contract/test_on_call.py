@@ -140,7 +140,7 @@ async def test_an_answer_of_another_form_is_none(kind: str) -> None:
     app.router.add_get("/{path:.*}", nonsense)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         schedule = served_by(kind)(Http("the server", str(server.make_url("")), session))
-        with pytest.raises(ToolUnavailable, match="as documented"):
+        with pytest.raises(ToolUnavailable, match="in an unexpected format"):
             await schedule.people("payments", START)
 
 
@@ -152,7 +152,7 @@ async def test_times_of_pagerduty_without_a_zone_are_no_answer() -> None:
     app.router.add_get("/{path:.*}", without_zone)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         schedule = served_by("pagerduty")(Http("the server", str(server.make_url("")), session))
-        with pytest.raises(ToolUnavailable, match="as documented"):
+        with pytest.raises(ToolUnavailable, match="in an unexpected format"):
             await schedule.people("payments", START)
 
 
@@ -199,7 +199,7 @@ async def test_several_people_of_jira_are_named_in_calling_order() -> None:
 async def test_an_account_without_a_name_in_jira_is_unknown_and_not_nobody() -> None:
     server = FakeJiraServiceManagement({"P1": TURNS}, nameless=frozenset({"Ines"}))
     async with reached(server) as http:
-        with pytest.raises(ToolUnavailable, match="for which Jira has no name"):
+        with pytest.raises(ToolUnavailable, match="Jira has no name for it"):
             await served_by("jira")(http).people("payments", START)
 
 

@@ -59,7 +59,7 @@ async def test_every_call_is_replayed_as_it_was_recorded(tmp_path: Path) -> None
 async def test_another_request_has_no_reply(tmp_path: Path, request_: ModelRequest) -> None:
     file = tmp_path / "replies.jsonl"
     await RecordedModel(file, ScriptedModel(lambda _: "The disk is full.")).generate(QUESTION)
-    with pytest.raises(ModelUnavailable, match="record it anew"):
+    with pytest.raises(ModelUnavailable, match="record it again"):
         await RecordedModel(file).generate(request_)
 
 

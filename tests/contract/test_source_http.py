@@ -78,7 +78,7 @@ async def test_a_redirection_is_not_followed(server: tuple[Server, Http]) -> Non
 async def test_an_answer_that_is_no_object_is_told(server: tuple[Server, Http], body: str) -> None:
     fake, wiki = server
     fake.answer = lambda: web.Response(text=body)
-    with pytest.raises(SourceUnavailable, match="The wiki did not answer x as documented"):
+    with pytest.raises(SourceUnavailable, match="The wiki answered x in an unexpected format"):
         await wiki.get("x")
 
 

@@ -229,7 +229,7 @@ async def test_a_token_that_expired_while_reading_is_renewed(teams: TeamsWorld) 
 
 async def test_a_channel_that_the_team_does_not_show_is_told(teams: TeamsWorld) -> None:
     teams.source._teams = {TEAM: ("19:typo@thread.tacv2",)}
-    with pytest.raises(SourceUnavailable, match="shows no channel 19:typo"):
+    with pytest.raises(SourceUnavailable, match="has no channel 19:typo"):
         await read(teams)
 
 
@@ -256,7 +256,7 @@ GONE = "19:gone@thread.tacv2"
 async def test_a_channel_that_was_deleted_goes_and_keeps_no_other_from_being_read(teams: TeamsWorld) -> None:
     teams.server.post(TEAMS_CHANNEL, "1000", "<p>A question?</p>")
     teams.source._teams = {TEAM: (GONE, TEAMS_CHANNEL)}
-    parts = await read_until_it_fails(teams, frozenset({f"docs/{GONE}/1"}), f"shows no channel {GONE}")
+    parts = await read_until_it_fails(teams, frozenset({f"docs/{GONE}/1"}), f"has no channel {GONE}")
     assert {document.text for part in parts for document in part.documents} == {"Message: A question?"}
     assert parts[-1].removed_ids == {f"docs/{GONE}/1"}
 

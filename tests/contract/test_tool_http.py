@@ -92,7 +92,7 @@ async def test_of_an_allowed_host_no_other_port_is_asked() -> None:
 
 async def test_an_answer_of_another_form_is_no_answer() -> None:
     async with reached(Answers(web.Response(text='{"runs": 7}'))) as http:
-        with pytest.raises(ToolUnavailable, match="did not answer thing as documented"):
+        with pytest.raises(ToolUnavailable, match="answered thing in an unexpected format"):
             await http.parsed("thing", TypeAdapter(list[int]))
 
 

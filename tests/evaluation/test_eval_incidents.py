@@ -44,7 +44,7 @@ def test_a_seed_gives_the_same_incidents_again(folder: Path, tmp_path: Path) -> 
 
 
 def test_a_folder_without_cases_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MalformedInput, match="No case"):
+    with pytest.raises(MalformedInput, match="no case"):
         run(tmp_path)
 
 

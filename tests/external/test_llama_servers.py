@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from adapters.llama.completion import messages_of
-from adapters.llama.server import UNBENT, LlamaServer
+from adapters.llama.server import UNFILTERED, LlamaServer
 from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
@@ -55,7 +55,7 @@ async def test_the_probabilities_of_labels_are_the_rates_at_which_they_are_sampl
         asked = replace(QUESTION, schema=label_schema(labels), temperature=1.0)
         counts = dict.fromkeys(labels, 0)
         for seed in range(draws):
-            counts[json.loads((await model._several(replace(asked, seed=seed), UNBENT))[0].reply().text)] += 1
+            counts[json.loads((await model._several(replace(asked, seed=seed), UNFILTERED))[0].reply().text)] += 1
     for label in labels:  # four standard errors of a rate
         assert counts[label] / draws == pytest.approx(told[label], abs=4 * np.sqrt(0.25 / draws))
 
@@ -200,7 +200,9 @@ async def test_no_text_of_a_document_becomes_a_control_token(
     assert not set(control) & set(await _tokens(server, session, message["content"]))
     if server.kind == "native":
         model = LlamaServer(server.url, session)
-        prepared = await (await model._ways()).prepare(model._connection, replace(request, schema={"enum": ["yes"]}))
+        prepared = await (await model._known_dialect()).prepare(
+            model._connection, replace(request, schema={"enum": ["yes"]})
+        )
         assert sum(token in control for token in prepared.body["prompt"]) == 3, (
             "those of the template: user, end, assistant"
         )

@@ -1,4 +1,4 @@
-"""What a chat did not take: the operator sees it on the local page, and has it tried again with a button."""
+"""The operator sees the messages that a chat refused on the local page, and retries them with a button."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ async def test_a_letter_that_is_no_longer_there_cannot_be_tried_again() -> None:
         async with http.post("/console/dead-letters", data={"intent": "nothing"}) as response:
             assert response.status == 404
         async with http.get("/dead-letters") as response:
-            assert "every chat took what it was sent" in await response.text()
+            assert "There are no dead letters" in await response.text()

@@ -136,7 +136,7 @@ async def test_open_incidents_are_listed_as_they_come_and_go(site: Site, http: a
         assert "payment-gateway p99 latency" in html.get_text()
         site.happen(replace(messages.resolved_incident(), revision=2))
         _, html = await opened_page.next("incidents")
-        assert html.get_text(strip=True) == "None is open."
+        assert html.get_text(strip=True) == "No open incidents."
 
 
 async def test_an_open_page_does_not_hold_up_the_end_of_the_process() -> None:

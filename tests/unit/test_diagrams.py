@@ -21,9 +21,9 @@ def test_the_picture_for_the_page_has_a_point_a_bin_and_says_what_each_holds() -
     svg = ET.fromstring(reliability_svg("Owners", SAID, RIGHT))
     assert len(svg.findall(f".//{SVG}circle")) == 3
     assert [each.text for each in svg.findall(f".//{SVG}title")] == [
-        "said 20 %, came true 75 % of 20",
-        "said 60 %, came true 75 % of 20",
-        "said 90 %, came true 75 % of 20",
+        "stated 20 %, right 75 % of 20",
+        "stated 60 %, right 75 % of 20",
+        "stated 90 %, right 75 % of 20",
     ]
 
 
@@ -38,5 +38,5 @@ def test_the_page_needs_to_allow_no_inline_style() -> None:
 
 
 def test_the_summary_names_the_error_and_what_chance_alone_would_make() -> None:
-    assert summary(SAID, RIGHT).startswith("60 outcomes · off by 28.3 %, by chance alone ")
-    assert summary(np.array([0.5]), np.array([1.0])) == "1 outcome · off by 50.0 %, by chance alone 50.0 %"
+    assert summary(SAID, RIGHT).startswith("60 outcomes · off by 28.3 %; chance alone gives ")
+    assert summary(np.array([0.5]), np.array([1.0])) == "1 outcome · off by 50.0 %; chance alone gives 50.0 %"

@@ -61,10 +61,10 @@ def test_what_differs_is_named(manifest: dict[str, Any]) -> None:
     assert manifest_differences(manifest, "TEAMS_APP_ID") == [
         "bots.scopes: personal",
         "bots.commandLists: home is missing in personal",
-        "bots.commandLists: deploy in personal is none of ours",
-        "composeExtensions: “Ask Plumbline about this” for messages is missing or another",
+        "bots.commandLists: deploy in personal is not needed",
+        "composeExtensions: “Ask Plumbline about this” for messages is missing or different",
     ]
-    assert manifest_differences(manifest, "another-app") == ["bots: none of them is another-app"]
+    assert manifest_differences(manifest, "another-app") == ["bots: none has the id another-app"]
 
 
 def test_the_manifest_keeps_to_the_published_limits(manifest: dict[str, Any]) -> None:

@@ -1,9 +1,9 @@
-// What HTML and htmx alone cannot do: keys, an emptied box after sending, the state of the live connection.
+// Behaviour that HTML and htmx lack: keyboard shortcuts, clearing the box after sending, the state of the connection.
 "use strict";
 
 let lastEventId = "";
 
-// A connection that the page opens anew must go on where the last one ended, or what it brought would come twice.
+// A reopened connection must continue where the last one ended, or its messages would arrive twice.
 htmx.createEventSource = (url) => {
   const source = new URL(url, location.href);
   if (lastEventId) source.searchParams.set("after", lastEventId);
@@ -20,7 +20,7 @@ function showConnection(text, open) {
   note.classList.toggle("open", open);
 }
 
-// A reload may have brought the message that a live event brings.
+// A reload may already have brought the message of a live event.
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const { fragment, target } = event.detail;
   const brought = fragment.querySelector("article[id]");
@@ -50,12 +50,12 @@ function warn(sentence) {
 
 document.addEventListener("htmx:responseError", ({ detail: { xhr } }) => {
   const explained = xhr.getResponseHeader("Content-Type")?.startsWith("text/plain");
-  warn(explained ? xhr.responseText : "Something went wrong here: the log of Plumbline says what.");
+  warn(explained ? xhr.responseText : "Something went wrong. See Plumbline’s log.");
 });
 
 document.addEventListener("htmx:sendError", () => warn("Plumbline does not answer: is it still running?"));
 
-// A box is emptied when its text is on its way and not when it has arrived: what is typed meanwhile belongs to the next.
+// Clear the box when its text is sent, not when it has arrived: text typed meanwhile belongs to the next message.
 const sent = new WeakMap();
 
 document.addEventListener("htmx:beforeSend", ({ detail: { elt, xhr } }) => {

@@ -43,7 +43,7 @@ def test_a_question_without_documents_says_which_source_failed(
     assert result.exit_code == 2
     assert "documents could not be read" in result.output
     (empty_home / "documents").mkdir()
-    assert "the sources hold no documents" in CliRunner().invoke(app, ["ask", "how do I roll back?"]).output
+    assert "contain no documents" in CliRunner().invoke(app, ["ask", "how do I roll back?"]).output
 
 
 def test_the_next_steps_begin_with_the_folder_that_is_missing(empty_home: Path) -> None:

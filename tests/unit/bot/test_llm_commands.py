@@ -29,7 +29,7 @@ async def test_a_model_file_is_served_by_the_server_that_is_installed(
 
 
 async def test_a_name_that_is_neither_a_file_nor_on_the_hub_starts_nothing() -> None:
-    with pytest.raises(MalformedInput, match="names no model"):
+    with pytest.raises(MalformedInput, match="is not a model"):
         await run_up(load_settings(), "ferry", "127.0.0.1", 8099, QUIET, hub="http://127.0.0.1:1")
 
 

@@ -55,7 +55,7 @@ def test_the_slack_address_ends_with_a_slash_so_that_methods_can_follow(monkeypa
 def test_a_variable_that_cannot_be_used_is_named_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=rf"^The environment holds settings .*: {name}: [^\n]+\.$"):
+    with pytest.raises(ConfigurationError, match=rf"^Settings in the environment .*: {name}: [^\n]+\.$"):
         load(monkeypatch, **{name: value})
 
 

@@ -1,4 +1,4 @@
-"""What the templates are helped with."""
+"""Rendering of the templates, and the helpers that they use."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from adapters.console.messages import ConsoleMessage, Content, PersonMessage, encode
+from adapters.console.operations import Record
 from adapters.console.render import Renderer, verdict_subjects, web_url
 from core.model.messages import AnswerMessage, ButtonAction, IncidentMessage, Message
+from core.model.prediction import Estimator, PredictionKind
 from tests import samples as messages
 from tests.fakes.messages import telling
 
@@ -132,3 +134,10 @@ def test_a_time_says_as_much_as_a_reader_of_today_needs(at: datetime, text: str)
     assert time is not None
     assert time.get_text() == text
     assert time["datetime"] == at.isoformat()
+
+
+@pytest.mark.parametrize("kind", PredictionKind)
+def test_the_predictions_page_shows_the_record_of_every_kind_of_claim(kind: PredictionKind) -> None:
+    record = Record(Estimator(kind, "evidence", "1"), 3, 1, None, None, None)
+    html = RENDERER.page("predictions.html", records=[record], claims=[], titles={}, kind="", outcome="")
+    assert "3 right" in html
