@@ -77,7 +77,7 @@ def answer(
     `query` is the question made to stand alone, that was searched for. The answer is one excerpt, and so of one family
     (Evidence-Chain RAG: evidence of two families is not mixed in one answer); the others are offered beside it.
     """
-    found = sorted(candidates(query, retrieval), key=lambda each: not is_answered_by(query, each.passage))
+    found = candidates(query, retrieval)
     evaluation = evaluation_of(query, retrieval, found)
     if not (answerable(evaluation) or (found and _is_known(found[0], query, is_foreign=is_foreign))):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation

@@ -1,11 +1,12 @@
 """A language model chooses among the excerpts that may answer: one call, one name. What is shown stays an excerpt.
 
-The choice counts as much as the model has shown to be worth (see `core/answering/model_exam.py`): its odds are weighed
-against those of the evidence engine, so that a model that chooses at random changes nothing.
+Its odds are weighed against those of the evidence engine by the model's exam (`core/answering/model_exam.py`), and the
+choice is shown only where it is still the likeliest then, so that a model that chooses at random changes nothing.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +32,7 @@ from core.model_calls.prompts.quoted import Named
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
-VERSION = "answer-choice-1"  # of the prompt and of how its odds are weighed: stored with every prediction
+VERSION = "answer-choice-2"  # of the prompt and of how its odds are weighed: stored with every prediction
 NOT_FOUND = "The language model found no answer in these documents."
 
 OFFERED = 8  # excerpts that a model chooses from
@@ -54,7 +55,7 @@ async def chosen_answer(
     request: ModelRequest,
     skill: Skill,
 ) -> tuple[Answer, Evaluation]:
-    """Return the excerpt that the model chooses as the answer, or `found`, the evidence engine's, where it chooses none.
+    """Return the excerpt that the model chooses as the answer; `found`, the evidence engine's, where it is not the likeliest.
 
     At most two calls: one to choose, and one before it for a follow-up or a question in another language, or after it for
     a sentence above the excerpt. `request` says for whom and by when the model is asked; its messages are replaced.
@@ -73,7 +74,9 @@ async def chosen_answer(
     read = [Named(name, each.text) for name, each in zip(names, excerpts, strict=True)]
     told = await choose(model, request, prompts.choose(read, query), names)
     odds = weighed(told, _measured(evaluation_of(query, retrieval, ranked), len(names)), skill.right)
-    best = max(range(len(odds)), key=lambda place: (odds[place], -place))
+    best = told.index(max(told))
+    if odds[best] < max(odds):
+        return found
     if best == len(read):
         answer, evaluation = found
         return (replace(answer, note=f"{answer.note} {NOT_FOUND}".strip()) if answer.excerpts else answer), evaluation
@@ -104,10 +107,12 @@ async def chosen_answer(
 def _measured(evaluation: Evaluation, count: int) -> list[float]:
     """Return the probability of each of `count` excerpts, best first, and of none, as it was measured without the model.
 
-    The first excerpt answers with the probability that was measured, and the others share the rest.
+    Each answers with the probability that was measured for the first where none before it does, so that a better excerpt is
+    never the less likely one.
     """
-    first = evaluation.coe * (evaluation.rce if count > 1 else 1.0)
-    return [first, *[(evaluation.coe - first) / max(1, count - 1)] * (count - 1), 1.0 - evaluation.coe]
+    first = evaluation.rce if count > 1 else 1.0
+    before = [evaluation.coe * first * (1.0 - first) ** place for place in range(count)]
+    return [*before, 1.0 - math.fsum(before)]
 
 
 async def _composed(

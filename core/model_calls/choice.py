@@ -15,7 +15,7 @@ NAME_TOKENS = 32  # room for a name
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """The worth of a model: the share of its exam that it chose right, in [0, 1], and whether its sentences are shown."""
+    """The worth of a model: the share of right choices that its exam proves, in [0, 1], and whether its sentences are shown."""
 
     right: float
     composes: bool = False
