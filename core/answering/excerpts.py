@@ -19,7 +19,7 @@ from math import log1p
 from core.answering.pieces import Piece, joined, pieces
 from core.knowledge.encoder import K1, B
 from core.knowledge.markdown import BlockKind
-from core.knowledge.retriever import RankedPassage, Retrieval
+from core.knowledge.retriever import RankedPassage, Retrieval, is_answered_by
 from core.knowledge.terms import distinct_terms, terms
 from core.model.document import DocumentKind, Passage
 
@@ -87,7 +87,10 @@ class Candidate:
 
 
 def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
-    """Return every candidate of the retrieved passages, best first; none if nothing was found."""
+    """Return every candidate of the retrieved passages, best first; none if nothing was found.
+
+    An answer that people confirmed for this very question comes before all others.
+    """
     rare = _rare(retrieval)
     runs = [run for found in retrieval.passages for run in _runs(found, retrieval.weights, rare)]
     telling = max((run.telling for run in runs), default=0.0) or 1.0
@@ -101,7 +104,8 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
         relative = PASSAGE * run.found.score / passage + EXCERPT * run.lexical / lexical + RARE * run.telling / telling
         return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry
 
-    return sorted((replace(run, score=score(run)) for run in runs), key=lambda run: -run.score)
+    scored = [replace(run, score=score(run)) for run in runs]
+    return sorted(scored, key=lambda run: (not is_answered_by(query, run.passage), -run.score))
 
 
 def _rare(retrieval: Retrieval) -> dict[str, float]:

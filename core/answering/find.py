@@ -77,7 +77,7 @@ def answer(
     `query` holds only the words that are understood: the nearest excerpt is shown if they name its subject, because
     there is no other sign that it answers.
     """
-    found = sorted(candidates(query, retrieval), key=lambda each: not is_answered_by(query, each.passage))
+    found = candidates(query, retrieval)
     evaluation = evaluation_of(query, retrieval, found)
     if not (answerable(evaluation) or (found and _is_known(found[0], query, is_foreign=is_foreign))):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation

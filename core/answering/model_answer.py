@@ -1,11 +1,12 @@
 """Let a language model choose among the excerpts that may answer: one call, one name. The answer stays an excerpt.
 
-The choice is weighted by the skill that the model showed in its exam (see `core/answering/model_exam.py`): its odds are
-combined with those of the evidence engine, so that a model that chooses at random changes nothing.
+Its odds are combined with those of the evidence engine, weighted by the model's exam (`core/answering/model_exam.py`). The
+choice is shown only if it is still the likeliest then, so that a model that chooses at random changes nothing.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +32,7 @@ from core.model_calls.prompts.quoted import Named
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
-VERSION = "answer-choice-1"  # of the prompt and the weighting; stored with every prediction
+VERSION = "answer-choice-2"  # of the prompt and the weighting; stored with every prediction
 NOT_FOUND = "The language model found no answer in these documents."
 
 OFFERED = 8  # excerpts that a model chooses from
@@ -54,7 +55,7 @@ async def chosen_answer(
     request: ModelRequest,
     skill: Skill,
 ) -> tuple[Answer, Evaluation]:
-    """Return the excerpt that the model chooses as the answer; the evidence engine's `found` if it chooses none.
+    """Return the excerpt that the model chooses as the answer; the evidence engine's `found` if it is not the likeliest.
 
     Makes at most two calls: the choice, and one before it to rewrite a follow-up or a question in another language, or
     one after it for a sentence. `request` gives requester, urgency and deadline; its messages are replaced.
@@ -73,7 +74,9 @@ async def chosen_answer(
     read = [Named(name, each.text) for name, each in zip(names, excerpts, strict=True)]
     told = await choose(model, request, prompts.choose(read, query), names)
     odds = weighed(told, _measured(evaluation_of(query, retrieval, ranked), len(names)), skill.right)
-    best = max(range(len(odds)), key=lambda place: (odds[place], -place))
+    best = told.index(max(told))
+    if odds[best] < max(odds):
+        return found
     if best == len(read):
         answer, evaluation = found
         return (replace(answer, note=f"{answer.note} {NOT_FOUND}".strip()) if answer.excerpts else answer), evaluation
@@ -104,10 +107,12 @@ async def chosen_answer(
 def _measured(evaluation: Evaluation, count: int) -> list[float]:
     """Return the probability that each of `count` excerpts answers, best first, and that none does, without the model.
 
-    The first excerpt has the measured probability, and the others share the rest equally.
+    Each has the probability that was measured for the first, given that none before it answers: a better excerpt is never
+    less likely than a worse one.
     """
-    first = evaluation.coe * (evaluation.rce if count > 1 else 1.0)
-    return [first, *[(evaluation.coe - first) / max(1, count - 1)] * (count - 1), 1.0 - evaluation.coe]
+    first = evaluation.rce if count > 1 else 1.0
+    before = [evaluation.coe * first * (1.0 - first) ** place for place in range(count)]
+    return [*before, 1.0 - math.fsum(before)]
 
 
 async def _composed(

@@ -7,6 +7,8 @@ them only once.
 
 from __future__ import annotations
 
+import math
+
 from core.answering.model_answer import VERSION
 from core.model.language_model import ModelRequest
 from core.model_calls.choice import NONE, Skill, choose
@@ -16,6 +18,7 @@ from core.ports import LanguageModel
 
 CHOOSES = 8  # right choices of twelve from which a model is used; a 1.5 B model has 7, a guessing one 1 or 2
 COMPOSES = 11  # right choices from which its sentences are shown above the excerpts
+QUANTILE = 1.96  # of the normal distribution, for an interval of 95 %
 EXAM_VERSION = f"{VERSION}-exam-1"  # outcomes of other versions are ignored
 
 EXCERPTS = (
@@ -88,4 +91,10 @@ async def examined(model: LanguageModel, request: ModelRequest) -> int:
 
 def skill_of(right: int) -> Skill | None:
     """Return the skill of a model with this number of right choices; None if it is too low to use the model."""
-    return Skill(right / len(QUESTIONS), right >= COMPOSES) if right >= CHOOSES else None
+    return Skill(_proven(right, len(QUESTIONS)), right >= COMPOSES) if right >= CHOOSES else None
+
+
+def _proven(right: int, count: int) -> float:
+    """Return the lower end of Wilson's 95 % interval of a share, because twelve questions leave much to luck."""
+    share, spread = right / count, QUANTILE**2 / count
+    return (share + spread / 2 - math.sqrt(spread * (share * (1 - share) + spread / 4))) / (1 + spread)

@@ -15,7 +15,7 @@ NAME_TOKENS = 32  # room for a name
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """The skill of a model: the share of right choices in its exam, in [0, 1], and whether its sentences are shown."""
+    """The skill of a model: the share of right choices that its exam proves, in [0, 1], and whether it composes."""
 
     right: float
     composes: bool = False

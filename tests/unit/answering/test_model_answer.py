@@ -48,6 +48,13 @@ async def test_the_excerpt_that_a_model_chooses_is_shown_as_without_one(retrieve
     assert 0.5 < evaluation.rce < 1
 
 
+@pytest.mark.parametrize("named", ["30 minutes", "45 minutes", "shallows"])
+async def test_a_model_that_guesses_shows_no_other_excerpt(retriever: Retriever, named: str) -> None:
+    found, _ = await find_answer(question(UNSURE), retriever)
+    answer, _ = await chosen(question(UNSURE), retriever, choosing(named), Skill(0.0))
+    assert (answer.excerpts, answer.note) == (found.excerpts, "")
+
+
 async def test_one_call_reads_the_best_excerpts_and_the_question(retriever: Retriever) -> None:
     model = choosing("30 minutes")
     await chosen(question(UNSURE), retriever, model)
@@ -193,11 +200,12 @@ async def test_an_exam_tells_a_model_that_reads_from_one_that_does_not() -> None
         asked = next(text for text, _ in QUESTIONS if text in prompt(request))
         return {right[asked]: 0.9, NONE: 0.1} if right[asked] != NONE else {NONE: 1.0}
 
-    assert skill_of(await examined(ScriptedModel(odds=reads), REQUEST)) == FLUENT
+    assert skill_of(await examined(ScriptedModel(odds=reads), REQUEST)) == skill_of(len(QUESTIONS))
     for name in (*(excerpt.name for excerpt in EXCERPTS), NONE):
         always = ScriptedModel(odds=lambda *_, name=name: {name: 1.0})
         assert skill_of(await examined(always, REQUEST)) is None
-    assert skill_of(CHOOSES) == Skill(CHOOSES / len(QUESTIONS))
+    shares = [skill.right for right in range(CHOOSES, len(QUESTIONS) + 1) if (skill := skill_of(right))]
+    assert shares == pytest.approx([0.391, 0.468, 0.552, 0.646, 0.757], abs=0.001), "what Wilson's interval leaves"
     assert COMPOSES > CHOOSES
 
 
