@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ from core.model.filing import Filed, Report
 
 PAGE = 100
 MAX_PAGES = 10  # of issues created since the first attempt
+CLOCKS_DIFFER = timedelta(hours=1)  # at most, between this machine and GitHub
 
 T = TypeVar("T")
 
@@ -57,19 +59,19 @@ _ANYTHING = TypeAdapter(dict[str, object])
 class GitHubIssues:
     """Issues of the repository `owner/name`."""
 
-    name: str
     http: Http
     repository: str
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
         asked = {"state": "all", "sort": "created", "direction": "desc", "per_page": str(PAGE)}
+        since = report.since - CLOCKS_DIFFER
         for page in range(1, MAX_PAGES + 1):
-            asked |= {"since": report.since.isoformat(), "page": str(page)}
+            asked |= {"since": since.isoformat(), "page": str(page)}
             items = await self.http.parsed(f"repos/{self.repository}/issues", _ITEMS, asked)
             if found := next((item for item in items if report.marker in (item.body or "")), None):
                 return self._filed(found)
-            if len(items) < PAGE or (items[-1].created_at or report.since) < report.since:
+            if len(items) < PAGE or (items[-1].created_at or since) < since:
                 return None
         return None
 
@@ -88,17 +90,14 @@ class GitHubIssues:
 
 @dataclass(frozen=True, slots=True)
 class GitHubFiles:
-    """Markdown files in a folder of the repository `owner/name`, each proposed as a pull request against `branch`.
+    """Markdown files in a folder of the repository `owner/name`, each proposed as a pull request against its default branch.
 
-    An empty `branch` is the default branch. The name of the proposing branch follows from the report, so that every step
-    may be repeated.
+    The name of the proposing branch follows from the report, so that every step may be repeated.
     """
 
-    name: str
     http: Http
     repository: str
     folder: str
-    branch: str = ""
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
@@ -108,7 +107,7 @@ class GitHubFiles:
         return self._filed(found[0]) if found else None
 
     async def file(self, report: Report) -> Filed:
-        base = self.branch or (await self._repository()).default_branch
+        base = (await self._repository()).default_branch
         await self._create_branch(_branch(report), base)
         await self._write(report)
         value = {"title": report.title, "head": _branch(report), "base": base, "body": report.footer}

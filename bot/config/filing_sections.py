@@ -82,23 +82,21 @@ class ConfluencePageSection(_PostmortemSection):
 
 
 class GitHubFileSection(_PostmortemSection):
-    """Markdown files in a GitHub repository, each proposed as a pull request against `branch` (empty: the default)."""
+    """Markdown files in a GitHub repository, each proposed as a pull request against the default branch."""
 
     kind: Literal["github_file"]
     url: Url = "https://api.github.com"
     repository: Repository
     folder: str = "postmortems"
-    branch: str = ""
 
 
 class GitLabFileSection(_PostmortemSection):
-    """Markdown files in a GitLab project, each proposed as a merge request into `branch` (empty: the default)."""
+    """Markdown files in a GitLab project, each proposed as a merge request into the default branch."""
 
     kind: Literal["gitlab_file"]
     url: Url = "https://gitlab.com"
     project: Project
     folder: str = "postmortems"
-    branch: str = ""
 
 
 FilingSection = Annotated[

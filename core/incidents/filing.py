@@ -18,7 +18,8 @@ MAX_DRAFT = 12_000  # characters; Slack takes them in five fields
 MAX_TITLE = 200  # characters; Jira accepts 255
 CUT = "…\n\nThe rest did not fit: see the postmortem on Plumbline’s own page."
 
-_REFERENCE = re.compile(r"([@#!])(?=\w)")  # other systems notify people and link issues that a text names so
+# Other systems notify people and link issues that a text names so. The addresses that stand there as links are left alone.
+_REFERENCE = re.compile(r"<https?://[^\s<>]*>|[@#!](?=\w)")
 _WORD_JOINER = "\u2060"  # invisible
 _NO_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -67,9 +68,12 @@ def draft_report(incident: Incident, kind: FilingKind, redact: Callable[[str], s
     if kind is FilingKind.ISSUE:
         draft = replace(_only(ISSUE_SECTIONS, draft), title=incident.title)
     draft = _redacted(draft, redact)
-    text = _REFERENCE.sub(rf"\1{_WORD_JOINER}", as_markdown(draft, filed=True))
-    title = " ".join(draft.title.split())[:MAX_TITLE]
-    return _REFERENCE.sub(rf"\1{_WORD_JOINER}", title), cut_draft(text, MAX_DRAFT)
+    title = _without_references(" ".join(draft.title.split()))[:MAX_TITLE]
+    return title, cut_draft(_without_references(as_markdown(draft, filed=True)), MAX_DRAFT)
+
+
+def _without_references(text: str) -> str:
+    return _REFERENCE.sub(lambda found: found[0] if found[0][0] == "<" else f"{found[0]}{_WORD_JOINER}", text)
 
 
 def _redacted(draft: Postmortem, redact: Callable[[str], str]) -> Postmortem:
@@ -92,9 +96,9 @@ def cut_draft(text: str, limit: int) -> str:
     return f"{kept[: kept.rfind(chr(10) * 2)]}\n\n{CUT}" if "\n\n" in kept else f"{kept}{CUT}"
 
 
-def file_stem(incident: Incident) -> str:
-    """Return a file name for an incident's postmortem, without its suffix."""
-    words = _NO_FILE_NAME.sub("-", incident.title.casefold()).strip("-")[:60].strip("-")
+def file_stem(incident: Incident, redact: Callable[[str], str]) -> str:
+    """Return a file name for an incident's postmortem, without its suffix. It is the same at every attempt."""
+    words = _NO_FILE_NAME.sub("-", redact(incident.title).casefold()).strip("-")[:60].strip("-")
     own = _NO_FILE_NAME.sub("-", incident.id.casefold()).strip("-")
     return "-".join(filter(None, (f"{incident.started_at:%Y-%m-%d}", words, own)))
 

@@ -20,7 +20,7 @@ MAX_ALERTS = 5  # named, the first ones
 
 _SPECIAL = re.compile(r"([\\`*\[\]<|~&]|(?<![^\W_])_|_(?![^\W_]))")
 _ADDRESS = re.compile(r"https?://[^\s<>]{1,500}")
-_FIRST = re.compile(r"^([-+#>=]|\d{1,9}(?=[.)]))")
+_FIRST = re.compile(r"^([-+#>=/]|\d{1,9}(?=[.)]))")  # GitLab runs a line such as “/close” as a command
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """File an issue or a postmortem from an incident: a person sees the draft, edits it and sends it; then it is written once.
 
-What was sent is stored on the incident before it is written. Whoever goes on after a failure or a crash asks the other
-system first whether it is already there.
+What was sent is stored on the incident before it is written. After a failure or a crash, the other system is asked first
+whether it is already there.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from math import ceil
 
 from core.incidents.filing import KINDS, MAX_TITLE, allowed_targets, draft_report, file_stem
 from core.incidents.postmortem import worth_a_postmortem
@@ -28,7 +29,11 @@ NOT_YET = "There is no postmortem yet: the incident isn’t over, or nothing was
 EMPTY = "Nothing was filed, because the title or the text is empty. Press “{button}” again."
 ALREADY = "Nothing was filed, because {person} has already filed this in {target}: {url}"
 FILED = "{person} filed “{title}” in {target} as {key}: {url}"
-FAILED = "{target} did not take it. {problem} The draft is kept: “{button}” opens it again."
+FAILED = "This was not confirmed by {target}. {problem} The draft is kept: “{button}” opens it again."
+ARRIVED = (
+    "{target} has it as {key}: {url} An earlier attempt had arrived although no answer came, so nothing was filed again. "
+    "What you changed since isn’t in it."
+)
 BUTTONS = {kind: BUTTON_LABELS[action] for action, kind in KINDS.items()}
 
 
@@ -110,13 +115,26 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
     person, since = feedback.person.name or feedback.person.id, known.since if known is not None else now
     title = " ".join(feedback.title.split())[:MAX_TITLE]
     filing = Filing(target.name, target.kind, title, feedback.text, person, feedback.id, since, now)
-    await update_incident(incident_id, partial(_with, filing), ports.store)
-    report = Report(marker_of(incident_id, target.name), title, feedback.text, file_stem(incident), since)
+    stem = file_stem(incident, partial(redacted, redact=ports.redact))
+
+    def report(filing: Filing) -> Report:
+        return Report(marker_of(incident_id, target.name), filing.title, filing.text, stem, since)
+
+    kept = filing if known is None else replace(filing, title=known.title)  # some systems find it by this title alone
     try:
-        filed = (await publisher.find(report) if known is not None else None) or await publisher.file(report)
+        filed = await publisher.find(report(known)) if known is not None else None
+        if known is not None and filed is not None and known.press != feedback.id:
+            await _record(replace(known, filed=filed, text="", problem=""), filed, incident_id, feedback, ports)
+            await _say(ARRIVED.format(target=target.name, key=filed.key, url=filed.url), feedback, ports)
+            return
+        if filed is None:
+            kept = filing
+            await update_incident(incident_id, partial(_with, filing), ports.store)
+            filed = await publisher.file(report(filing))
     except Unavailable as error:
-        await update_incident(incident_id, partial(_with, replace(filing, problem=str(error))), ports.store)
-        told = FAILED.format(target=target.name, problem=error, button=BUTTONS[target.kind])
+        await update_incident(incident_id, partial(_with, replace(kept, problem=str(error))), ports.store)
+        wait = f" It asks to wait {ceil(error.retry_after)} s." if error.retry_after else ""
+        told = FAILED.format(target=target.name, problem=f"{error}{wait}", button=BUTTONS[target.kind])
         await _say(told, feedback, ports, NoticeKind.ERROR)
         return
     await _record(replace(filing, filed=filed, text=""), filed, incident_id, feedback, ports)
