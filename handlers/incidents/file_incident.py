@@ -50,7 +50,7 @@ async def draft_of(
     if kind is FilingKind.POSTMORTEM and not worth_a_postmortem(incident):
         return NOT_YET
     names = [target.name for target in allowed]
-    kept = next((each for each in incident.filings if each.target in names and each.filed is None), None)
+    kept = next((each for each in incident.filings if each.target in names and each.filed is None and each.text), None)
     drafted = partial(redacted, redact=ports.redact)
     title, text = (kept.title, kept.text) if kept is not None else draft_report(incident, kind, drafted)
     names.sort(key=lambda name: kept is None or name != kept.target)
