@@ -15,6 +15,7 @@ from urllib.parse import quote
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
 
 from adapters.http import Http, Refused
+from core.incidents.filing import markdown_file
 from core.model.errors import SourceUnavailable
 from core.model.filing import Filed, Report
 
@@ -130,7 +131,7 @@ class GitHubFiles:
     async def _write(self, report: Report) -> None:
         branch, path = _branch(report), f"repos/{self.repository}/contents/{quote(report.path(self.folder))}"
         written = await _or_none(self.http, f"{path}?ref={quote(branch, safe='')}", _OBJECT)
-        content = b64encode(report.file.encode()).decode()
+        content = b64encode(markdown_file(report).encode()).decode()
         value = {"message": report.title, "content": content, "branch": branch}
         await self.http.send("PUT", path, value | ({"sha": written.sha} if written else {}), _ANYTHING)
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, TypeAdapter
 
 from adapters.http import Http, Refused
+from core.incidents.filing import markdown_file
 from core.model.errors import SourceUnavailable
 from core.model.filing import Filed, Report
 
@@ -98,7 +99,7 @@ class GitLabFiles:
         branch, path = quote(_branch(report), safe=""), report.path(self.folder)
         has_branch = await self._has(f"branches/{branch}")
         has_file = has_branch and await self._has(f"files/{quote(path, safe='')}?ref={branch}")
-        written = {"action": "update" if has_file else "create", "content": report.file}
+        written = {"action": "update" if has_file else "create", "content": markdown_file(report)}
         commit = {
             "branch": _branch(report),
             "commit_message": report.title,

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core.incidents.postmortem import Postmortem, Source, as_markdown, draft_postmortem, worth_a_postmortem
+from core.incidents.postmortem import Postmortem, Source, as_markdown, draft_postmortem, escaped, worth_a_postmortem
 from core.model.conversation import Audience, Channel
-from core.model.filing import FilingKind, FilingTarget
+from core.model.filing import FilingKind, FilingTarget, Report
 from core.model.incident import Incident, incident_audience
 from core.model.messages import ButtonAction
 
@@ -69,7 +69,7 @@ def draft_report(incident: Incident, kind: FilingKind, redact: Callable[[str], s
         draft = replace(_only(ISSUE_SECTIONS, draft), title=incident.title)
     draft = _redacted(draft, redact)
     title = _without_references(" ".join(draft.title.split()))[:MAX_TITLE]
-    return title, cut_draft(_without_references(as_markdown(draft, filed=True)), MAX_DRAFT)
+    return title, _without_references(as_markdown(draft, filed=True))
 
 
 def _without_references(text: str) -> str:
@@ -101,6 +101,11 @@ def file_stem(incident: Incident, redact: Callable[[str], str]) -> str:
     words = _NO_FILE_NAME.sub("-", redact(incident.title).casefold()).strip("-")[:60].strip("-")
     own = _NO_FILE_NAME.sub("-", incident.id.casefold()).strip("-")
     return "-".join(filter(None, (f"{incident.started_at:%Y-%m-%d}", words, own)))
+
+
+def markdown_file(report: Report) -> str:
+    """Return the content of a file, which begins with the title. In other systems the title is plain text, so here too."""
+    return f"# {escaped(report.title)}\n\n{report.body}"
 
 
 def _only(titles: frozenset[str], draft: Postmortem) -> Postmortem:

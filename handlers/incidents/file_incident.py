@@ -10,13 +10,13 @@ from dataclasses import replace
 from functools import partial
 from math import ceil
 
-from core.incidents.filing import KINDS, MAX_TITLE, allowed_targets, draft_report, file_stem
+from core.incidents.filing import KINDS, MAX_DRAFT, MAX_TITLE, allowed_targets, cut_draft, draft_report, file_stem
 from core.incidents.postmortem import worth_a_postmortem
 from core.model.audit import Act, audit_entry
 from core.model.conversation import Audience, Person
 from core.model.errors import SourceUnavailable, Unavailable
 from core.model.feedback import Feedback
-from core.model.filing import Filed, Filing, FilingKind, FilingTarget, Report, footer, marker_of
+from core.model.filing import Filed, Filing, FilingKind, FilingTarget, Report, marker_of
 from core.model.incident import Incident
 from core.model.messages import BUTTON_LABELS, ButtonAction, FilingRequest, Notice, NoticeKind
 from core.ports import Transaction
@@ -54,7 +54,7 @@ async def draft_of(
     drafted = partial(redacted, redact=ports.redact)
     title, text = (kept.title, kept.text) if kept is not None else draft_report(incident, kind, drafted)
     names.sort(key=lambda name: kept is None or name != kept.target)
-    return FilingRequest(incident.id, kind, title, text, tuple(names), footer(marker_of(incident.id, names[0])))
+    return FilingRequest(incident.id, kind, title, cut_draft(text, MAX_DRAFT), tuple(names))
 
 
 def _allowed(

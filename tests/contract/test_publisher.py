@@ -15,7 +15,7 @@ from adapters.publishers.atlassian import ConfluencePages, JiraIssues, wiki_mark
 from adapters.publishers.github import GitHubFiles, GitHubIssues
 from adapters.publishers.gitlab import GitLabFiles, GitLabIssues
 from core.model.errors import Unavailable
-from core.model.filing import Filed, Report, footer, marker_of
+from core.model.filing import Filed, Report, marker_of
 from core.ports import Publisher
 from tests.fakes.publisher_servers import (
     FakeConfluencePages,
@@ -144,11 +144,11 @@ async def test_an_issue_is_found_among_hundreds_of_later_ones() -> None:
 async def test_a_file_is_proposed_on_a_branch_of_its_own_and_begins_with_its_title() -> None:
     for kind in ("github file", "gitlab file"):
         async with served(kind) as (publisher, server):
-            await publisher.file(REPORT)
+            await publisher.file(replace(REPORT, title="Till p99 <img src=x> [latency](x)"))
             ((place, text),) = server.files.items()
             assert place == f"plumbline/{REPORT.marker}:postmortems/2026-03-14-till-i1.md"
-            assert text.startswith("# Till p99 latency\n\n## Summary")
-            assert text.endswith(f"{footer(REPORT.marker)}\n")
+            assert text.startswith("# Till p99 \\<img src=x> \\[latency\\](x)\n\n## Summary")
+            assert text.endswith(f"{REPORT.footer}\n")
 
 
 @pytest.mark.parametrize("kind", ["github file", "gitlab file"])
