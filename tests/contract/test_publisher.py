@@ -170,7 +170,7 @@ def test_markdown_becomes_wiki_markup_in_which_text_stays_text() -> None:
     assert wiki_markup(markdown).splitlines() == [
         "h1. Till",
         "",
-        "* *slow* since {{x\\_y}}",
+        "* *slow* since {{x_y}}",
         "** \\{panel\\} \\[\\~ada\\]",
         "",
         "",
@@ -185,6 +185,7 @@ def test_markdown_becomes_wiki_markup_in_which_text_stays_text() -> None:
     [
         ("[Ada](~accountid:5)", "Ada"),
         ("[file](^secret.txt)", "file"),
+        ("payment-gateway -gone- -> \\_it\\_", "payment-gateway \\-gone\\- \\-> \\_it\\_"),
         ("see https://l.example/a-b_c", "see https://l.example/a-b_c"),
         ("```\n{noformat}\n*b*\n```", "{noformat}\n{\u2060noformat}\n*b*\n{noformat}"),
     ],
