@@ -17,7 +17,7 @@ from core.model.rate_limit import TokenBuckets
 from core.ports import AgentCaller, AgentTools, Clock
 
 CALLS = 30  # requests that a caller may send at once
-CALLS_PER_SECOND = 1.0  # that it may send for good
+CALLS_PER_SECOND = 1.0  # that it may send in the long run
 MAX_BODY = 256 * 1024  # bytes of a request
 
 # The token is what protects this address; a browser cannot send it for another site.
