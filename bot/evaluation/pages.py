@@ -8,7 +8,7 @@ something, the incident ended by itself if one of the first four is there; else 
 and `flaps` (times that it fired again).
 
 Each incident is judged as the product would have: by a model fitted on what had ended before, anew ten times, with its own
-calibrator.
+calibrator. Unlike the product, it also learns from what ended while it was held back, whose outcome a file knows.
 """
 
 from __future__ import annotations
