@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter
 
-from adapters.http import Http, Refused
+from adapters.http import Http, parsed_or_none
 from core.incidents.filing import markdown_file
 from core.model.errors import SourceUnavailable
 from core.model.filing import Filed, Report
@@ -119,13 +119,7 @@ class GitLabFiles:
         await _require(DEVELOPER, self.http, self.project)
 
     async def _has(self, address: str) -> bool:
-        try:
-            await self.http.parsed(f"{_path(self.project)}/repository/{address}", _ANYTHING)
-        except Refused as error:
-            if error.status == 404:
-                return False
-            raise
-        return True
+        return await parsed_or_none(self.http, f"{_path(self.project)}/repository/{address}", _ANYTHING) is not None
 
 
 async def _require(level: int, http: Http, project: str) -> None:

@@ -18,7 +18,7 @@ from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
 from bot.config import tool_sections as sections
-from bot.config.filing_sections import FilingSection
+from bot.config.filing_sections import FilingSection, GitHubIssueSection
 from bot.config.section import WebhooksSection
 from bot.config.settings import Settings, missing_secrets, named_secret
 from bot.config.source_sections import SourceSection
@@ -248,7 +248,9 @@ async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -
 
     async def attempt() -> str:
         await open_publisher(section, session).check()
-        return f"{section.kind.replace('_', ' ')}: the token may write there"
+        is_known = not isinstance(section, GitHubIssueSection)  # of a public repository, GitHub tells this nobody
+        may = "the token may write there" if is_known else "reached; whether the token may create issues is not known"
+        return f"{section.kind.replace('_', ' ')}: {may}"
 
     return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
 

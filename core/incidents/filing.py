@@ -14,7 +14,7 @@ from core.model.messages import ButtonAction
 
 KINDS = {ButtonAction.CREATE_ISSUE: FilingKind.ISSUE, ButtonAction.PUBLISH_POSTMORTEM: FilingKind.POSTMORTEM}
 ISSUE_SECTIONS = frozenset({"Summary", "Impact", "Cause", "Actions"})
-MAX_DRAFT = 12_000  # characters; Slack takes them in five fields
+MAX_DRAFT = 12_000  # characters; Slack takes them in six fields
 MAX_TITLE = 200  # characters; Jira accepts 255
 CUT = "…\n\nThe rest did not fit: see the postmortem on Plumbline’s own page."
 
