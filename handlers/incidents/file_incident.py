@@ -29,7 +29,7 @@ NOT_YET = "There is no postmortem yet: the incident isn’t over, or nothing was
 EMPTY = "Nothing was filed, because the title or the text is empty. Press “{button}” again."
 ALREADY = "Nothing was filed, because {person} has already filed this in {target}: {url}"
 FILED = "{person} filed “{title}” in {target} as {key}: {url}"
-FAILED = "This was not confirmed by {target}. {problem} The draft is kept: “{button}” opens it again."
+FAILED = "{target} did not confirm this. {problem} The draft is kept: “{button}” opens it again."
 ARRIVED = (
     "{target} has it as {key}: {url} An earlier attempt had arrived although no answer came, so nothing was filed again. "
     "What you changed since isn’t in it."
@@ -120,25 +120,34 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
     def report(filing: Filing) -> Report:
         return Report(marker_of(incident_id, target.name), filing.title, filing.text, stem, since)
 
-    kept = filing if known is None else replace(filing, title=known.title)  # some systems find it by this title alone
-    try:
-        filed = await publisher.find(report(known)) if known is not None else None
-        if known is not None and filed is not None and known.press != feedback.id:
+    filed: Filed | None = None
+    if known is not None:
+        try:
+            filed = await publisher.find(report(known))
+        except Unavailable as error:  # the earlier title is kept, because some systems find it by this title alone
+            await _keep(replace(filing, title=known.title), error, incident_id, feedback, ports)
+            return
+        if filed is not None and known.press != feedback.id:
             await _record(replace(known, filed=filed, text="", problem=""), filed, incident_id, feedback, ports)
             await _say(ARRIVED.format(target=target.name, key=filed.key, url=filed.url), feedback, ports)
             return
-        if filed is None:
-            kept = filing
-            await update_incident(incident_id, partial(_with, filing), ports.store)
+    if filed is None:
+        await update_incident(incident_id, partial(_with, filing), ports.store)
+        try:
             filed = await publisher.file(report(filing))
-    except Unavailable as error:
-        await update_incident(incident_id, partial(_with, replace(kept, problem=str(error))), ports.store)
-        wait = f" It asks to wait {ceil(error.retry_after)} s." if error.retry_after else ""
-        told = FAILED.format(target=target.name, problem=f"{error}{wait}", button=BUTTONS[target.kind])
-        await _say(told, feedback, ports, NoticeKind.ERROR)
-        return
+        except Unavailable as error:
+            await _keep(filing, error, incident_id, feedback, ports)
+            return
     await _record(replace(filing, filed=filed, text=""), filed, incident_id, feedback, ports)
     await _tell(filing, filed, incident_id, feedback, ports)
+
+
+async def _keep(filing: Filing, error: Unavailable, incident_id: str, feedback: Feedback, ports: Ports) -> None:
+    """Store a draft that was not filed, and say why."""
+    await update_incident(incident_id, partial(_with, replace(filing, problem=str(error))), ports.store)
+    wait = f" It asks to wait {ceil(error.retry_after)} s." if error.retry_after else ""
+    told = FAILED.format(target=filing.target, problem=f"{error}{wait}", button=BUTTONS[filing.kind])
+    await _say(told, feedback, ports, NoticeKind.ERROR)
 
 
 async def _record(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, ports: Ports) -> None:
