@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -23,15 +23,13 @@ class _FilingSection(Section):
     `private_to` names the channels whose members are all who can read the target; without it, everybody is taken to.
     """
 
+    filed: ClassVar[FilingKind] = FilingKind.ISSUE
+
     name: Annotated[str, Field(min_length=1, max_length=60)]
     token_env: EnvironmentName
     channels: Annotated[tuple[str, ...], Field(min_length=1)]
     people: tuple[PersonId, ...] = ()
     private_to: tuple[str, ...] = ()
-
-    @property
-    def filed(self) -> FilingKind:
-        return FilingKind.ISSUE
 
     @property
     def target(self) -> FilingTarget:
@@ -40,9 +38,7 @@ class _FilingSection(Section):
 
 
 class _PostmortemSection(_FilingSection):
-    @property
-    def filed(self) -> FilingKind:
-        return FilingKind.POSTMORTEM
+    filed = FilingKind.POSTMORTEM
 
 
 class GitHubIssueSection(_FilingSection):

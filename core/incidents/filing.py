@@ -64,10 +64,9 @@ def draft_report(incident: Incident, kind: FilingKind, redact: Callable[[str], s
 
     `redact` is applied to each text before it is cut or escaped, since afterwards a secret would not be recognised.
     """
-    draft = draft_postmortem(incident)
-    if kind is FilingKind.ISSUE:
-        draft = replace(_only(ISSUE_SECTIONS, draft), title=incident.title)
-    draft = _redacted(draft, redact)
+    is_issue = kind is FilingKind.ISSUE
+    draft = draft_postmortem(incident, ISSUE_SECTIONS if is_issue else ())
+    draft = _redacted(replace(draft, title=incident.title) if is_issue else draft, redact)
     title = _without_references(" ".join(draft.title.split()))[:MAX_TITLE]
     return title, _without_references(as_markdown(draft, filed=True))
 
@@ -106,20 +105,3 @@ def file_stem(incident: Incident, redact: Callable[[str], str]) -> str:
 def markdown_file(report: Report) -> str:
     """Return the content of a file, which begins with the title. In other systems the title is plain text, so here too."""
     return f"# {escaped(report.title)}\n\n{report.body}"
-
-
-def _only(titles: frozenset[str], draft: Postmortem) -> Postmortem:
-    """Return the draft with these sections and the sources that they cite, numbered anew."""
-    sections = [section for section in draft.sections if section.title in titles]
-    cited = sorted({number for section in sections for line in section.lines for number in line.sources})
-    renumbered = {number: position for position, number in enumerate(cited, start=1)}
-    shown = tuple(
-        replace(
-            section,
-            lines=tuple(
-                replace(line, sources=tuple(renumbered[number] for number in line.sources)) for line in section.lines
-            ),
-        )
-        for section in sections
-    )
-    return replace(draft, sections=shown, sources=tuple(draft.sources[number - 1] for number in cited))

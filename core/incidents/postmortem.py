@@ -6,7 +6,7 @@ Nothing is concluded here that was not concluded before; where the record is sil
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
@@ -67,19 +67,11 @@ def postmortem_address(incident: Incident, public_url: str) -> str:
     return f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}/postmortem"
 
 
-def draft_postmortem(incident: Incident) -> Postmortem:
-    """The draft as far as the record goes."""
+def draft_postmortem(incident: Incident, only: Collection[str] = ()) -> Postmortem:
+    """Return the draft as far as the record goes; `only` these sections if any are named, with the sources they cite."""
     draft = _Draft(incident)
-    sections = (
-        Section("Summary", draft.summary()),
-        Section("Timeline", draft.timeline()),
-        Section("Impact", draft.impact()),
-        Section("Cause", draft.cause()),
-        Section("Detection", draft.detection()),
-        Section("What went well", draft.went_well()),
-        Section("Actions", draft.actions()),
-        *([Section("Appendix: ruled out", ruled_out)] if (ruled_out := draft.ruled_out()) else []),
-    )
+    asked = [(title, write) for title, write in _SECTIONS.items() if not only or title in only]
+    sections = tuple(Section(title, lines) for title, write in asked if (lines := write(draft)))
     return Postmortem(f"Postmortem: {incident.title}", sections, tuple(draft.sources))
 
 
@@ -281,6 +273,18 @@ class _Draft:
         if source not in self.sources:
             self.sources.append(source)
         return self.sources.index(source) + 1
+
+
+_SECTIONS: dict[str, Callable[[_Draft], tuple[Line, ...]]] = {
+    "Summary": _Draft.summary,
+    "Timeline": _Draft.timeline,
+    "Impact": _Draft.impact,
+    "Cause": _Draft.cause,
+    "Detection": _Draft.detection,
+    "What went well": _Draft.went_well,
+    "Actions": _Draft.actions,
+    "Appendix: ruled out": _Draft.ruled_out,
+}
 
 
 def _clock(at: datetime) -> str:

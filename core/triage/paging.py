@@ -308,9 +308,9 @@ def has_enough(episodes: Iterable[Episode]) -> bool:
 
 def fit_paging(episodes: Sequence[Episode]) -> PageModel | None:
     """Fit a model; None for too few known outcomes, or too few of either kind, to say anything."""
-    rows = [(each, facts) for each, facts in facts_in_order(episodes) if each.needed is not None]
     if not has_enough(episodes):
         return None
+    rows = [(each, facts) for each, facts in facts_in_order(episodes) if each.needed is not None]
     judged = judged_out_of_fold(rows)
     if not _is_enough([needed for _, needed in judged.values()], least=MIN_LABELS // 2, each=MIN_EACH // 2):
         return None
