@@ -77,6 +77,12 @@ class Answer:
     def retry_after(self) -> float | None:
         return retry_after(self.headers)
 
+    @property
+    def may_pass(self) -> bool:
+        """Return whether the request may succeed later. GitHub answers with 403, too, where there were too many."""
+        is_limited = self.retry_after is not None or self.headers.get("X-RateLimit-Remaining") == "0"
+        return may_pass(self.status) or (self.status == 403 and is_limited)
+
 
 @dataclass(frozen=True, slots=True)
 class Retries:
@@ -241,7 +247,7 @@ class Http:
         status = answer.status
         if status in (200, 201):
             return answer.body
-        if may_pass(status):
+        if answer.may_pass:
             raise self.errors.later(f"{self.system} answered with HTTP status {status}.", answer.retry_after)
         if status in {401, 403}:
             problem = (
@@ -273,6 +279,16 @@ class Http:
                 f"{self.system} redirects to {named}, which is not configured, so Plumbline does not follow it.", 0
             )
         return target
+
+
+async def parsed_or_none(http: Http, address: str, kind: TypeAdapter[T]) -> T | None:
+    """Return the JSON at `address` of a server whose errors are `SOURCE`; None if there is nothing (status 404)."""
+    try:
+        return await http.parsed(address, kind)
+    except Refused as error:
+        if error.status == 404:
+            return None
+        raise
 
 
 PATIENT = Retries()

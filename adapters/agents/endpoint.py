@@ -12,7 +12,7 @@ from aiohttp import web
 from mcp.server.transport_security import TransportSecuritySettings
 
 from adapters.agents.server import agent_server
-from core.model.errors import Unauthorized, Unavailable
+from core.model.errors import TooManyRequests, Unauthorized
 from core.model.rate_limit import TokenBuckets
 from core.ports import AgentCaller, AgentTools, Clock
 
@@ -60,10 +60,10 @@ class AgentEndpoint:
         await started.wait()
 
     async def handle(self, request: web.Request) -> web.Response:
-        """Answer a request. Raises Unauthorized without a valid token, Unavailable if a caller sends too many."""
+        """Answer a request. Raises Unauthorized without a valid token, TooManyRequests if a caller sends too many."""
         token = self._token_of(request)
         if seconds := self._calls.take(self._callers[token].name, self._clock.now()):
-            raise Unavailable("Too many requests came from this caller.", seconds)
+            raise TooManyRequests("Too many requests came from this caller.", seconds)
         reply = _Reply()
         await self._apps[token](_scope(request), _receiver(await request.read()), reply.send)
         return web.Response(body=bytes(reply.body), status=reply.status, headers=reply.headers)

@@ -25,7 +25,9 @@ from core.model.filing import Filed, Report
 
 INDEXED_AFTER = 60.0  # seconds until Jira's search shows a new issue; usually much less
 
-_WIKI_SPECIAL = re.compile(r"([\\{}\[\]*_+^~|!#@?-])")
+_ADDRESS = re.compile(r"https?://|mailto:")  # a link to anything else could name a person, a file or a macro
+# Jira links a bare address by itself, and takes an escape in it for a part of it. Inside a word, “-” and “_” are no markup.
+_WIKI_SPECIAL = re.compile(r"https?://[^\s\\{}\[\]|!]+|[\\{}\[\]*+^~|!#@?]|(?<![^\W_])[_-]|[_-](?![^\W_])")
 _markdown = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True})
 
 
@@ -57,7 +59,6 @@ _ISSUE, _ISSUES, _PERMISSIONS = TypeAdapter(_Issue), TypeAdapter(_Issues), TypeA
 class JiraIssues:
     """Issues of one type in the project with this key."""
 
-    name: str
     http: Http
     project: str
     issue_type: str
@@ -143,7 +144,6 @@ class ConfluencePages:
     A title occurs once in a space, so that Confluence itself refuses a second page.
     """
 
-    name: str
     http: Http
     space: str
     parent: str
@@ -220,7 +220,8 @@ def wiki_markup(text: str) -> str:
             case "paragraph_close" if not prefixes:
                 lines.append("")
             case "fence" | "code_block":
-                lines += [f"{{noformat}}\n{token.content.rstrip()}\n{{noformat}}", ""]
+                shown = token.content.rstrip().replace("{noformat", "{\u2060noformat")  # it would end here
+                lines += [f"{{noformat}}\n{shown}\n{{noformat}}", ""]
             case _:
                 pass
     return "\n".join(lines).strip() + "\n"
@@ -238,10 +239,11 @@ def _wiki_inline(inline: Token) -> str:
             case "em_open" | "em_close":
                 said.append("_")
             case "link_open":
-                addresses.append(str(token.attrGet("href")).replace("|", "%7C").replace("]", "%5D"))
-                said.append("[")
+                href = str(token.attrGet("href"))
+                addresses.append(href.replace("|", "%7C").replace("]", "%5D") if _ADDRESS.match(href) else "")
+                said.append("[" if addresses[-1] else "")
             case "link_close":
-                said.append(f"|{addresses.pop()}]")
+                said.append(f"|{address}]" if (address := addresses.pop()) else "")
             case "softbreak" | "hardbreak":
                 said.append(" ")
             case _:
@@ -250,4 +252,4 @@ def _wiki_inline(inline: Token) -> str:
 
 
 def _plain(text: str) -> str:
-    return _WIKI_SPECIAL.sub(r"\\\1", text)
+    return _WIKI_SPECIAL.sub(lambda found: found[0] if found[0][0] == "h" else f"\\{found[0]}", text)

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass
-from typing import TypeVar
+from datetime import timedelta
 from urllib.parse import quote
 
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
 
-from adapters.http import Http, Refused
+from adapters.http import Http, parsed_or_none
+from core.incidents.filing import markdown_file
 from core.model.errors import SourceUnavailable
 from core.model.filing import Filed, Report
 
 PAGE = 100
 MAX_PAGES = 10  # of issues created since the first attempt
-
-T = TypeVar("T")
+CLOCKS_DIFFER = timedelta(hours=1)  # at most, between this machine and GitHub
 
 
 class _Item(BaseModel):
@@ -57,62 +57,56 @@ _ANYTHING = TypeAdapter(dict[str, object])
 class GitHubIssues:
     """Issues of the repository `owner/name`."""
 
-    name: str
     http: Http
     repository: str
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
         asked = {"state": "all", "sort": "created", "direction": "desc", "per_page": str(PAGE)}
+        since = report.since - CLOCKS_DIFFER
         for page in range(1, MAX_PAGES + 1):
-            asked |= {"since": report.since.isoformat(), "page": str(page)}
+            asked |= {"since": since.isoformat(), "page": str(page)}
             items = await self.http.parsed(f"repos/{self.repository}/issues", _ITEMS, asked)
             if found := next((item for item in items if report.marker in (item.body or "")), None):
-                return self._filed(found)
-            if len(items) < PAGE or (items[-1].created_at or report.since) < report.since:
+                return _filed(found, self.repository)
+            if len(items) < PAGE or (items[-1].created_at or since) < since:
                 return None
         return None
 
     async def file(self, report: Report) -> Filed:
         value = {"title": report.title, "body": report.body}
-        return self._filed(await self.http.send("POST", f"repos/{self.repository}/issues", value, _ITEM))
+        return _filed(await self.http.send("POST", f"repos/{self.repository}/issues", value, _ITEM), self.repository)
 
     async def check(self) -> None:
         found = await self.http.parsed(f"repos/{self.repository}", _REPOSITORY)
         if not found.has_issues:
             raise SourceUnavailable(f"Issues are disabled in the repository {self.repository}.")
 
-    def _filed(self, item: _Item) -> Filed:
-        return Filed(f"{self.repository}#{item.number}", item.html_url)
-
 
 @dataclass(frozen=True, slots=True)
 class GitHubFiles:
-    """Markdown files in a folder of the repository `owner/name`, each proposed as a pull request against `branch`.
+    """Markdown files in a folder of the repository `owner/name`, each proposed as a pull request against its default branch.
 
-    An empty `branch` is the default branch. The name of the proposing branch follows from the report, so that every step
-    may be repeated.
+    The name of the proposing branch follows from the report, so that every step may be repeated.
     """
 
-    name: str
     http: Http
     repository: str
     folder: str
-    branch: str = ""
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
         owner = self.repository.partition("/")[0]
         asked = {"head": f"{owner}:{_branch(report)}", "state": "all"}
         found = await self.http.parsed(f"repos/{self.repository}/pulls", _ITEMS, asked)
-        return self._filed(found[0]) if found else None
+        return _filed(found[0], self.repository) if found else None
 
     async def file(self, report: Report) -> Filed:
-        base = self.branch or (await self._repository()).default_branch
+        base = (await self._repository()).default_branch
         await self._create_branch(_branch(report), base)
         await self._write(report)
         value = {"title": report.title, "head": _branch(report), "base": base, "body": report.footer}
-        return self._filed(await self.http.send("POST", f"repos/{self.repository}/pulls", value, _ITEM))
+        return _filed(await self.http.send("POST", f"repos/{self.repository}/pulls", value, _ITEM), self.repository)
 
     async def check(self) -> None:
         if not (await self._repository()).permissions.push:
@@ -123,30 +117,22 @@ class GitHubFiles:
 
     async def _create_branch(self, branch: str, base: str) -> None:
         path = f"repos/{self.repository}/git"
-        if await _or_none(self.http, f"{path}/ref/heads/{quote(branch)}", _REFERENCE) is None:
+        if await parsed_or_none(self.http, f"{path}/ref/heads/{quote(branch)}", _REFERENCE) is None:
             head = await self.http.parsed(f"{path}/ref/heads/{quote(base)}", _REFERENCE)
             value = {"ref": f"refs/heads/{branch}", "sha": head.object.sha}
             await self.http.send("POST", f"{path}/refs", value, _REFERENCE)
 
     async def _write(self, report: Report) -> None:
         branch, path = _branch(report), f"repos/{self.repository}/contents/{quote(report.path(self.folder))}"
-        written = await _or_none(self.http, f"{path}?ref={quote(branch, safe='')}", _OBJECT)
-        content = b64encode(report.file.encode()).decode()
+        written = await parsed_or_none(self.http, f"{path}?ref={quote(branch, safe='')}", _OBJECT)
+        content = b64encode(markdown_file(report).encode()).decode()
         value = {"message": report.title, "content": content, "branch": branch}
         await self.http.send("PUT", path, value | ({"sha": written.sha} if written else {}), _ANYTHING)
 
-    def _filed(self, item: _Item) -> Filed:
-        return Filed(f"{self.repository}#{item.number}", item.html_url)
+
+def _filed(item: _Item, repository: str) -> Filed:
+    return Filed(f"{repository}#{item.number}", item.html_url)
 
 
 def _branch(report: Report) -> str:
     return f"plumbline/{report.marker}"
-
-
-async def _or_none(http: Http, address: str, kind: TypeAdapter[T]) -> T | None:
-    try:
-        return await http.parsed(address, kind)
-    except Refused as error:
-        if error.status == 404:
-            return None
-        raise

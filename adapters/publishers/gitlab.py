@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter
 
-from adapters.http import Http, Refused
+from adapters.http import Http, parsed_or_none
+from core.incidents.filing import markdown_file
 from core.model.errors import SourceUnavailable
 from core.model.filing import Filed, Report
 
@@ -59,7 +60,6 @@ def _filed(item: _Item) -> Filed:
 class GitLabIssues:
     """Issues of a project, named by its path including groups."""
 
-    name: str
     http: Http
     project: str
     settles_after: float = 0.0
@@ -79,17 +79,14 @@ class GitLabIssues:
 
 @dataclass(frozen=True, slots=True)
 class GitLabFiles:
-    """Markdown files in a folder of a project, each proposed as a merge request into `branch`.
+    """Markdown files in a folder of a project, each proposed as a merge request into its default branch.
 
-    An empty `branch` is the default branch. The name of the proposing branch follows from the report, so that every step
-    may be repeated.
+    The name of the proposing branch follows from the report, so that every step may be repeated.
     """
 
-    name: str
     http: Http
     project: str
     folder: str
-    branch: str = ""
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
@@ -98,14 +95,16 @@ class GitLabFiles:
         return _filed(found[0]) if found else None
 
     async def file(self, report: Report) -> Filed:
-        base = self.branch or (await self.http.parsed(_path(self.project), _PROJECT)).default_branch or "main"
-        is_new = not await self._has_branch(_branch(report))
-        written = {"action": "create" if is_new else "update", "content": report.file}
+        base = (await self.http.parsed(_path(self.project), _PROJECT)).default_branch or "main"
+        branch, path = quote(_branch(report), safe=""), report.path(self.folder)
+        has_branch = await self._has(f"branches/{branch}")
+        has_file = has_branch and await self._has(f"files/{quote(path, safe='')}?ref={branch}")
+        written = {"action": "update" if has_file else "create", "content": markdown_file(report)}
         commit = {
             "branch": _branch(report),
             "commit_message": report.title,
-            "actions": [{**written, "file_path": report.path(self.folder)}],
-            **({"start_branch": base} if is_new else {}),
+            "actions": [{**written, "file_path": path}],
+            **({} if has_branch else {"start_branch": base}),
         }
         await self.http.send("POST", f"{_path(self.project)}/repository/commits", commit, _ANYTHING)
         value = {
@@ -119,14 +118,8 @@ class GitLabFiles:
     async def check(self) -> None:
         await _require(DEVELOPER, self.http, self.project)
 
-    async def _has_branch(self, branch: str) -> bool:
-        try:
-            await self.http.parsed(f"{_path(self.project)}/repository/branches/{quote(branch, safe='')}", _ANYTHING)
-        except Refused as error:
-            if error.status == 404:
-                return False
-            raise
-        return True
+    async def _has(self, address: str) -> bool:
+        return await parsed_or_none(self.http, f"{_path(self.project)}/repository/{address}", _ANYTHING) is not None
 
 
 async def _require(level: int, http: Http, project: str) -> None:

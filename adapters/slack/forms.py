@@ -13,7 +13,6 @@ from adapters.slack import blocks
 from adapters.slack.blocks import LINE, Block, Rendered, fallback, feedback_buttons, paragraph, small_text
 from adapters.slack.incidents import details_blocks
 from adapters.slack.mrkdwn import cut, escape, prose
-from core.incidents.filing import MAX_DRAFT, cut_draft
 from core.incidents.filing import MAX_TITLE as MAX_FILING_TITLE
 from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
 from core.model.errors import MalformedInput
@@ -49,7 +48,7 @@ MAX_METADATA = 3_000  # characters
 TEAM_GROUPS = 5  # groups of blocks.MAX_OPTIONS teams; a form is limited to 250 kB
 
 MAX_PART = 2_800  # characters of a part of a draft, which leaves room to edit it
-MAX_DRAFT_LINE = 800  # characters; a part is cut at a line end if there is one this near to its end
+MAX_DRAFT_LINE = 800  # characters; a part is cut at a line end, else at a space, if there is one this near to its end
 
 FILING_TITLES = {FilingKind.ISSUE: "Create issue", FilingKind.POSTMORTEM: "Publish postmortem"}
 CONTINUED = "Text, continued"
@@ -116,16 +115,16 @@ def _draft_fields(draft: FilingRequest, view: RequestView) -> list[Block]:
             | {"optional": number > 0}
             for number, (field, part) in enumerate(zip(DRAFT_FIELDS, parts, strict=False))
         ),
-        *small_text(escape(ADDED_BELOW.format(footer=draft.footer), LINE)),
+        *small_text(ADDED_BELOW),
     ]
 
 
 def _split(text: str) -> list[str]:
     parts: list[str] = []
-    rest = cut_draft(text.strip(), MAX_DRAFT)
+    rest = text.strip()
     while len(rest) > blocks.MAX_TEXT:
-        end = rest.rfind("\n", MAX_PART - MAX_DRAFT_LINE, MAX_PART)
-        parts.append(rest[: end if end > 0 else MAX_PART])
+        ends = (rest.rfind(end, MAX_PART - MAX_DRAFT_LINE, MAX_PART) for end in "\n ")
+        parts.append(rest[: next((end for end in ends if end > 0), MAX_PART)])
         rest = rest[len(parts[-1]) :].strip()
     return [*parts, rest]
 

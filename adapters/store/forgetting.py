@@ -204,7 +204,7 @@ async def _forget_intents(
 
 
 def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Pattern[str]) -> Any:
-    """Return a value of JSON without their names, and without the words of their notes."""
+    """Return a value of JSON without their names, and without the words of their notes and drafts."""
     inside = partial(_nameless, person=person, names=names, is_named=is_named)
     if isinstance(value, list):
         return [inside(each) for each in value]
@@ -215,6 +215,8 @@ def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Patte
             value = value | {"text": ""}
         elif value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:  # evidence made from a note
             value = value | {"source": NOBODY, "quote": ""}
+        elif "press" in value and value["person"] in names:  # a `Filing`
+            value = value | {"press": NOBODY, "text": ""}
         if "proposed_at" in value and is_named.search(value["id"]):
             value = value | {"id": answer_id(value["id"])}
         return {

@@ -108,12 +108,11 @@ def request_card(request: Request, budget: SizeBudget) -> Card:
 
 
 def _draft_fields(draft: FilingRequest, view: RequestView, budget: SizeBudget) -> list[Element]:
-    added = ADDED_BELOW.format(footer=draft.footer)
     return [
         picker("choice", view.picker, view.options, budget) | {"value": draft.targets[0]},
         text_field("title", FILING_TITLE, MAX_TITLE, draft.title, multiline=False),
         text_field("text", view.field, MAX_DRAFT, cut_draft(draft.text, budget.characters)),
-        *note(added, len(added)),
+        *note(ADDED_BELOW, len(ADDED_BELOW)),
     ]
 
 

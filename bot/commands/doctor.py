@@ -18,12 +18,12 @@ from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
 from bot.config import tool_sections as sections
-from bot.config.filing_sections import FilingSection
+from bot.config.filing_sections import FilingSection, GitHubIssueSection
 from bot.config.section import WebhooksSection
-from bot.config.settings import Settings, missing_secrets
+from bot.config.settings import Settings, missing_secrets, named_secret
 from bot.config.source_sections import SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, OpsgenieSection
-from bot.config.workspace import Workspace, load_workspace
+from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.observability.collectors import TokenTally
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
@@ -84,6 +84,8 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield finding
     for finding in (check_access(settings), *check_webhooks(settings, workspace.webhooks)):
         yield finding
+    for agent in workspace.agents:
+        yield check_agent(agent)
 
 
 async def _outside_systems(
@@ -244,7 +246,9 @@ async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -
 
     async def attempt() -> str:
         await open_publisher(section, session).check()
-        return f"{section.kind.replace('_', ' ')}: the token may write there"
+        is_known = not isinstance(section, GitHubIssueSection)  # of a public repository, GitHub tells this nobody
+        may = "the token may write there" if is_known else "reached; whether the token may create issues is not known"
+        return f"{section.kind.replace('_', ' ')}: {may}"
 
     return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
 
@@ -280,6 +284,19 @@ def check_access(settings: Settings) -> Finding:
         result = f"{' and '.join(without)} require no secret and answer only this machine"
         return Finding(what, result, BEFORE_A_PROXY, fatal=False)
     return Finding(what, "all require a secret")
+
+
+def check_agent(section: AgentSection) -> Finding:
+    """Check that an agent's token is set and long enough."""
+    what = f"agent {section.name}"
+    try:
+        token = named_secret(section.token_env, section.name)
+    except ConfigurationError as error:
+        return Finding(what, "cannot call, and the bot does not start", str(error))
+    if len(token) < SHORT:
+        remedy = f"Use a token of at least {SHORT} characters. It is all that keeps strangers from asking."
+        return Finding(what, f"has a token of {len(token)} characters", remedy, fatal=False)
+    return Finding(what, "has a token")
 
 
 def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Finding]:

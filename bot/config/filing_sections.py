@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -23,15 +23,13 @@ class _FilingSection(Section):
     `private_to` names the channels whose members alone can read the target; without it, everybody is assumed to.
     """
 
+    filed: ClassVar[FilingKind] = FilingKind.ISSUE
+
     name: Annotated[str, Field(min_length=1, max_length=60)]
     token_env: EnvironmentName
     channels: Annotated[tuple[str, ...], Field(min_length=1)]
     people: tuple[PersonId, ...] = ()
     private_to: tuple[str, ...] = ()
-
-    @property
-    def filed(self) -> FilingKind:
-        return FilingKind.ISSUE
 
     @property
     def target(self) -> FilingTarget:
@@ -40,9 +38,7 @@ class _FilingSection(Section):
 
 
 class _PostmortemSection(_FilingSection):
-    @property
-    def filed(self) -> FilingKind:
-        return FilingKind.POSTMORTEM
+    filed = FilingKind.POSTMORTEM
 
 
 class GitHubIssueSection(_FilingSection):
@@ -82,23 +78,21 @@ class ConfluencePageSection(_PostmortemSection):
 
 
 class GitHubFileSection(_PostmortemSection):
-    """Markdown files in a GitHub repository, each proposed as a pull request against `branch` (empty: the default)."""
+    """Markdown files in a GitHub repository, each proposed as a pull request against the default branch."""
 
     kind: Literal["github_file"]
     url: Url = "https://api.github.com"
     repository: Repository
     folder: str = "postmortems"
-    branch: str = ""
 
 
 class GitLabFileSection(_PostmortemSection):
-    """Markdown files in a GitLab project, each proposed as a merge request into `branch` (empty: the default)."""
+    """Markdown files in a GitLab project, each proposed as a merge request into the default branch."""
 
     kind: Literal["gitlab_file"]
     url: Url = "https://gitlab.com"
     project: Project
     folder: str = "postmortems"
-    branch: str = ""
 
 
 FilingSection = Annotated[

@@ -172,11 +172,11 @@ def missing_secrets(settings: Settings) -> str:
     return f"Other machines can reach the bot because of {because}: set {' and '.join(missing)} first."
 
 
-def named_secret(variable: str, source: str) -> str:
-    """Return a source's secret from the environment variable named in plumbline.yaml. Raises ConfigurationError."""
+def named_secret(variable: str, name: str) -> str:
+    """Return the secret of `name` from the environment variable that plumbline.yaml gives. Raises ConfigurationError."""
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise ConfigurationError(f"Source {source} needs {variable}, which is not set in the environment.")
+        raise ConfigurationError(f"{name} needs {variable}, which is not set in the environment.")
     return value
 
 

@@ -8,7 +8,8 @@ something, the incident ended by itself if one of the first four is present; els
 and `flaps` (times that it fired again).
 
 Each incident is judged as the product would have done: by a model that is fitted on the incidents that had ended before,
-ten times over the file, with its own calibrator.
+ten times over the file, with its own calibrator. Unlike the product, the model also learns from incidents that ended
+while they were held back, because a file knows their outcome.
 """
 
 from __future__ import annotations

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from math import ceil
 from urllib.parse import urlsplit
 
 from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
 
 from bot.config.settings import LOOPBACK
-from core.model.errors import PlumblineError
+from core.model.errors import PlumblineError, TooManyRequests
 from core.model.rate_limit import TokenBuckets, client_key
 from core.ports import Clock
 
@@ -31,14 +30,6 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 class NotFromThisMachine(PlumblineError):
     """A request without a secret came through a proxy, or under a host name that is not local."""
-
-
-class TooManyRequests(PlumblineError):
-    """A sender exceeds its rate limit. The request was rejected; it should be sent again later."""
-
-    def __init__(self, message: str, seconds: float) -> None:
-        super().__init__(message)
-        self.retry_after = ceil(seconds)
 
 
 class BodyTooSlow(PlumblineError, web.RequestPayloadError):

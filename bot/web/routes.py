@@ -23,13 +23,12 @@ from bot.web.doors import (
     Handler,
     InboundLimits,
     NotFromThisMachine,
-    TooManyRequests,
     bound_waiting,
     check_direct,
     keep_local,
 )
 from bot.web.webhook_sources import WebhookSource
-from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
+from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, TooManyRequests, Unauthorized, Unavailable
 from core.model.incident import AlertDelivery
 from core.ports import Clock
 

@@ -30,14 +30,14 @@ def open_publisher(section: sections.FilingSection, session: aiohttp.ClientSessi
     cloud = (urlsplit(section.url).hostname or "").endswith(CLOUD)
     match section:
         case sections.GitHubIssueSection():
-            return GitHubIssues(section.name, http, section.repository)
+            return GitHubIssues(http, section.repository)
         case sections.GitLabIssueSection():
-            return GitLabIssues(section.name, http, section.project)
+            return GitLabIssues(http, section.project)
         case sections.JiraIssueSection():
-            return JiraIssues(section.name, http, section.project, section.issue_type, cloud)
+            return JiraIssues(http, section.project, section.issue_type, cloud)
         case sections.ConfluencePageSection():
-            return ConfluencePages(section.name, http, section.space, section.parent, cloud)
+            return ConfluencePages(http, section.space, section.parent, cloud)
         case sections.GitHubFileSection():
-            return GitHubFiles(section.name, http, section.repository, section.folder, section.branch)
+            return GitHubFiles(http, section.repository, section.folder)
         case sections.GitLabFileSection():
-            return GitLabFiles(section.name, http, section.project, section.folder, section.branch)
+            return GitLabFiles(http, section.project, section.folder)

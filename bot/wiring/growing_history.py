@@ -72,7 +72,7 @@ class GrowingHistory:
     def pages(self) -> PageHistory:
         """Return the history of the same incidents, to judge a new one. Takes milliseconds after a change."""
         if self._pages is None:
-            self._pages = PageHistory(sorted(self._episodes.values(), key=lambda each: each.began_at))
+            self._pages = PageHistory(sorted(self._episodes.values(), key=lambda each: each.ended_at or each.began_at))
         return self._pages
 
     async def grow(self, store: Store) -> None:

@@ -6,19 +6,20 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core.incidents.postmortem import Postmortem, Source, as_markdown, draft_postmortem, worth_a_postmortem
+from core.incidents.postmortem import Postmortem, Source, as_markdown, draft_postmortem, escaped, worth_a_postmortem
 from core.model.conversation import Audience, Channel
-from core.model.filing import FilingKind, FilingTarget
+from core.model.filing import FilingKind, FilingTarget, Report
 from core.model.incident import Incident, incident_audience
 from core.model.messages import ButtonAction
 
 KINDS = {ButtonAction.CREATE_ISSUE: FilingKind.ISSUE, ButtonAction.PUBLISH_POSTMORTEM: FilingKind.POSTMORTEM}
 ISSUE_SECTIONS = frozenset({"Summary", "Impact", "Cause", "Actions"})
-MAX_DRAFT = 12_000  # characters; Slack takes them in five fields
+MAX_DRAFT = 12_000  # characters; Slack takes them in six fields
 MAX_TITLE = 200  # characters; Jira accepts 255
 CUT = "…\n\nThe rest did not fit: see the postmortem on Plumbline’s own page."
 
-_REFERENCE = re.compile(r"([@#!])(?=\w)")  # in other systems, this notifies people or links issues
+# In other systems, these notify people or link issues. Addresses written as links are left alone.
+_REFERENCE = re.compile(r"<https?://[^\s<>]*>|[@#!](?=\w)")
 _WORD_JOINER = "\u2060"  # invisible
 _NO_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -63,13 +64,15 @@ def draft_report(incident: Incident, kind: FilingKind, redact: Callable[[str], s
 
     `redact` is applied to each text before it is cut or escaped, because a secret would not be recognised afterwards.
     """
-    draft = draft_postmortem(incident)
-    if kind is FilingKind.ISSUE:
-        draft = replace(_only(ISSUE_SECTIONS, draft), title=incident.title)
-    draft = _redacted(draft, redact)
-    text = _REFERENCE.sub(rf"\1{_WORD_JOINER}", as_markdown(draft, filed=True))
-    title = " ".join(draft.title.split())[:MAX_TITLE]
-    return _REFERENCE.sub(rf"\1{_WORD_JOINER}", title), cut_draft(text, MAX_DRAFT)
+    is_issue = kind is FilingKind.ISSUE
+    draft = draft_postmortem(incident, ISSUE_SECTIONS if is_issue else ())
+    draft = _redacted(replace(draft, title=incident.title) if is_issue else draft, redact)
+    title = _without_references(" ".join(draft.title.split()))[:MAX_TITLE]
+    return title, _without_references(as_markdown(draft, filed=True))
+
+
+def _without_references(text: str) -> str:
+    return _REFERENCE.sub(lambda found: found[0] if found[0][0] == "<" else f"{found[0]}{_WORD_JOINER}", text)
 
 
 def _redacted(draft: Postmortem, redact: Callable[[str], str]) -> Postmortem:
@@ -92,25 +95,13 @@ def cut_draft(text: str, limit: int) -> str:
     return f"{kept[: kept.rfind(chr(10) * 2)]}\n\n{CUT}" if "\n\n" in kept else f"{kept}{CUT}"
 
 
-def file_stem(incident: Incident) -> str:
-    """Return a file name for an incident's postmortem, without its suffix."""
-    words = _NO_FILE_NAME.sub("-", incident.title.casefold()).strip("-")[:60].strip("-")
+def file_stem(incident: Incident, redact: Callable[[str], str]) -> str:
+    """Return a file name for an incident's postmortem, without its suffix. It is the same at every attempt."""
+    words = _NO_FILE_NAME.sub("-", redact(incident.title).casefold()).strip("-")[:60].strip("-")
     own = _NO_FILE_NAME.sub("-", incident.id.casefold()).strip("-")
     return "-".join(filter(None, (f"{incident.started_at:%Y-%m-%d}", words, own)))
 
 
-def _only(titles: frozenset[str], draft: Postmortem) -> Postmortem:
-    """Return the draft with these sections and the sources that they cite, renumbered."""
-    sections = [section for section in draft.sections if section.title in titles]
-    cited = sorted({number for section in sections for line in section.lines for number in line.sources})
-    renumbered = {number: position for position, number in enumerate(cited, start=1)}
-    shown = tuple(
-        replace(
-            section,
-            lines=tuple(
-                replace(line, sources=tuple(renumbered[number] for number in line.sources)) for line in section.lines
-            ),
-        )
-        for section in sections
-    )
-    return replace(draft, sections=shown, sources=tuple(draft.sources[number - 1] for number in cited))
+def markdown_file(report: Report) -> str:
+    """Return the content of a file that begins with the title, which is plain text as in other systems."""
+    return f"# {escaped(report.title)}\n\n{report.body}"

@@ -6,7 +6,7 @@ The draft adds no conclusions. If the record has no answer, the line reads “no
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
@@ -20,7 +20,7 @@ MAX_ALERTS = 5  # named, the first ones
 
 _SPECIAL = re.compile(r"([\\`*\[\]<|~&]|(?<![^\W_])_|_(?![^\W_]))")
 _ADDRESS = re.compile(r"https?://[^\s<>]{1,500}")
-_FIRST = re.compile(r"^([-+#>=]|\d{1,9}(?=[.)]))")
+_FIRST = re.compile(r"^([-+#>=/]|\d{1,9}(?=[.)]))")  # GitLab runs a line such as “/close” as a command
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +67,11 @@ def postmortem_address(incident: Incident, public_url: str) -> str:
     return f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}/postmortem"
 
 
-def draft_postmortem(incident: Incident) -> Postmortem:
-    """Return the draft as far as the record goes."""
+def draft_postmortem(incident: Incident, only: Collection[str] = ()) -> Postmortem:
+    """Return the draft as far as the record goes. `only` limits it to these sections and the sources that they cite."""
     draft = _Draft(incident)
-    sections = (
-        Section("Summary", draft.summary()),
-        Section("Timeline", draft.timeline()),
-        Section("Impact", draft.impact()),
-        Section("Cause", draft.cause()),
-        Section("Detection", draft.detection()),
-        Section("What went well", draft.went_well()),
-        Section("Actions", draft.actions()),
-        *([Section("Appendix: ruled out", ruled_out)] if (ruled_out := draft.ruled_out()) else []),
-    )
+    asked = [(title, write) for title, write in _SECTIONS.items() if not only or title in only]
+    sections = tuple(Section(title, lines) for title, write in asked if (lines := write(draft)))
     return Postmortem(f"Postmortem: {incident.title}", sections, tuple(draft.sources))
 
 
@@ -281,6 +273,18 @@ class _Draft:
         if source not in self.sources:
             self.sources.append(source)
         return self.sources.index(source) + 1
+
+
+_SECTIONS: dict[str, Callable[[_Draft], tuple[Line, ...]]] = {
+    "Summary": _Draft.summary,
+    "Timeline": _Draft.timeline,
+    "Impact": _Draft.impact,
+    "Cause": _Draft.cause,
+    "Detection": _Draft.detection,
+    "What went well": _Draft.went_well,
+    "Actions": _Draft.actions,
+    "Appendix: ruled out": _Draft.ruled_out,
+}
 
 
 def _clock(at: datetime) -> str:

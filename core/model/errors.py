@@ -1,5 +1,7 @@
 """All errors that the product raises on purpose. Operators read the docstrings."""
 
+from math import ceil
+
 
 class PlumblineError(Exception):
     """An anticipated failure. The message says what failed, where, and what to do."""
@@ -19,6 +21,14 @@ class InputTooLarge(MalformedInput):
 
 class Unauthorized(PlumblineError):
     """A signature, token or secret is missing, wrong or too old. The request was rejected."""
+
+
+class TooManyRequests(PlumblineError):
+    """A sender exceeds its rate limit. The request was rejected; it should be sent again later."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.retry_after = ceil(seconds)
 
 
 class Unavailable(PlumblineError):

@@ -58,16 +58,11 @@ class Report:
 
     @property
     def footer(self) -> str:
-        return footer(self.marker)
+        return f"Filed with Plumbline ({self.marker})"
 
     @property
     def body(self) -> str:
         return f"{self.text.rstrip()}\n\n{self.footer}\n"
-
-    @property
-    def file(self) -> str:
-        """Return the content of a file, which begins with the title."""
-        return f"# {self.title}\n\n{self.body}"
 
     def path(self, folder: str) -> str:
         return "/".join(filter(None, (folder.strip("/"), f"{self.stem}.md")))
@@ -104,8 +99,3 @@ class Filing:
 def marker_of(incident_id: str, target: str) -> str:
     """Return the marker of the one report that an incident has in a target."""
     return f"plumbline{hashlib.blake2b(f'{incident_id} {target}'.encode(), digest_size=8).hexdigest()}"
-
-
-def footer(marker: str) -> str:
-    """Return the line that is written below a report."""
-    return f"Filed with Plumbline ({marker})"

@@ -218,8 +218,9 @@ class SeveritySuggestion:
 class PageJudgement:
     """The judgement whether an incident needs a person, made when it began.
 
-    `badge` is that of the claim that it does. `evidence` gives the reasons in words. `deploying`: a deployment was in
-    progress. `held_until`: until then it is not posted unless it becomes critical; None if it was not held back.
+    `badge` is that of the claim that it does. `evidence` gives the reasons in words. `held_until`: until then it is not
+    posted unless it becomes critical; None if it was not held back. The rest is what was known when it was judged:
+    `deploying`, a deployment was in progress; `severity`, None if not recorded; `has_parent`, it was part of another.
     """
 
     badge: Badge
@@ -227,6 +228,8 @@ class PageJudgement:
     evidence: tuple[str, ...]
     deploying: bool = False
     held_until: datetime | None = None
+    severity: Severity | None = None
+    has_parent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -583,9 +586,13 @@ class Incident:
         return max(standing, key=lambda each: each.at, default=None)
 
     def is_held_back(self, now: datetime) -> bool:
-        """Return whether it is not posted for now, or was over before it would have been posted."""
+        """Return whether it is not posted for now, or was over before it would have been posted.
+
+        One that is critical is posted at once, and so is one that is suggested to be.
+        """
         until = self.page.held_until if self.page is not None else None
-        if until is None or self.severity is Severity.CRITICAL:
+        suggested = self.suggested_severity.severity if self.suggested_severity is not None else None
+        if until is None or Severity.CRITICAL in (self.severity, suggested):
             return False
         return now < until if self.resolved_at is None else self.resolved_at < until
 

@@ -98,17 +98,13 @@ class JoinRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilingRequest:
-    """A draft to be edited and sent, with a picker of `targets` (names, at least one, the first one picked).
-
-    `text` is Markdown. `footer` is the line that is written below it.
-    """
+    """A draft in Markdown to be edited and sent, with a picker of `targets` (names, at least one, the first one picked)."""
 
     incident_id: str
     kind: FilingKind
     title: str
     text: str
     targets: tuple[str, ...]
-    footer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +242,7 @@ FILE_IT = {
 PICK_TARGET = "Where"
 FILING_TITLE = "Title"
 FILING_TEXT = "Text (Markdown)"
-ADDED_BELOW = "This line is added below: {footer}"
+ADDED_BELOW = "A line is added below, which says that it was filed with Plumbline."
 RIGHT_ANSWER = "The right answer"
 RIGHT_CAUSE = "The cause"
 SEND = "Send"

@@ -14,11 +14,6 @@ class Publisher(Protocol):
     """
 
     @property
-    def name(self) -> str:
-        """Return the name of the target in plumbline.yaml."""
-        ...
-
-    @property
     def settles_after(self) -> float:
         """Return the seconds after which `find` sees what was written."""
         ...

@@ -33,8 +33,7 @@ MIN_EACH = 10  # minimum that needed a person, and minimum that did not
 MIN_SEEN = 3  # known outcomes of an alert, before one of its incidents is held back
 BLOCKS = 5  # of time; each but the first is judged by a model of the earlier ones
 DAY, HOUR, JUST_NOW = timedelta(days=1), timedelta(hours=1), timedelta(minutes=10)
-DEPLOYING = timedelta(minutes=30)  # after its start, during which a deployment counts as in progress
-DEPLOYS = frozenset({"deploy", "deployment", "release", "rollout"})  # kinds of changes
+AT_ONCE = timedelta(minutes=1)  # after an incident began, for merges by the rules that also judge it
 ALIKE = 200  # past judgements that one is compared with, before an incident is held back
 LATEST = 5  # outcomes of an alert that show whether it has changed
 KEPT_SPANS = 20  # latest durations kept of an alert that ended by itself
@@ -66,10 +65,10 @@ class Episode:
 
 
 def needed_person(incident: Incident) -> bool | None:
-    """Return whether people acted on an incident; None if that is not known, because it is open or was silenced.
+    """Return whether people acted on an incident; None if it is open, or ended before anybody was notified.
 
-    They act if they take, acknowledge, reassign or comment on it, set its severity, file a report, or note how it
-    ended.
+    They act if they take, acknowledge, reassign, comment on or file it, set its severity, or note how it ended. An
+    incident that ended while held back has no known outcome, because holding back must not prove itself right.
     """
     acted = (
         incident.taken_by,
@@ -82,32 +81,33 @@ def needed_person(incident: Incident) -> bool | None:
     )
     if any(acted):
         return True
-    return False if incident.state is IncidentState.RESOLVED and incident.silenced is None else None
+    was_told = incident.silenced is None and not incident.is_held_back(incident.updated_at)
+    return False if incident.state is IncidentState.RESOLVED and was_told else None
 
 
 def episode_of(incident: Incident) -> Episode:
-    """Return a stored incident as training data."""
-    page, alert = incident.page, incident.alerts[0] if incident.alerts else None
-    causes = incident.explanation.hypotheses if incident.explanation is not None else ()
-    blamed = (each.change for each in causes if each.change is not None)
+    """Return a stored incident as training data: as it was when it began, and with its outcome.
+
+    An incident that was never judged has no record of that: its alerts give the severity, and a deployment is unknown.
+    """
+    page, merge, alert = incident.page, incident.absorbed, incident.alerts[0] if incident.alerts else None
+    begun = [each.severity for each in incident.alerts if each.starts_at <= incident.opened_at]
+    severity = min(begun, key=[*Severity].index, default=incident.severity)
+    has_parent = merge is not None and not merge.person and merge.at - incident.opened_at <= AT_ONCE
+    if page is not None and page.severity is not None:
+        severity, has_parent = page.severity, page.has_parent
     return Episode(
         incident.id,
         alert.name if alert is not None and alert.name else incident.group_key,
         incident.service,
-        incident.severity,
+        severity,
         incident.opened_at,
         incident.resolved_at,
         needed_person(incident),
-        page.deploying
-        if page is not None
-        else any(each.kind in DEPLOYS and is_just_before(each.at, incident.opened_at) for each in blamed),
-        incident.absorbed is not None or incident.suggested_parent is not None,
+        page is not None and page.deploying,
+        has_parent,
         incident.reopened_count,
     )
-
-
-def is_just_before(deployed_at: datetime, at: datetime) -> bool:
-    return timedelta(0) <= at - deployed_at <= DEPLOYING
 
 
 @dataclass(slots=True)
@@ -169,11 +169,11 @@ class Facts:
         told = [
             f"{self.alone} of the last {seen} ended by themselves" if seen and self.alone >= self.needed else "",
             f"{self.needed} of the last {seen} needed a person" if seen and self.alone < self.needed else "",
-            "the first of its kind" if not seen else "",
+            "no earlier one has a known outcome" if not seen else "",
             f"usually within {round(self.minutes)} min" if self.minutes and self.alone > self.needed else "",
             "part of another open incident" if self.has_parent else "",
             "a deployment is in progress" if self.deploying else "",
-            f"fired {self.lately} times today" if self.lately > 1 else "",
+            f"fired {self.lately} times in the 24 h before" if self.lately > 1 else "",
             f"{self.others_open} more open on this service" if self.others_open and not self.has_parent else "",
             f"{self.just_began} other incidents began within 10 min" if self.just_began > 1 else "",
         ]
@@ -308,9 +308,9 @@ def has_enough(episodes: Iterable[Episode]) -> bool:
 
 def fit_paging(episodes: Sequence[Episode]) -> PageModel | None:
     """Fit a model; None if there are too few known outcomes, or too few of either kind."""
-    rows = [(each, facts) for each, facts in facts_in_order(episodes) if each.needed is not None]
     if not has_enough(episodes):
         return None
+    rows = [(each, facts) for each, facts in facts_in_order(episodes) if each.needed is not None]
     judged = judged_out_of_fold(rows)
     if not _is_enough([needed for _, needed in judged.values()], least=MIN_LABELS // 2, each=MIN_EACH // 2):
         return None

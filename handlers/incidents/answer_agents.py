@@ -20,6 +20,7 @@ from handlers.questions.answer_question import prepare_answer
 
 MAX_FOUND = 20  # incidents in one reply
 MAX_SIMILAR = 5
+MAX_ID = 50  # characters of an id that are repeated
 MAX_SEARCHED = 1_000  # latest incidents that a search looks through
 
 _INCIDENT_ID = re.compile(r"[0-9a-f]{10}")
@@ -47,9 +48,7 @@ class AnswerAgents:
         return await self._investigated("explain", subject, caller, explain)
 
     async def get(self, incident_id: str, caller: AgentCaller) -> IncidentMessage:
-        incident = await self._stored(incident_id.strip(), caller)
-        await self._record("get", incident.id, caller)
-        return IncidentMessage(incident)
+        return IncidentMessage(await self._stored("get", incident_id.strip(), caller))
 
     async def find(self, words: str, caller: AgentCaller, *, only_open: bool) -> tuple[Incident, ...]:
         wanted = cut_message(words).casefold().split()
@@ -79,15 +78,11 @@ class AnswerAgents:
         self, tool: str, subject: str, caller: AgentCaller, investigate: Investigate
     ) -> IncidentMessage:
         if _INCIDENT_ID.fullmatch(subject.strip()):
-            incident = await self._stored(subject.strip(), caller)
-        else:
-            asked = self._question(subject, caller)
-            incident = replace(
-                await investigate(incident_from(asked, self.ports.services), caller.audience, self.ports.incidents),
-                stage=Stage.DONE,
-            )
-        await self._record(tool, incident.id, caller)
-        return IncidentMessage(incident)
+            return IncidentMessage(await self._stored(tool, subject.strip(), caller))
+        pasted = incident_from(self._question(subject, caller), self.ports.services)
+        await self._record(tool, pasted.id, caller)
+        found = await investigate(pasted, caller.audience, self.ports.incidents)
+        return IncidentMessage(replace(found, stage=Stage.DONE))
 
     def _question(self, text: str, caller: AgentCaller) -> Question:
         return Question(
@@ -99,11 +94,13 @@ class AnswerAgents:
             asked_at=self.ports.clock.now(),
         )
 
-    async def _stored(self, incident_id: str, caller: AgentCaller) -> Incident:
+    async def _stored(self, tool: str, incident_id: str, caller: AgentCaller) -> Incident:
+        """Return an incident. The call is recorded first, because one that is refused is of interest, too."""
+        await self._record(tool, incident_id[:MAX_ID], caller)
         async with self.ports.store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)
         if incident is None or not may_see_incident(caller.audience, incident, self.ports.channels):
-            raise PlumblineError(f"There is no incident {incident_id[:50]} that this caller may see.")
+            raise PlumblineError(f"There is no incident {incident_id[:MAX_ID]} that this caller may see.")
         return incident
 
     async def _record(self, tool: str, subject: str, caller: AgentCaller, documents: tuple[str, ...] = ()) -> None:

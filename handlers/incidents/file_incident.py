@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from math import ceil
 
-from core.incidents.filing import KINDS, MAX_TITLE, allowed_targets, draft_report, file_stem
+from core.incidents.filing import KINDS, MAX_DRAFT, MAX_TITLE, allowed_targets, cut_draft, draft_report, file_stem
 from core.incidents.postmortem import worth_a_postmortem
 from core.model.audit import Act, audit_entry
 from core.model.conversation import Audience, Person
 from core.model.errors import SourceUnavailable, Unavailable
 from core.model.feedback import Feedback
-from core.model.filing import Filed, Filing, FilingKind, FilingTarget, Report, footer, marker_of
+from core.model.filing import Filed, Filing, FilingKind, FilingTarget, Report, marker_of
 from core.model.incident import Incident
 from core.model.messages import BUTTON_LABELS, ButtonAction, FilingRequest, Notice, NoticeKind
 from core.ports import Transaction
@@ -28,7 +29,11 @@ NOT_YET = "There is no postmortem yet: the incident isn’t over, or it has no c
 EMPTY = "Nothing was filed, because the title or the text is empty. Press “{button}” again."
 ALREADY = "Nothing was filed, because {person} has already filed this in {target}: {url}"
 FILED = "{person} filed “{title}” in {target} as {key}: {url}"
-FAILED = "Filing in {target} failed. {problem} Your draft is kept: press “{button}” to open it again."
+FAILED = "{target} did not confirm that it filed this. {problem} Your draft is kept: press “{button}” to open it again."
+ARRIVED = (
+    "An earlier attempt was filed in {target} as {key}, although its confirmation did not arrive: {url} Nothing was filed "
+    "again, so your later changes are not in it."
+)
 BUTTONS = {kind: BUTTON_LABELS[action] for action, kind in KINDS.items()}
 
 
@@ -45,11 +50,11 @@ async def draft_of(
     if kind is FilingKind.POSTMORTEM and not worth_a_postmortem(incident):
         return NOT_YET
     names = [target.name for target in allowed]
-    kept = next((each for each in incident.filings if each.target in names and each.filed is None), None)
+    kept = next((each for each in incident.filings if each.target in names and each.filed is None and each.text), None)
     drafted = partial(redacted, redact=ports.redact)
     title, text = (kept.title, kept.text) if kept is not None else draft_report(incident, kind, drafted)
     names.sort(key=lambda name: kept is None or name != kept.target)
-    return FilingRequest(incident.id, kind, title, text, tuple(names), footer(marker_of(incident.id, names[0])))
+    return FilingRequest(incident.id, kind, title, cut_draft(text, MAX_DRAFT), tuple(names))
 
 
 def _allowed(
@@ -110,17 +115,39 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
     person, since = feedback.person.name or feedback.person.id, known.since if known is not None else now
     title = " ".join(feedback.title.split())[:MAX_TITLE]
     filing = Filing(target.name, target.kind, title, feedback.text, person, feedback.id, since, now)
-    await update_incident(incident_id, partial(_with, filing), ports.store)
-    report = Report(marker_of(incident_id, target.name), title, feedback.text, file_stem(incident), since)
-    try:
-        filed = (await publisher.find(report) if known is not None else None) or await publisher.file(report)
-    except Unavailable as error:
-        await update_incident(incident_id, partial(_with, replace(filing, problem=str(error))), ports.store)
-        told = FAILED.format(target=target.name, problem=error, button=BUTTONS[target.kind])
-        await _say(told, feedback, ports, NoticeKind.ERROR)
-        return
+    stem = file_stem(incident, partial(redacted, redact=ports.redact))
+
+    def report(filing: Filing) -> Report:
+        return Report(marker_of(incident_id, target.name), filing.title, filing.text, stem, since)
+
+    filed: Filed | None = None
+    if known is not None:
+        try:
+            filed = await publisher.find(report(known))
+        except Unavailable as error:  # the earlier title is kept, because some systems find it by this title alone
+            await _keep(replace(filing, title=known.title), error, incident_id, feedback, ports)
+            return
+        if filed is not None and known.press != feedback.id:
+            await _record(replace(known, filed=filed, text="", problem=""), filed, incident_id, feedback, ports)
+            await _say(ARRIVED.format(target=target.name, key=filed.key, url=filed.url), feedback, ports)
+            return
+    if filed is None:
+        await update_incident(incident_id, partial(_with, filing), ports.store)
+        try:
+            filed = await publisher.file(report(filing))
+        except Unavailable as error:
+            await _keep(filing, error, incident_id, feedback, ports)
+            return
     await _record(replace(filing, filed=filed, text=""), filed, incident_id, feedback, ports)
     await _tell(filing, filed, incident_id, feedback, ports)
+
+
+async def _keep(filing: Filing, error: Unavailable, incident_id: str, feedback: Feedback, ports: Ports) -> None:
+    """Store a draft that was not filed, and say why."""
+    await update_incident(incident_id, partial(_with, replace(filing, problem=str(error))), ports.store)
+    wait = f" It asks to wait {ceil(error.retry_after)} s." if error.retry_after else ""
+    told = FAILED.format(target=filing.target, problem=f"{error}{wait}", button=BUTTONS[filing.kind])
+    await _say(told, feedback, ports, NoticeKind.ERROR)
 
 
 async def _record(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, ports: Ports) -> None:

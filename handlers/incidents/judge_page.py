@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import structlog
 
@@ -15,13 +16,15 @@ from core.model.errors import Unavailable
 from core.model.incident import Incident, IncidentState, PageJudgement
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
-from core.triage.paging import DEPLOYING, DEPLOYS, VERSION, Episode, PageModel, episode_of, has_enough
+from core.triage.paging import VERSION, Episode, PageModel, episode_of, has_enough
 from handlers.feedback.record_prediction import record_prediction
 from handlers.incidents.stored_incident import update_incident
 from handlers.ports import IncidentPorts
 
 ENGINE = "evidence"
 NEEDS_A_PERSON = "needs a person"
+DEPLOYING = timedelta(minutes=30)  # after a deployment, during which it counts as in progress
+DEPLOYS = frozenset({"deploy", "deployment", "release", "rollout"})  # kinds of changes
 MAX_OPEN = 500  # other open incidents considered
 DEADLINE = 1.0  # seconds to find out about deployments; the message does not wait longer
 
@@ -50,7 +53,12 @@ async def _judged(incident: Incident, model: PageModel, ports: IncidentPorts) ->
     holding = ports.holding
     async with ports.store.transaction() as transaction:
         others = await transaction.incidents.latest_open(MAX_OPEN)
-    new = replace(episode_of(incident), deploying=await _is_deploying(incident, ports.readers.changes, ports.clock))
+    new = replace(
+        episode_of(incident),
+        severity=incident.severity,
+        deploying=await _is_deploying(incident, ports.readers.changes, ports.clock),
+        has_parent=incident.absorbed is not None or incident.suggested_parent is not None,
+    )
     still_open = [episode_of(each) for each in others]
     facts = await asyncio.to_thread(lambda: ports.pages().facts(new, still_open))
     raw = model.probability(facts)
@@ -69,7 +77,7 @@ async def _judged(incident: Incident, model: PageModel, ports: IncidentPorts) ->
         and model.may_wait(raw, badge.probability, facts, holding.below)
     )
     held_until = incident.opened_at + holding.length if is_held else None
-    page = PageJudgement(badge, prediction_id, facts.evidence, new.deploying, held_until)
+    page = PageJudgement(badge, prediction_id, facts.evidence, new.deploying, held_until, new.severity, new.has_parent)
     return await update_incident(incident.id, lambda latest: replace(latest, page=latest.page or page), ports.store)
 
 

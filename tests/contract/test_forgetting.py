@@ -22,6 +22,7 @@ from core.model.audit import Act, audit_entry
 from core.model.conversation import Person, Place, Platform, Speaker, Turn, person_audience, turn_key
 from core.model.curated import CuratedAnswer, answer_id
 from core.model.errors import StoreUnavailable
+from core.model.filing import Filing, FilingKind
 from core.model.incident import ThreadNote
 from core.model.messages import IncidentMessage, Notice, ProposalMessage
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
@@ -257,8 +258,12 @@ async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(e
     ada = Person(Platform.SLACK, "U1", "Ada")
     await add_ended_task(store, "pressed", person={"id": "U1", "name": "Ada"}, place={"platform": "slack"})
     note = ThreadNote("Ada", "it is not the pool, says Ada's gut", NOW)
-    taken = replace(explained_incident(), id="i1", group_key="1", revision=1, taken_by="Ada", notes=(note,))
-    other = replace(taken, id="i2", group_key="2", taken_by="Grace", notes=())
+    press = "slack:C0INC:17.25:17.26:U1"
+    filing = Filing("Wiki", FilingKind.POSTMORTEM, "Till", "said Ada", "Ada", press, NOW, NOW, problem="Slow down.")
+    taken = replace(
+        explained_incident(), id="i1", group_key="1", revision=1, taken_by="Ada", notes=(note,), filings=(filing,)
+    )
+    other = replace(taken, id="i2", group_key="2", taken_by="Grace", notes=(), filings=())
     async with store.transaction() as transaction:
         for each in (taken, other):
             await transaction.incidents.save(each)
@@ -272,7 +277,8 @@ async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(e
         kept = await transaction.incidents.get("i1")
         assert kept is not None
         forgotten = replace(note, person="forgotten", text="")
-        assert kept == replace(taken, taken_by="forgotten", notes=(forgotten,), revision=2)
+        draft = replace(filing, person="forgotten", press="forgotten", text="")
+        assert kept == replace(taken, taken_by="forgotten", notes=(forgotten,), filings=(draft,), revision=2)
         await transaction.incidents.save(replace(kept, revision=3))
         assert await transaction.incidents.get("i2") == other
         known = await transaction.curated.get("c1")

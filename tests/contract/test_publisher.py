@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -15,7 +15,7 @@ from adapters.publishers.atlassian import ConfluencePages, JiraIssues, wiki_mark
 from adapters.publishers.github import GitHubFiles, GitHubIssues
 from adapters.publishers.gitlab import GitLabFiles, GitLabIssues
 from core.model.errors import Unavailable
-from core.model.filing import Filed, Report, footer, marker_of
+from core.model.filing import Filed, Report, marker_of
 from core.ports import Publisher
 from tests.fakes.publisher_servers import (
     FakeConfluencePages,
@@ -33,19 +33,19 @@ REPORT = Report(marker_of("i1", "ops"), "Till p99 latency", TEXT, "2026-03-14-ti
 OTHER = replace(REPORT, marker=marker_of("i2", "ops"), title="Shelf is empty", stem="2026-03-14-shelf-i2")
 
 PUBLISHERS: dict[str, tuple[Callable[[], FakeTracker], Callable[[Http], Publisher]]] = {
-    "github issue": (FakeGitHub, lambda http: GitHubIssues("ops", http, "acme/ops")),
-    "github file": (FakeGitHub, lambda http: GitHubFiles("ops", http, "acme/ops", "postmortems")),
-    "gitlab issue": (FakeGitLab, lambda http: GitLabIssues("ops", http, "acme/ops")),
-    "gitlab file": (FakeGitLab, lambda http: GitLabFiles("ops", http, "acme/ops", "postmortems")),
-    "jira cloud": (lambda: FakeJira(cloud=True), lambda http: JiraIssues("ops", http, "OPS", "Task", cloud=True)),
-    "jira": (lambda: FakeJira(cloud=False), lambda http: JiraIssues("ops", http, "OPS", "Task", cloud=False)),
+    "github issue": (FakeGitHub, lambda http: GitHubIssues(http, "acme/ops")),
+    "github file": (FakeGitHub, lambda http: GitHubFiles(http, "acme/ops", "postmortems")),
+    "gitlab issue": (FakeGitLab, lambda http: GitLabIssues(http, "acme/ops")),
+    "gitlab file": (FakeGitLab, lambda http: GitLabFiles(http, "acme/ops", "postmortems")),
+    "jira cloud": (lambda: FakeJira(cloud=True), lambda http: JiraIssues(http, "OPS", "Task", cloud=True)),
+    "jira": (lambda: FakeJira(cloud=False), lambda http: JiraIssues(http, "OPS", "Task", cloud=False)),
     "confluence cloud": (
         lambda: FakeConfluencePages(cloud=True),
-        lambda http: ConfluencePages("ops", http, "OPS", "", cloud=True),
+        lambda http: ConfluencePages(http, "OPS", "", cloud=True),
     ),
     "confluence": (
         lambda: FakeConfluencePages(cloud=False),
-        lambda http: ConfluencePages("ops", http, "OPS", "12", cloud=False),
+        lambda http: ConfluencePages(http, "OPS", "12", cloud=False),
     ),
 }
 
@@ -61,7 +61,7 @@ async def served(kind: str, token: str = TOKEN) -> AsyncIterator[tuple[Publisher
 @asynccontextmanager
 async def fake(kind: str) -> AsyncIterator[tuple[Publisher, FakePublisher | FakeTracker]]:
     if kind == "fake":
-        yield (memory := FakePublisher("ops")), memory
+        yield (memory := FakePublisher()), memory
         return
     async with served(kind) as both:
         yield both
@@ -74,7 +74,6 @@ Opened = Callable[[str], AbstractAsyncContextManager[tuple[Publisher, FakePublis
 class TestPublisher:
     async def test_what_is_filed_has_a_name_and_an_address_and_is_found_again(self, kind: str) -> None:
         async with fake(kind) as (publisher, _):
-            assert publisher.name == "ops"
             assert await publisher.find(REPORT) is None
             filed = await publisher.file(REPORT)
             assert filed.key
@@ -129,7 +128,7 @@ async def test_a_wrong_token_is_said_to_be_wrong(kind: str) -> None:
 
 async def test_the_reason_of_a_refusal_is_told() -> None:
     async with reached(FakeJira(cloud=True)) as http:
-        publisher = JiraIssues("ops", replace(http, errors=SOURCE), "OPS", "Epic", cloud=True)
+        publisher = JiraIssues(replace(http, errors=SOURCE), "OPS", "Epic", cloud=True)
         with pytest.raises(Unavailable, match="The issue type selected is invalid"):
             await publisher.file(REPORT)
 
@@ -145,11 +144,25 @@ async def test_an_issue_is_found_among_hundreds_of_later_ones() -> None:
 async def test_a_file_is_proposed_on_a_branch_of_its_own_and_begins_with_its_title() -> None:
     for kind in ("github file", "gitlab file"):
         async with served(kind) as (publisher, server):
-            await publisher.file(REPORT)
+            await publisher.file(replace(REPORT, title="Till p99 <img src=x> [latency](x)"))
             ((place, text),) = server.files.items()
             assert place == f"plumbline/{REPORT.marker}:postmortems/2026-03-14-till-i1.md"
-            assert text.startswith("# Till p99 latency\n\n## Summary")
-            assert text.endswith(f"{footer(REPORT.marker)}\n")
+            assert text.startswith("# Till p99 \\<img src=x> \\[latency\\](x)\n\n## Summary")
+            assert text.endswith(f"{REPORT.footer}\n")
+
+
+@pytest.mark.parametrize("kind", ["github file", "gitlab file"])
+async def test_a_branch_that_is_there_without_its_file_is_completed(kind: str) -> None:
+    async with served(kind) as (publisher, server):
+        server.branches.add(f"plumbline/{REPORT.marker}")
+        await publisher.file(REPORT)
+        assert len(server.files) == len(server.items) == 1
+
+
+async def test_an_issue_is_found_though_the_clock_here_is_fast() -> None:
+    async with served("github issue") as (publisher, _):
+        filed = await publisher.file(REPORT)
+        assert await publisher.find(replace(REPORT, since=SINCE + timedelta(minutes=50))) == filed
 
 
 def test_markdown_becomes_wiki_markup_in_which_text_stays_text() -> None:
@@ -157,7 +170,7 @@ def test_markdown_becomes_wiki_markup_in_which_text_stays_text() -> None:
     assert wiki_markup(markdown).splitlines() == [
         "h1. Till",
         "",
-        "* *slow* since {{x\\_y}}",
+        "* *slow* since {{x_y}}",
         "** \\{panel\\} \\[\\~ada\\]",
         "",
         "",
@@ -165,3 +178,17 @@ def test_markdown_becomes_wiki_markup_in_which_text_stays_text() -> None:
         "",
         "[log|https://l.example/a%7Cb]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "markup"),
+    [
+        ("[Ada](~accountid:5)", "Ada"),
+        ("[file](^secret.txt)", "file"),
+        ("payment-gateway -gone- -> \\_it\\_", "payment-gateway \\-gone\\- \\-> \\_it\\_"),
+        ("see https://l.example/a-b_c", "see https://l.example/a-b_c"),
+        ("```\n{noformat}\n*b*\n```", "{noformat}\n{\u2060noformat}\n*b*\n{noformat}"),
+    ],
+)
+def test_no_link_names_a_person_or_a_file_and_addresses_stay_whole(markdown: str, markup: str) -> None:
+    assert wiki_markup(markdown).strip() == markup

@@ -98,6 +98,17 @@ async def test_a_refusal_says_where_and_is_not_repeated(server: tuple[Server, Ht
     assert (caught.value.status, len(fake.asked)) == (403, 1)
 
 
+@pytest.mark.parametrize(("header", "pause"), [({"Retry-After": "7"}, 7.0), ({"X-RateLimit-Remaining": "0"}, 1.0)])
+async def test_a_rate_limit_that_looks_like_a_refusal_is_waited_for(
+    server: tuple[Server, Http], header: dict[str, str], pause: float
+) -> None:
+    fake, wiki = server
+    answers = [web.Response(status=403, headers=header), web.json_response({})]
+    fake.answer = lambda: answers.pop(0)
+    await wiki.get("x")
+    assert fake.pauses == [pause]
+
+
 @pytest.mark.parametrize("asked", ["soon", "-5", "nan", "inf", "Sun, 99 Feb 2026"])
 async def test_a_time_that_makes_no_sense_is_as_good_as_none(server: tuple[Server, Http], asked: str) -> None:
     fake, wiki = server

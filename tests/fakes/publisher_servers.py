@@ -20,7 +20,6 @@ CREATED = "2026-03-14T09:30:00Z"
 class FakePublisher:
     """A Publisher in memory. A `failure` is what it says instead, after it has written if it `fails_late`."""
 
-    name: str = "Payments board"
     settles_after: float = 0.0
     failure: str = ""
     fails_late: bool = False
@@ -28,7 +27,8 @@ class FakePublisher:
     written: list[Report] = field(default_factory=list)
 
     async def find(self, report: Report) -> Filed | None:
-        return self._filed(report) if report.marker in [each.marker for each in self.written] else None
+        known = [(each.marker, each.title) for each in self.written]  # like Confluence, which looks for the title
+        return self._filed(report) if (report.marker, report.title) in known else None
 
     async def file(self, report: Report) -> Filed:
         if self.failure and not self.fails_late:
@@ -40,7 +40,7 @@ class FakePublisher:
 
     async def check(self) -> None:
         if not self.may_write:
-            raise SourceUnavailable(f"{self.name} may not be written to.")
+            raise SourceUnavailable("It may not be written to.")
 
     def _filed(self, report: Report) -> Filed:
         return Filed("PAY-1", f"https://board.example/{report.marker}")
@@ -94,8 +94,9 @@ class FakeGitHub(FakeTracker):
         return web.json_response({"default_branch": "main", "has_issues": self.may_write, "permissions": rights})
 
     async def _list(self, request: web.Request) -> web.Response:
-        head = request.query.get("head", "")
+        head, since = request.query.get("head", ""), request.query.get("since", "")
         found = [item for item in reversed(self.items) if head in ("", f"acme:{item.get('head')}")]
+        found = [item for item in found if item["created_at"] >= since]
         size, page = int(request.query.get("per_page", 30)), int(request.query.get("page", 1))
         return web.json_response(found[(page - 1) * size : page * size])
 
@@ -142,6 +143,7 @@ class FakeGitLab(FakeTracker):
             web.get(f"{base}/merge_requests", self._list),
             web.post(f"{base}/merge_requests", self._create),
             web.get(f"{base}/repository/branches/{{name}}", self._branch),
+            web.get(f"{base}/repository/files/{{path}}", self._file),
             web.post(f"{base}/repository/commits", self._commit),
         ]
 
@@ -174,14 +176,20 @@ class FakeGitLab(FakeTracker):
         known = request.match_info["name"] in self.branches
         return web.json_response({"name": "…"} if known else {"message": "404"}, status=200 if known else 404)
 
+    async def _file(self, request: web.Request) -> web.Response:
+        known = f"{request.query['ref']}:{request.match_info['path']}" in self.files
+        return web.json_response({"file_name": "…"} if known else {"message": "404"}, status=200 if known else 404)
+
     async def _commit(self, request: web.Request) -> web.Response:
         value = await request.json()
         (action,) = value["actions"]
-        is_new = value["branch"] not in self.branches
-        if is_new != ("start_branch" in value) or is_new != (action["action"] == "create"):
+        key = f"{value['branch']}:{action['file_path']}"
+        if (value["branch"] in self.branches) == ("start_branch" in value):
             return web.json_response({"message": "A branch with this name already exists"}, status=400)
+        if (key in self.files) != (action["action"] == "update"):
+            return web.json_response({"message": "A file with this name doesn't exist"}, status=400)
         self.branches.add(value["branch"])
-        self.files[f"{value['branch']}:{action['file_path']}"] = action["content"]
+        self.files[key] = action["content"]
         return self._answer(request, {"id": "ed899a2f"})
 
 

@@ -114,7 +114,7 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         "handover request": HandoverRequest("incident-1", text, tuple((f"team-{number}", text) for number in several)),
         "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
         "filing request": FilingRequest(
-            "incident-1", FilingKind.ISSUE, text[:MAX_TITLE], text, ("Board", *(f"Board {n}" for n in several)), "Filed"
+            "incident-1", FilingKind.ISSUE, text[:MAX_TITLE], text, ("Board", *(f"Board {n}" for n in several))
         ),
         "join request": JoinRequest("incident-1", tuple((f"incident-{number}", text) for number in several)),
         "drift alarm": drift_alarm(shown=(0.9,) * 200, correct=(True, False) * 100),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.model.filing import FilingKind, footer, marker_of
+from core.model.filing import FilingKind
 from core.model.incident import (
     AlertStatus,
     Gap,
@@ -99,7 +99,6 @@ SAMPLES: dict[str, Message] = {
         "payment-gateway p99 latency above 2 s",
         "## Summary\n\n- Critical incident of payment-gateway. (evidence 1)\n\n## Evidence\n\n### Evidence 1\n\nThe alert",
         ("Payments board", "Platform board"),
-        footer(marker_of("incident-1", "Payments board")),
     ),
     "join request": JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
     "answer while a model still chooses": AnswerMessage(answered(badge=None, prediction_id=None)),

@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
+from adapters.agents.endpoint import CALLS
 from bot.config.workspace import AgentSection
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.agents import open_agents
@@ -157,6 +158,10 @@ async def test_every_call_is_in_the_audit_log(bot: Bot) -> None:
         entries = [each.entry for each in await transaction.audit.latest(20)]
     called = next(entry for entry in entries if entry.act is Act.CALLED)
     assert (called.actor, called.detail, called.documents) == ("agent:keeper", "ask", ("handbook/release/freeze.md",))
+    await bot.call(KEEPER, "get_incident", incident_id="0123456789")
+    async with bot.core.store.transaction() as transaction:
+        (latest,) = [each.entry for each in await transaction.audit.latest(1)]
+    assert (latest.actor, latest.detail, latest.subject) == ("agent:keeper", "get", "0123456789"), "refused ones, too"
 
 
 @pytest.mark.parametrize("token", ["none", "the-token-of-the-editoR", "é"])
@@ -172,3 +177,10 @@ async def test_what_is_no_request_of_the_protocol_is_refused(bot: Bot, body: byt
     async with httpx2.AsyncClient() as http:
         answer = await http.post(bot.address, headers=headers, content=body)
     assert 400 <= answer.status_code < 500
+
+
+async def test_an_agent_that_sends_too_many_requests_is_told_how_long_to_wait(bot: Bot) -> None:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {EDITOR}"}) as http:
+        answers = [await http.post(bot.address, content=b"") for _ in range(CALLS + 1)]
+    assert answers[-1].status_code == 429
+    assert answers[-1].headers["Retry-After"] == "1"

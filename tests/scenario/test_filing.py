@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from adapters.slack.forms import DRAFT_FIELDS, Origin, feedback_form
 from core.model.audit import Act
+from core.model.filing import FilingKind
+from core.model.messages import FilingRequest
 from handlers.incidents.file_incident import NOT_ALLOWED
 from tests.fakes import block_kit, slack_payloads
 from tests.scenario.application import RunningBot
@@ -87,6 +90,17 @@ async def test_a_signed_press_drafts_an_issue_and_its_submission_files_it_once(b
         "Till board",
         (item["html_url"],),
     )
+
+
+async def test_a_long_draft_is_split_into_fields_of_slack_between_its_words() -> None:
+    text = " ".join(f"word{number}" for number in range(1_200))
+    draft = FilingRequest("i1", FilingKind.ISSUE, "Till", text, ("Till board",))
+    view = feedback_form(draft, Origin(channel="C1", ts="1.1"))
+    assert block_kit.view_problems(view) == []
+    fields = filled(view)["view"]["state"]["values"]
+    parts = [fields[name][name]["value"] for name in DRAFT_FIELDS if name in fields]
+    assert len(parts) > 1
+    assert " ".join(parts) == text
 
 
 async def test_a_tracker_that_fails_is_told_and_the_draft_is_kept_for_the_next_attempt(bot: RunningBot) -> None:

@@ -104,7 +104,7 @@ async def test_a_secret_that_is_not_set_is_named(
 ) -> None:
     monkeypatch.delenv(variable, raising=False)
     (section,) = workspace(tmp_path, SECTIONS[kind]).sources
-    with pytest.raises(ConfigurationError, match=f"Source {section.name} needs {variable}"):
+    with pytest.raises(ConfigurationError, match=f"{section.name} needs {variable}"):
         open_source(section, load_settings(data_dir=tmp_path), session, FakeClock())
 
 

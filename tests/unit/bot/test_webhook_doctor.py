@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands.doctor import check_access, check_webhooks
+from bot.commands.doctor import check_access, check_agent, check_webhooks
 from bot.commands.finding import Finding
 from bot.config.section import WebhooksSection
 from bot.config.settings import Settings
+from bot.config.workspace import AgentSection
 
 LONG = "a-secret-that-nobody-guesses"
 OWN = WebhooksSection.model_validate({"pagerduty": {"secret_env": "PAGERDUTY_WEBHOOK_SECRET"}})
@@ -65,3 +66,13 @@ def test_open_doors_of_a_local_bot_are_a_warning_about_proxies() -> None:
 def test_locked_doors_are_well() -> None:
     secrets = {"PLUMBLINE_WEBHOOK_SECRET": LONG, "PLUMBLINE_CONSOLE_TOKEN": LONG}
     assert check_access(Settings.model_validate(secrets | {"PLUMBLINE_PUBLIC_URL": "https://bot.example"})).well
+
+
+@pytest.mark.parametrize(("token", "well", "fatal"), [(LONG, True, True), ("hunter2", False, False), ("", False, True)])
+def test_a_token_of_an_agent_must_be_set_and_long_enough(
+    monkeypatch: pytest.MonkeyPatch, token: str, well: bool, fatal: bool
+) -> None:
+    monkeypatch.setenv("EDITOR_TOKEN", token)
+    finding = check_agent(AgentSection(name="editor", token_env="EDITOR_TOKEN"))
+    assert (finding.well, finding.fatal) == (well, fatal)
+    assert "hunter2" not in str(finding)

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from adapters.secret_detector import SecretPatterns
+from core.incidents.filing import MAX_TITLE
 from core.knowledge.redactor import Redactor
 from core.model.conversation import Channel, Person, Place, Platform, channel_audience
 from core.model.errors import SourceUnavailable
 from core.model.feedback import Feedback
-from core.model.filing import Filing, FilingKind, FilingTarget
+from core.model.filing import Filed, Filing, FilingKind, FilingTarget, marker_of
 from core.model.incident import Evidence, EvidenceKind
 from core.model.messages import ButtonAction, FilingRequest, Notice
 from handlers.incidents.file_incident import NOT_ALLOWED, NOT_YET, ask_to_file, draft_of, file_report
@@ -66,9 +67,10 @@ def press(
     channel: Channel = OPEN,
     choice: str = "Payments board",
     text: str = "Text",
+    title: str = "Till",
 ) -> Feedback:
     audience = channel_audience(THREAD, (channel,))
-    return Feedback(press_id, verdict, "i1", ADA, THREAD, FakeClock().now(), text, audience, choice, title="Till")
+    return Feedback(press_id, verdict, "i1", ADA, THREAD, FakeClock().now(), text, audience, choice, title=title)
 
 
 async def filed(feedback: Feedback, at: Ports) -> tuple[Filing, ...]:
@@ -112,8 +114,31 @@ async def test_a_tracker_that_answers_late_is_asked_before_anything_is_written_a
     assert (filing.filed, filing.text, filing.problem) == (None, "Typed by hand", "The board did not answer.")
     assert "Your draft is kept" in said(chat)[0]
     publisher.failure = ""
-    (filing,) = await filed(press(ButtonAction.FILE, "p2"), at)
-    assert filing.filed is not None
+    (filing,) = await filed(press(ButtonAction.FILE, "p2", title="Till, again"), at)
+    assert (filing.title, filing.filed) == (
+        "Till",
+        Filed("PAY-1", f"https://board.example/{marker_of('i1', BOARD.name)}"),
+    )
+    assert len(publisher.written) == 1
+    assert "What you changed since isn’t in it" in said(chat)[1], "the second text is not claimed to be there"
+
+
+async def test_a_title_that_a_system_cannot_be_asked_about_is_kept_until_it_can(
+    store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher = FakePublisher(failure="No answer.", fails_late=True)
+    at = desk(store, publisher, chat=chat)
+    await filed(press(ButtonAction.FILE), at)
+
+    async def fails(_: object) -> None:
+        raise SourceUnavailable("Slow down.", 12.2)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publisher, "find", fails)
+        (filing,) = await filed(press(ButtonAction.FILE, "p2", title="New", text="New"), at)
+    assert (filing.title, filing.text) == ("Till", "New")
+    assert "It asks to wait 13 s." in said(chat)[1]
+    await filed(press(ButtonAction.FILE, "p3", title="New"), at)
     assert len(publisher.written) == 1
 
 
@@ -170,15 +195,23 @@ async def test_a_target_is_for_its_channels_its_people_and_no_more_readers_than_
     assert (NOT_ALLOWED in said(chat)) is not allowed
 
 
-async def test_no_secret_reaches_the_draft_and_no_name_in_it_notifies_anybody(store: InMemoryStore) -> None:
+async def test_no_secret_reaches_the_draft_and_no_name_in_it_notifies_anybody(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    found = Evidence(EvidenceKind.LOG, "log", f"@oncall see #12: token={secret} refused")
+    address = "https://git.example/@acme/till/runbook.md#rollback"
+    found = Evidence(EvidenceKind.LOG, "log", f"@oncall see #12: token={secret} refused", url=address)
     found_out = explanation(hypotheses=(replace(hypothesis(), evidence=(found,)),))
-    store.incidents.by_id["i1"] = replace(resolved_incident(), id="i1", explanation=found_out)
-    draft = await draft_of(
-        ButtonAction.PUBLISH_POSTMORTEM, "i1", channel_audience(THREAD, (OPEN,)), ADA, desk(store, FakePublisher())
-    )
+    title = f"token={secret} @oncall {'@a' * 100}"
+    store.incidents.by_id["i1"] = replace(resolved_incident(), id="i1", title=title, explanation=found_out)
+    publisher = FakePublisher()
+    at = desk(store, publisher, WIKI, chat=chat)
+    draft = await draft_of(ButtonAction.PUBLISH_POSTMORTEM, "i1", channel_audience(THREAD, (OPEN,)), ADA, at)
     assert isinstance(draft, FilingRequest)
+    assert f"<{address}>" in draft.text, "a link still leads there"
+    assert len(draft.title) <= MAX_TITLE
+    await filed(press(ButtonAction.FILE, choice="Wiki"), at)
+    assert secret.casefold()[4:] not in publisher.written[0].path("postmortems")
     assert secret not in draft.text
     assert "token=" in draft.text
     assert "@oncall" not in draft.text

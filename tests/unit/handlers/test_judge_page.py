@@ -12,7 +12,7 @@ from bot.evaluation import pages
 from core.model.badge import Holding
 from core.model.conversation import Channel, Platform
 from core.model.errors import ToolUnavailable
-from core.model.incident import Incident, IncidentState, Severity
+from core.model.incident import Incident, IncidentState, Severity, SeveritySuggestion
 from core.ports import Change, TimeWindow
 from core.triage.paging import Episode, PageHistory, PageModel, fit_paging
 from handlers.incidents.arrange_incident import watch_incidents
@@ -108,6 +108,7 @@ async def test_a_judgement_comes_with_its_evidence_and_a_calibrated_badge(model:
     assert found.page.badge.probability is not None
     assert found.page.evidence[0] == "40 of the last 40 ended by themselves"
     assert found.page.held_until == START + timedelta(minutes=10)
+    assert (found.page.severity, found.page.has_parent) == (Severity.WARNING, False)
     assert found.is_held_back(START + timedelta(minutes=9))
     assert not found.is_held_back(START + timedelta(minutes=10))
 
@@ -131,7 +132,10 @@ async def test_it_waits_only_where_that_is_allowed_and_never_if_it_is_critical(
 
 async def test_what_is_held_back_is_posted_at_once_when_it_becomes_critical(model: PageModel) -> None:
     found = await judged(InMemoryStore(), model)
+    assert found.page is not None
     assert not replace(found, severity=Severity.CRITICAL).is_held_back(START)
+    suggestion = SeveritySuggestion(Severity.CRITICAL, (), found.page.badge, "p")
+    assert not replace(found, suggested_severity=suggestion).is_held_back(START), "nor if it is suggested to be"
 
 
 async def test_a_deployment_is_part_of_the_judgement_and_a_tool_that_fails_delays_nothing(model: PageModel) -> None:

@@ -103,6 +103,10 @@ def test_the_words_of_others_are_text_and_nothing_else(text: str) -> None:
     }
 
 
+def test_a_text_at_the_beginning_of_a_line_is_no_command_to_gitlab() -> None:
+    assert escaped("/close") == "\\/close"
+
+
 def test_hostile_texts_anywhere_make_no_link_but_ours() -> None:
     hostile = replace(RESOLVED, title=EVIL, taken_by=EVIL, explanation=explanation(ruled_out=(EVIL,)))
     html = MarkdownIt("commonmark", {"html": True}).render(as_markdown(draft_postmortem(hostile)))

@@ -8,7 +8,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.evaluation import pages
-from core.model.incident import Acknowledgement, AlertStatus, Hop, Incident, IncidentState, Severity
+from core.model.badge import Badge, Strength
+from core.model.incident import (
+    Acknowledgement,
+    AlertStatus,
+    Hop,
+    Incident,
+    IncidentState,
+    Merge,
+    PageJudgement,
+    Severity,
+)
 from core.triage.paging import (
     MIN_LABELS,
     Episode,
@@ -19,12 +29,13 @@ from core.triage.paging import (
     fit_paging,
     needed_person,
 )
-from tests.samples import START, incident, resolved_incident
+from tests.samples import START, explanation, incident, resolved_incident
 from tests.samples.parts import alert
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-ENDED = replace(resolved_incident(), taken_by="", resolution=None, alerts=())
+ENDED = replace(resolved_incident(), severity=Severity.WARNING, taken_by="", resolution=None, alerts=())
+HELD = PageJudgement(Badge(Strength.WEAK, 0.01), "p", (), held_until=ENDED.updated_at + timedelta(days=1))
 
 
 def episode(number: int, *, needed: bool | None = False, alert: str = "disk", **fields: object) -> Episode:
@@ -47,10 +58,27 @@ def episode(number: int, *, needed: bool | None = False, alert: str = "disk", **
         ),
         (replace(ENDED, alerts=(replace(alert(), acknowledged=Acknowledgement("Ada", START, withdrawn=True)),)), False),
         (replace(ENDED, state=IncidentState.OPEN, resolved_at=None), None),
+        (replace(ENDED, page=HELD), None),  # nobody was told
+        (replace(ENDED, page=HELD, taken_by="Ada"), True),
+        (replace(ENDED, page=replace(HELD, held_until=ENDED.resolved_at)), False),
     ],
 )
 def test_what_people_did_says_whether_a_person_was_needed(subject: Incident, needed: bool | None) -> None:
     assert needed_person(subject) is needed
+
+
+def test_it_is_learned_from_as_it_was_when_it_began() -> None:
+    begun = replace(incident(), severity=Severity.CRITICAL, severity_by="Ada", explanation=explanation())
+    by_person = replace(begun, absorbed=Merge("other", "Ada says so", begun.opened_at + MINUTE / 2, "Ada"))
+    late = replace(alert(), starts_at=begun.opened_at + MINUTE)
+    first = replace(alert(), severity=Severity.INFO, starts_at=begun.opened_at)
+    unjudged = episode_of(replace(by_person, alerts=(late, first)))
+    assert (unjudged.severity, unjudged.has_parent, unjudged.deploying) == (Severity.INFO, False, False)
+    by_rule = replace(begun, absorbed=Merge("other", "the same alert", begun.opened_at + MINUTE / 2))
+    assert episode_of(by_rule).has_parent
+    judged = replace(HELD, severity=Severity.WARNING, has_parent=False, deploying=True)
+    found = episode_of(replace(by_rule, page=judged))
+    assert (found.severity, found.has_parent, found.deploying) == (Severity.WARNING, False, True)
 
 
 def test_only_what_had_ended_is_known_when_an_incident_begins() -> None:
