@@ -120,7 +120,7 @@ async def test_a_tracker_that_answers_late_is_asked_before_anything_is_written_a
         Filed("PAY-1", f"https://board.example/{marker_of('i1', BOARD.name)}"),
     )
     assert len(publisher.written) == 1
-    assert "What you changed since isn’t in it" in said(chat)[1], "the second text is not claimed to be there"
+    assert "your later changes are not in it" in said(chat)[1], "the second text is not claimed to be there"
 
 
 async def test_a_title_that_a_system_cannot_be_asked_about_is_kept_until_it_can(
