@@ -32,6 +32,14 @@ async def test_an_incident_comes_back_as_it_was_saved(store: Store) -> None:
     assert await got(store, "i2") is None
 
 
+async def test_characters_that_postgresql_refuses_stop_no_query(store: Store) -> None:
+    text = "NUL \x00, half a pair \ud83d, a whole one \U0001f600, a backslash \\u0000 \\"
+    await saved(store, incident(title=text, resolution=Resolution(text)))
+    async with store.transaction() as transaction:
+        for found in (await transaction.incidents.noted(9), await transaction.incidents.ended(9)):
+            assert [each.title.endswith("a whole one \U0001f600, a backslash \\u0000 \\") for each in found] == [True]
+
+
 async def test_the_teams_that_were_asked_come_back(store: Store) -> None:
     await saved(store, incident(owner=unclear_owner()))
     assert await got(store, "i1") == incident(owner=unclear_owner())
