@@ -90,6 +90,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         await run_when_available(core.engine, replica.join)
         await engine.launch(core.settings.workflow_database, name, begin_anew=core.settings.begin_anew)
         stack.push_async_callback(engine.stop)
+        stack.push_async_callback(flows.stop)
 
         pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
         figures = StoreCollector(core.store, core.clock)

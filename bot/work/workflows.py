@@ -76,11 +76,23 @@ class Workflows(DBOSConfiguredInstance):
         self._loop = loop
         # Per kind, so that steps that wait minutes for a language model do not block others.
         self._places = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
-        self._running: set[str] = set()
+        self._running: dict[str, asyncio.Task[Any] | None] = {}  # by id, with its task if that is one of `loop`
+        self._is_stopped = False
 
     def running(self) -> frozenset[str]:
         """Return the ids of the workflows in a step in this process."""
         return frozenset(self._running)
+
+    async def stop(self) -> None:
+        """Interrupt all steps and begin no more, to be called before the engine and what steps use are closed.
+
+        The next process resumes them. A step that went on would fail, and tell people so, or use what nobody closes.
+        """
+        self._is_stopped = True
+        interrupted = [task for task in self._running.values() if task is not None]
+        for task in interrupted:
+            task.cancel()
+        await asyncio.gather(*interrupted, return_exceptions=True)
 
     async def start(self, task: Task) -> Awaitable[object]:
         """Start a task's workflow. Once this returns, it will run to its end, even if the process dies."""
@@ -204,13 +216,15 @@ class Workflows(DBOSConfiguredInstance):
 
     @contextmanager
     def _in_step(self) -> Generator[None]:
+        if self._is_stopped:
+            raise engine.Interrupted
         workflow_id = DBOS.workflow_id or ""
-        self._running.add(workflow_id)
+        self._running[workflow_id] = asyncio.current_task() if asyncio.get_running_loop() is self._loop else None
         try:
             with engine.interruptions():
                 yield
         finally:
-            self._running.discard(workflow_id)
+            self._running.pop(workflow_id, None)
 
     async def _run(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Run a behaviour on the event loop of the ports. The engine resumes workflows on another loop."""
