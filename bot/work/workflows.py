@@ -31,6 +31,7 @@ from handlers.questions.answer_in_incident import note_of
 
 FIRST_DELAY = 1.0  # seconds before the first retry of a step whose system is unavailable
 MAX_RUNNING = 16  # concurrent steps per kind; more would only compete for the processor
+STOPPING = 5.0  # seconds for interrupted steps to end, for example a post that has begun
 LONGEST_DELAY = 30.0  # seconds; the limit of the doubling delay
 
 pause = asyncio.sleep  # for workflows without steps: the engine records no sleep, and a takeover does not wait for it
@@ -92,7 +93,8 @@ class Workflows(DBOSConfiguredInstance):
         interrupted = [task for task in self._running.values() if task is not None]
         for task in interrupted:
             task.cancel()
-        await asyncio.gather(*interrupted, return_exceptions=True)
+        if interrupted:
+            await asyncio.wait(interrupted, timeout=STOPPING)
 
     async def start(self, task: Task) -> Awaitable[object]:
         """Start a task's workflow. Once this returns, it will run to its end, even if the process dies."""
