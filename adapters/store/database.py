@@ -81,7 +81,10 @@ def _to_json(value: Any) -> str:
 
     One such row, from the log of an incident or from a webhook, would fail every query that looks into the column.
     """
-    return _ESCAPES.sub(lambda escape: escape[1] or r"\ufffd", json.dumps(value))
+    text = json.dumps(value)
+    if r"\u0000" not in text and r"\ud" not in text:
+        return text
+    return _ESCAPES.sub(lambda escape: escape[1] or r"\ufffd", text)
 
 
 def _parsed(url: str) -> sa.URL:
