@@ -24,6 +24,6 @@ class Finding:
         return not self.remedy
 
 
-async def knock(session: aiohttp.ClientSession, address: str, **options: Any) -> Answer:
+async def probe(session: aiohttp.ClientSession, address: str, **options: Any) -> Answer:
     """Post to an address of our own, to see what answers there. Raises ChatUnavailable if nothing does."""
     return await exchange(session, "POST", address, system="It", errors=CHAT, seconds=5.0, **options)

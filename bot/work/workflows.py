@@ -76,7 +76,7 @@ class Workflows(DBOSConfiguredInstance):
         self._behaviours = behaviours
         self._loop = loop
         # Per kind, so that steps that wait minutes for a language model do not block others.
-        self._places = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
+        self._semaphores = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
         self._running: dict[str, asyncio.Task[Any] | None] = {}  # by id, with its task if that is one of `loop`
         self._is_stopped = False
 
@@ -232,7 +232,7 @@ class Workflows(DBOSConfiguredInstance):
         """Run a behaviour on the event loop of the ports. The engine resumes workflows on another loop."""
 
         async def run() -> None:
-            async with self._places[name]:
+            async with self._semaphores[name]:
                 try:
                     with span(name), timed(STEPS, name):
                         await getattr(self._behaviours, name)(*arguments)
