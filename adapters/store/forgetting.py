@@ -26,6 +26,7 @@ NOBODY = "forgotten"  # replaces a person who asked to be forgotten
 _NOTE = frozenset({"person", "text", "at"})  # the fields of a `ThreadNote`
 _HOP = frozenset({"turned_away", "given_to", "person", "reason", "at"})  # the fields of a `Hop`
 _NAMING = frozenset({"taken_by", "person", "by", "severity_by", "silenced_by", "author"})  # fields with a person's name
+_LISTS = frozenset({"on_call", "reasons"})  # fields with texts that are or begin with a person's name
 _SAID = "person"  # the kind of a person's message on the local page
 
 # The tables with lists and dictionaries in place of objects of the domain.
@@ -222,6 +223,8 @@ def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Patte
             value = value | {"id": answer_id(value["id"])}
         if "press" in value and is_named.search(value["press"]):  # a filed report
             value = value | {"press": answer_id(value["press"])}
+        lists = {key: value[key] for key in _LISTS if isinstance(value.get(key), list)}  # and not labels
+        value = value | {key: [_unnamed(each, names) for each in texts] for key, texts in lists.items()}
         return {
             key: NOBODY if key in _NAMING and isinstance(each, str) and each in names else inside(each)
             for key, each in value.items()
@@ -229,6 +232,12 @@ def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Patte
     if isinstance(value, str) and value.removeprefix("person:") in {f"{platform}:{person}" for platform in Platform}:
         return NOBODY
     return value
+
+
+def _unnamed(text: str, names: frozenset[str]) -> str:
+    """Return a text that is their name or begins with it, with NOBODY instead."""
+    name = next((each for each in names if text == each or text.startswith(f"{each} ")), "")
+    return f"{NOBODY}{text.removeprefix(name)}" if name else text
 
 
 def _is_draft(value: Any, names: frozenset[str]) -> bool:
