@@ -36,18 +36,25 @@ Link = Callable[[MessageReference], Awaitable[str]]
 
 
 async def show_incident(incident_id: str, ports: IncidentPorts) -> None:
-    """Update the chats: the message, a ping if the policy wants one, and a postmortem once it is resolved."""
+    """Update the chats: the message, a ping if the policy wants one, and a postmortem once it is resolved.
+
+    Raises Undeliverable or MessageNotFound, after all of that, if the message cannot stand in one of its places.
+    """
+    refused: PlumblineError | None = None
     try:
         await _arrange_and_present(incident_id, ports)
     except ChatBusy:
         if await _is_under_way(incident_id, ports.store):
             return  # the investigation goes on, and its last step shows everything
         raise
-    if await is_held(incident_id, store=ports.store, clock=ports.clock):
-        return
-    await ping_owner(incident_id, ports)
-    await update_details(incident_id, ports)
-    await write_postmortem(incident_id, ports)
+    except (Undeliverable, MessageNotFound) as error:
+        refused = error
+    if not await is_held(incident_id, store=ports.store, clock=ports.clock):
+        await ping_owner(incident_id, ports)
+        await update_details(incident_id, ports)
+        await write_postmortem(incident_id, ports)
+    if refused is not None:
+        raise refused
 
 
 async def present_meanwhile(incident_id: str, ports: IncidentPorts) -> None:
@@ -75,9 +82,10 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
 
     A silenced incident that was never posted stays unposted. During quiet hours, or while it is held back, an existing
     message is edited but none is posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm
-    causes successive edits and no queue.
+    causes successive edits and no queue; then Undeliverable or MessageNotFound if a place takes no message.
     """
     intent = incident_intent(incident_id)
+    refused: PlumblineError | None = None
     async with ports.poster.one_at_a_time(intent):
         async with ports.store.transaction() as transaction:
             # Read first, so that the incident that is read next is not older.
@@ -87,11 +95,16 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
         if incident.silenced is None or incident.message is not None:
             message = await _put(incident, parent, parts, ports.policy, ports.poster.link)
             message = replace(message, filing=offered_actions(incident, ports.targets, ports.channels))
-            await _show(message, ports)
+            try:
+                await _show(message, ports)
+            except (Undeliverable, MessageNotFound) as error:
+                refused = error
         async with ports.store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(intent, pending_updates)
         if not is_current:
             raise ChatBusy(f"More arrived while incident {incident_id} was shown.", ROUND)
+    if refused is not None:
+        raise refused
 
 
 async def _show(message: IncidentMessage, ports: Ports) -> None:
@@ -100,7 +113,9 @@ async def _show(message: IncidentMessage, ports: Ports) -> None:
     for place in (None, *message.incident.also_in):
         try:
             await (_show_in_its_place(message, ports) if place is None else _copy_to(place, message, ports))
-        except (Unavailable, Undeliverable, MessageNotFound, ConfigurationError) as error:
+        except ConfigurationError as error:  # the chat was taken out of the configuration
+            failures.append(Undeliverable(str(error)))
+        except (Unavailable, Undeliverable, MessageNotFound) as error:
             failures.append(error)
     if failures:
         raise min(failures, key=lambda error: not isinstance(error, Unavailable))
