@@ -26,6 +26,7 @@ from handlers.incidents.ping_owner import ping_owner
 from handlers.incidents.quiet_hours import hold_incident, is_held
 from handlers.incidents.stored_incident import incident_intent, stored_incident, update_incident
 from handlers.ports import IncidentPorts, Ports
+from handlers.questions.post_message import NEVER
 
 MAX_PARTS = 500  # parts read for one incident
 ROUND = 1.0  # seconds between edits while further changes arrive
@@ -181,8 +182,9 @@ async def present_details(incident_id: str, ports: Ports) -> None:
     """Post the evidence, similar incidents and timeline in the incident's thread, unless it is held.
 
     Does nothing if the incident has no message (silenced, or refused by the chat), or was merged before it was
-    investigated.
+    investigated. Raises Undeliverable, after all places were tried, if one takes no message.
     """
+    refused: PlumblineError | None = None
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         held = await transaction.held_incidents.places(incident_id)
@@ -192,9 +194,16 @@ async def present_details(incident_id: str, ports: Ports) -> None:
         thread = replace(incident.message.place, thread=incident.message.message_id)
         await ports.poster.post_once(f"details:{incident_id}", thread, IncidentDetails(incident))
     for place in (place for place in incident.also_in if place not in held):
-        copy = await ports.poster.post_once(_copy(f"incident:{incident_id}", place), place, IncidentMessage(incident))
-        thread = replace(copy.place, thread=copy.message_id)
-        await ports.poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
+        try:
+            copy = await ports.poster.post_once(
+                _copy(f"incident:{incident_id}", place), place, IncidentMessage(incident)
+            )
+            thread = replace(copy.place, thread=copy.message_id)
+            await ports.poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
+        except NEVER as error:
+            refused = error
+    if refused is not None:
+        raise Undeliverable(str(refused)) from refused
 
 
 async def show_details(feedback: Feedback, ports: Ports) -> None:
