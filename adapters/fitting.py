@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from threading import Thread
 from typing import TypeVar
 
@@ -36,24 +36,28 @@ async def fit_owners_apart(
 
 
 async def apart(function: Callable[..., T], *arguments: object) -> T:
-    """Return the result of `function`, computed on one core of a new process.
+    """Return the result of `function`, computed on one core of a new process, which ends if this is cancelled.
 
     Raises BrokenProcessPool if the process is killed.
     """
     spawn = get_context("spawn")
-    with ProcessPoolExecutor(max_workers=1, mp_context=spawn, initializer=_end_with_parent) as process:
+    theirs, ours = spawn.Pipe(duplex=False)
+    process = ProcessPoolExecutor(max_workers=1, mp_context=spawn, initializer=_end_with, initargs=(theirs,))
+    try:
         return await asyncio.get_running_loop().run_in_executor(process, _on_one_core, function, arguments)
+    finally:
+        process.shutdown(wait=False)  # a wait would block the event loop until the function returns
+        ours.close()
+        theirs.close()
 
 
-def _end_with_parent() -> None:
-    """Exit when the parent process dies, instead of waiting for work forever."""
-    parent = parent_process()
-    if parent is not None:
-        Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+def _end_with(caller: Connection) -> None:
+    """Exit when the caller closes its end of the pipe or dies, instead of working or waiting for work."""
+    Thread(target=_exit_after, args=(caller,), daemon=True).start()
 
 
-def _exit_after(sentinel: int) -> None:
-    wait([sentinel])
+def _exit_after(caller: Connection) -> None:
+    wait([caller])
     os._exit(1)
 
 

@@ -18,8 +18,8 @@ from rich.console import Console
 from bot.commands.llama_launch import DEFAULT_MODEL, HUB
 from bot.config.settings import Settings, load_settings, read_settings
 from bot.evaluation.commands import evaluations
-from bot.loading import loading
 from bot.observability.telemetry import configure_logging
+from bot.quick_imports import quick_imports
 from core.model.errors import PlumblineError
 
 app = typer.Typer(
@@ -128,7 +128,7 @@ def _answer(given: str | None, question: str, default: str = "") -> str:
 @app.command()
 def serve() -> None:
     """Run the bot."""
-    with loading():
+    with quick_imports():
         from bot.commands.commands import run_serve
 
     _run(lambda settings: run_serve(settings, out))
@@ -141,7 +141,7 @@ def ask(
     channel: Annotated[str, typer.Option(help="Use what this channel may read; default: public documents.")] = "",
 ) -> None:
     """Answer one question in the terminal."""
-    with loading():
+    with quick_imports():
         from bot.commands.commands import run_ask
 
     # If Python does not know the terminal's encoding, unknown bytes arrive as lone surrogates.

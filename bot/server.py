@@ -29,7 +29,7 @@ from adapters.store.store import BackgroundStore
 from bot.commands.records import record_start
 from bot.config.settings import LOOPBACK
 from bot.observability.collectors import StoreCollector, registered
-from bot.web.doors import HEADERS_TIMEOUT
+from bot.web.inbound_limits import HEADERS_TIMEOUT
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
@@ -83,13 +83,14 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         messengers = _messengers(core, ConsoleMessenger(messages, live, core.clock), slack, teams)
 
         engine.configure(core.settings.workflow_database, name)
-        behind = replace(core, store=BackgroundStore(core.store))
-        poster = Poster(behind.store, messengers)
-        flows = _workflows(behind, poster, {Platform.SLACK: slack, Platform.TEAMS: teams}, queued)
+        background = replace(core, store=BackgroundStore(core.store))
+        poster = Poster(background.store, messengers)
+        flows = _workflows(background, poster, {Platform.SLACK: slack, Platform.TEAMS: teams}, queued)
         replica = Replica(name, core.store, core.clock, flows.running)
         await run_when_available(core.engine, replica.join)
         await engine.launch(core.settings.workflow_database, name, begin_anew=core.settings.begin_anew)
         stack.push_async_callback(engine.stop)
+        stack.push_async_callback(flows.stop)
 
         pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
         figures = StoreCollector(core.store, core.clock)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 from bot.config.settings import Settings
-from bot.loading import loading
+from bot.quick_imports import quick_imports
 from tests.databases import postgres_server
 
 EXTERNAL = Path(__file__).parent / "external"
@@ -35,7 +35,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collect the tests without looking for garbage, then and later: modules and tests stay until the end."""
-    with loading():
+    with quick_imports():
         return (yield)
 
 

@@ -52,7 +52,7 @@ class Webhook(BaseModel):
         return AlertDelivery(
             key=f"{source}:{fields.digest(self.groupKey, *states)}",
             source=source,
-            group_key=fields.text(self.groupKey, fields.MAX_DESCRIPTION_LENGTH),
+            group_key=fields.group_key(self.groupKey),
             alerts=tuple(_alert(alert, received_at) for alert in kept),
             received_at=received_at,
             omitted=len(self.alerts) - len(kept) + self.truncatedAlerts,

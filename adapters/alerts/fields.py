@@ -48,6 +48,8 @@ MAX_SUMMARY_LENGTH = 500  # characters
 MAX_DESCRIPTION_LENGTH = 4_000  # characters
 MAX_URL_LENGTH = 2_000  # characters
 MAX_IDENTITY_LENGTH = 64  # characters of a fingerprint; a longer one is replaced with its digest
+MAX_GROUP_LENGTH = 2_000  # bytes of a group's key; PostgreSQL indexes at most 2,704
+SHOWN_GROUP_LENGTH = 400  # characters of a longer one that are kept before its digest
 FIRST_REAL_YEAR = 1970  # Alertmanager sends 0001-01-01T00:00:00Z for a missing time
 LAST_SECOND = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
@@ -229,6 +231,12 @@ def identity(name: str) -> str:
     """Return the name if it is short enough, otherwise its digest."""
     cleaned = name.replace("\x00", "")
     return cleaned if 0 < len(cleaned) <= MAX_IDENTITY_LENGTH else digest(name)
+
+
+def group_key(key: str) -> str:
+    """Return the key of a group of alerts; of a long one, the beginning and a digest."""
+    cleaned = key.replace("\x00", "")
+    return cleaned if len(cleaned.encode()) <= MAX_GROUP_LENGTH else f"{cleaned[:SHOWN_GROUP_LENGTH]}… {digest(key)}"
 
 
 def digest(*parts: str | bytes) -> str:

@@ -16,7 +16,7 @@ from adapters.store.incidents import channel_key
 from adapters.store.tables import channel_settings, console_messages, teams_conversations, turns
 from core.model.channel_settings import ChannelSettings
 from core.model.conversation import Place, Speaker, Turn
-from core.model.errors import ChatUnavailable, MessageNotFound
+from core.model.errors import ChatUnavailable, MessageNotFound, StoreUnavailable
 
 WRITERS = 0x706C756D  # advisory lock that orders writers on PostgreSQL; SQLite has only one writer
 SEPARATOR = "\x1f"  # between the parts of a thread's key; no platform id contains it
@@ -61,32 +61,38 @@ def _thread(place: Place) -> str:
 
 
 class SqlTeamsConversations:
-    """Implements `adapters.teams.references.ConversationReferences`."""
+    """Implements `adapters.teams.references.ConversationReferences`. All methods raise StoreUnavailable."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
     async def get(self, conversation_id: str) -> dict[str, Any] | None:
         known = sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == conversation_id)
-        async with self._engine.connect() as connection:
+        async with self._transaction() as connection:
             return await connection.scalar(known)
 
     async def put(self, conversation_id: str, reference: dict[str, Any]) -> None:
-        async with self._engine.begin() as connection:
+        async with self._transaction() as connection:
             await upsert(connection, teams_conversations, id=conversation_id, reference=reference)
 
     async def beginning_with(self, prefix: str) -> list[dict[str, Any]]:
         wanted = teams_conversations.c.id.startswith(prefix, autoescape=True)
         found = sa.select(teams_conversations.c.reference).where(wanted).order_by(teams_conversations.c.id)
-        async with self._engine.connect() as connection:
+        async with self._transaction() as connection:
             return list(await connection.scalars(found))
 
     async def remove(self, conversation_id: str, team_id: str) -> None:
         gone = teams_conversations.c.id == conversation_id
         if team_id:
             gone |= teams_conversations.c.reference["team_id"].as_string() == team_id
-        async with self._engine.begin() as connection:
+        async with self._transaction() as connection:
             await connection.execute(sa.delete(teams_conversations).where(gone))
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncGenerator[AsyncConnection]:
+        with outages_as(StoreUnavailable):
+            async with self._engine.begin() as connection:
+                yield connection
 
 
 _page = console_messages.c

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -44,6 +46,11 @@ DAMAGE = (
 SERVER_START_TIMEOUT = 15.0  # seconds to wait for a database server at start
 PAUSE = 0.5  # seconds between attempts
 
+# Escapes in JSON; those outside the group are NUL and halves of surrogate pairs.
+_ESCAPES = re.compile(
+    r"(\\[^u]|\\u(?!0000|d[89a-f])[0-9a-f]{4}|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|\\u[0-9a-f]{4}"
+)
+
 
 def open_database(url: str) -> AsyncEngine:
     """Return an engine for `sqlite:///path` or `postgresql://…`, without connecting. Raises ConfigurationError."""
@@ -56,13 +63,28 @@ def open_database(url: str) -> AsyncEngine:
             pool_size=1,
             max_overflow=0,
             pool_reset_on_return=None,  # the returning code has committed or rolled back
+            json_serializer=_to_json,
         )
         sqlalchemy.event.listen(engine.sync_engine, "connect", _configure_sqlite)
         sqlalchemy.event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return FlushedEngine(engine)
     return create_async_engine(
-        parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args={"options": KEEPALIVE}
+        parsed.set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,
+        connect_args={"options": KEEPALIVE},
+        json_serializer=_to_json,
     )
+
+
+def _to_json(value: Any) -> str:
+    """Return the value as JSON in ASCII, with U+FFFD for what PostgreSQL accepts but cannot read again.
+
+    One such row, from the log of an incident or from a webhook, would fail every query that looks into the column.
+    """
+    text = json.dumps(value)
+    if r"\u0000" not in text and r"\ud" not in text:
+        return text
+    return _ESCAPES.sub(lambda escape: escape[1] or r"\ufffd", text)
 
 
 def _parsed(url: str) -> sa.URL:

@@ -24,7 +24,9 @@ from core.model.incident import EvidenceKind
 NOBODY = "forgotten"  # replaces a person who asked to be forgotten
 
 _NOTE = frozenset({"person", "text", "at"})  # the fields of a `ThreadNote`
+_HOP = frozenset({"turned_away", "given_to", "person", "reason", "at"})  # the fields of a `Hop`
 _NAMING = frozenset({"taken_by", "person", "by", "severity_by", "silenced_by", "author"})  # fields with a person's name
+_LISTS = frozenset({"on_call", "reasons"})  # fields with texts that are or begin with a person's name
 _SAID = "person"  # the kind of a person's message on the local page
 
 # The tables with lists and dictionaries in place of objects of the domain.
@@ -207,18 +209,24 @@ def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Patte
     """Return a value of JSON without their names, and without the words of their notes and drafts."""
     inside = partial(_nameless, person=person, names=names, is_named=is_named)
     if isinstance(value, list):
-        return [inside(each) for each in value]
+        return [inside(each) for each in value if not _is_draft(each, names)]
     if isinstance(value, dict):
         if "platform" in value and value.get("id") == person:
             return value | {"id": NOBODY, "name": ""}
         if value.keys() == _NOTE and value["person"] in names:
             value = value | {"text": ""}
+        elif value.keys() == _HOP and value["person"] in names:
+            value = value | {"reason": ""}
         elif value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:  # evidence made from a note
             value = value | {"source": NOBODY, "quote": ""}
         elif "press" in value and value["person"] in names:  # a `Filing`
             value = value | {"press": NOBODY, "text": ""}
         if "proposed_at" in value and is_named.search(value["id"]):
             value = value | {"id": answer_id(value["id"])}
+        if "press" in value and is_named.search(value["press"]):  # a filed report
+            value = value | {"press": answer_id(value["press"])}
+        lists = {key: value[key] for key in _LISTS if isinstance(value.get(key), list)}  # and not labels
+        value = value | {key: [_unnamed(each, names) for each in texts] for key, texts in lists.items()}
         return {
             key: NOBODY if key in _NAMING and isinstance(each, str) and each in names else inside(each)
             for key, each in value.items()
@@ -226,6 +234,17 @@ def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Patte
     if isinstance(value, str) and value.removeprefix("person:") in {f"{platform}:{person}" for platform in Platform}:
         return NOBODY
     return value
+
+
+def _unnamed(text: str, names: frozenset[str]) -> str:
+    """Return a text that is their name or begins with it, with NOBODY instead."""
+    name = next((each for each in names if text == each or text.startswith(f"{each} ")), "")
+    return f"{NOBODY}{text.removeprefix(name)}" if name else text
+
+
+def _is_draft(value: Any, names: frozenset[str]) -> bool:
+    """Return whether a value is a report that they sent and that was not filed."""
+    return isinstance(value, dict) and "press" in value and value["filed"] is None and value["person"] in names
 
 
 async def _forget_chat(connection: AsyncConnection, chat: str) -> None:

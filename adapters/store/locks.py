@@ -74,6 +74,7 @@ class PostgresLocks:
         self._kept: set[str] = set()
         self._free_for: dict[str, tuple[float, float]] = {}  # seconds, and the time of the last check
         self._talking = asyncio.Lock()  # a session executes one statement at a time
+        self._is_closed = False
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -114,8 +115,12 @@ class PostgresLocks:
         return seconds >= NEW_SESSION_TIMEOUT
 
     async def close(self) -> None:
-        """Release all locks."""
+        """Release all locks, and take none any more."""
+        self._is_closed = True
         async with self._talking:
+            if self._session is not None:
+                with suppress(StoreUnavailable), outages_as(StoreUnavailable):  # gone already, and its locks with it
+                    await self._session.scalar(_UNLOCK_ALL, {})  # the server may notice the end of a session later
             await self._end_session()
 
     async def _is_free(self, name: str) -> bool:
@@ -149,6 +154,8 @@ class PostgresLocks:
                 raise
 
     async def _open_session(self) -> AsyncConnection:
+        if self._is_closed:  # whoever opened one now would keep the locks of a process that has stopped
+            raise StoreUnavailable("No lock is taken any more, because the bot is stopping.")
         session = await self._engine.connect()
         self._session = await session.execution_options(isolation_level="AUTOCOMMIT")
         for name in self._kept:
@@ -165,6 +172,7 @@ class PostgresLocks:
 
 _TRY = sa.text("SELECT pg_try_advisory_lock(:key)")
 _UNLOCK = sa.text("SELECT pg_advisory_unlock(:key)")
+_UNLOCK_ALL = sa.text("SELECT pg_advisory_unlock_all()")
 _PING = sa.text("SELECT true")
 
 

@@ -89,7 +89,7 @@ def _convert(connection: sa.Connection, version: str) -> None:
         for table, column in ((predictions, "estimator_version"), (calibrators, "version")):
             (key,) = table.primary_key
             for identity, body in connection.execute(sa.select(key, table.c.body)).all():
-                connection.execute(table.update().where(key == identity).values({column: body[column]}))
+                connection.execute(table.update().where(key == identity).values({column: getattr(body, column)}))
         connection.execute(sa.text("DROP INDEX ix_predictions_kind"))
     if version < "0010":  # a task was either started or not, by the only process, which called itself "local"
         if connection.scalar(sa.text("SELECT count(*) FROM tasks")):

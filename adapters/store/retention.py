@@ -34,7 +34,7 @@ BATCH = 1_000  # rows deleted in one transaction, so that concurrent writers do 
 
 
 _BEFORE = sa.bindparam("before", type_=UtcDateTime)
-_BEFORE_ISO = sa.bindparam("before_iso", type_=sa.Text)  # as in the incidents' JSON; such texts sort by time
+_BEFORE_ISO = sa.bindparam("before_iso", type_=sa.Text)  # as in JSON; such texts sort by time
 _OF_OPEN_INCIDENT = sa.exists().where(incidents.c.state == "open", posts.c.intent.contains(incidents.c.id))
 
 _Rule = tuple[sa.Table, sa.ColumnElement[bool]]  # the rows to delete
@@ -51,6 +51,10 @@ _RULES: Mapping[str, Sequence[_Rule]] = {
         (turns, turns.c.at < _BEFORE),
         (console_messages, console_messages.c.at < _BEFORE),
         (curated_answers, curated_answers.c.expires_at < _BEFORE),
+        (
+            curated_answers,
+            curated_answers.c.expires_at.is_(None) & (curated_answers.c.body["proposed_at"].as_string() < _BEFORE_ISO),
+        ),
     ),
     "incidents": (
         (incidents, (incidents.c.body["resolved_at"].as_string() < _BEFORE_ISO) & (incidents.c.state != "open")),

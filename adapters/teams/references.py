@@ -7,7 +7,10 @@ from typing import Any, Protocol
 
 
 class ConversationReferences(Protocol):
-    """Durable references by key. A key is a conversation's id, or names the last conversation of a tenant."""
+    """Durable references by key. A key is a conversation's id, or names the last conversation of a tenant.
+
+    All methods raise StoreUnavailable.
+    """
 
     async def get(self, conversation_id: str) -> dict[str, Any] | None: ...
 

@@ -30,7 +30,7 @@ from core.model.errors import ConfigurationError, PlumblineError
 FORMAT = 1
 MANIFEST = "manifest.json"
 STATE, WORKFLOWS = "plumbline.sqlite", "workflows.sqlite"
-MODELS = ("encoder.npz", "owners.npz")
+MODELS = ("encoder.npz", "owners.npz", "pages.npz")
 INDEX = "index"
 WHOLE = (STATE, f"{STATE}-wal", f"{STATE}-shm", WORKFLOWS, f"{WORKFLOWS}-wal", f"{WORKFLOWS}-shm", *MODELS, INDEX)
 

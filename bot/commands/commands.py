@@ -19,8 +19,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from adapters.terminal import TerminalMessenger, render
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
-from bot.loading import loading
 from bot.observability.tracing import tracing
+from bot.quick_imports import quick_imports
 from bot.web.webhook_sources import webhook_parser
 from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core
 from bot.wiring.behaviours import behaviours, question_ports
@@ -39,7 +39,7 @@ TERMINAL = Place(Platform.TERMINAL, "terminal")
 
 async def run_serve(settings: Settings, out: Console) -> int:
     """Run the bot until SIGINT or SIGTERM."""
-    with loading():
+    with quick_imports():
         from bot.server import serve
 
     with tracing(settings):

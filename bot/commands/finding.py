@@ -24,6 +24,6 @@ class Finding:
         return not self.remedy
 
 
-async def knock(session: aiohttp.ClientSession, address: str, **options: Any) -> Answer:
+async def probe(session: aiohttp.ClientSession, address: str, **options: Any) -> Answer:
     """Post to a public address of the bot and return the answer. Raises ChatUnavailable if there is none."""
     return await exchange(session, "POST", address, system="The address", errors=CHAT, seconds=5.0, **options)

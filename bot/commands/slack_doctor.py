@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.http import ONCE
 from adapters.slack.client import ask, slack_client
 from adapters.slack.required_scopes import AGENT_EVENTS, ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
-from bot.commands.finding import Finding, knock
+from bot.commands.finding import Finding, probe
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace
 from core.model.conversation import Platform
@@ -107,7 +107,7 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
         "X-Slack-Signature": SignatureVerifier(secret).generate_signature(timestamp=timestamp, body=body) or "",
     }
     try:
-        answer = await knock(session, address, data=body, headers=headers)
+        answer = await probe(session, address, data=body, headers=headers)
     except ChatUnavailable as error:
         remedy = f"{error} Check that `plumbline serve` runs there, and that this is its public address."
         return Finding("Slack events", f"{address} does not answer", remedy)

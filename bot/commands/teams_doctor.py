@@ -19,7 +19,7 @@ from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector
 from adapters.teams.history import TeamsHistory, Unreadable
 from adapters.teams.required_scopes import manifest_differences
-from bot.commands.finding import Finding, knock
+from bot.commands.finding import Finding, probe
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace
 from core.model.conversation import Channel, Place, Platform
@@ -186,7 +186,7 @@ async def _check_inbound(settings: Settings, session: aiohttp.ClientSession) -> 
         return Finding("Teams messages", "are not checked", remedy, fatal=False)
     address = f"{settings.public_url.rstrip('/')}/api/messages"
     try:
-        status = (await knock(session, address, json={})).status
+        status = (await probe(session, address, json={})).status
     except ChatUnavailable as error:
         remedy = f"{error} Check that `plumbline serve` runs there, and that this is its public address."
         return Finding("Teams messages", f"{address} does not answer", remedy)

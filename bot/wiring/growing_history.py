@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import structlog
@@ -42,8 +42,8 @@ class GrowingHistory:
         self._teams = teams
         self._clock = clock
         self._known = {incident.id for incident in self._incidents}
-        self._episodes: dict[str, Episode] = {}
-        self._pages: PageHistory | None = None
+        self._episodes: Mapping[str, Episode] = {}  # replaced, never changed, because other threads read it
+        self._pages: tuple[Mapping[str, Episode], PageHistory] | None = None  # what it was made of, and it
         self._closed: dict[str, tuple[datetime, PastIncident]] = {}  # by id, with the time of opening
         self._whole = IncidentHistory(self._incidents)
         self._whole_at: datetime | None = None
@@ -71,9 +71,11 @@ class GrowingHistory:
 
     def pages(self) -> PageHistory:
         """Return the history of the same incidents, to judge a new one. Takes milliseconds after a change."""
-        if self._pages is None:
-            self._pages = PageHistory(sorted(self._episodes.values(), key=lambda each: each.ended_at or each.began_at))
-        return self._pages
+        episodes, known = self._episodes, self._pages
+        if known is None or known[0] is not episodes:
+            ordered = sorted(episodes.values(), key=lambda each: each.ended_at or each.began_at)
+            known = self._pages = episodes, PageHistory(ordered)
+        return known[1]
 
     async def grow(self, store: Store) -> None:
         """Read all closed incidents. An incident is readable by those who may read its channel."""
@@ -94,7 +96,7 @@ class GrowingHistory:
                     if incident_id not in changed and (judged := await transaction.incidents.get(incident_id)):
                         changed[incident_id] = judged
                 labelled = [(each, await _owner_labels(each, transaction)) for each in changed.values()]
-            await self._take(labelled, self._closed)
+            await self._take(labelled, self._closed, self._episodes)
             self._read_at = now
 
     async def follow(self, store: Store) -> None:
@@ -117,16 +119,19 @@ class GrowingHistory:
             ended = [
                 (each, await _owner_labels(each, transaction)) for each in await transaction.incidents.ended(MAX_ENDED)
             ]
-        self._episodes = {}
-        await self._take(ended, {})
+        await self._take(ended, {}, {})
         self._read_at = self._whole_at = now
 
     async def _take(
-        self, labelled: Iterable[tuple[Incident, OwnerLabels]], before: dict[str, tuple[datetime, PastIncident]]
+        self,
+        labelled: Sequence[tuple[Incident, OwnerLabels]],
+        before: Mapping[str, tuple[datetime, PastIncident]],
+        episodes: Mapping[str, Episode],
     ) -> None:
         closed = dict(before)
+        if labelled or not episodes:
+            self._episodes = {**episodes, **{each.id: episode_of(each) for each, _ in labelled}}
         for each, labels in labelled:
-            self._episodes[each.id], self._pages = episode_of(each), None
             readers = incident_audience(each, self._channels).disclosed_to
             past = closed_incident(each, self._teams, readers, labels)
             if past is not None and past.id not in self._known:

@@ -57,7 +57,9 @@ class Dispatcher:
     async def drain(self) -> None:
         """Wait for the running workflows. Those that do not end are resumed by another process or the next start."""
         if self._under_way:
-            await asyncio.wait(self._under_way.values(), timeout=DRAINING)
+            _, left = await asyncio.wait(self._under_way.values(), timeout=DRAINING)
+            for each in left:
+                each.cancel()
         await self._claimed(0)
 
     async def _claimed(self, limit: int) -> list[Task]:

@@ -110,7 +110,7 @@ async def launch(database_url: str, replica: str, *, begin_anew: bool = False) -
 
 async def stop() -> None:
     """Stop the engine, and give the event loop a new default executor in place of the engine's."""
-    await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=5)
+    await asyncio.to_thread(DBOS.destroy)  # workflows were waited for, and interrupted
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 

@@ -31,6 +31,7 @@ from handlers.questions.answer_in_incident import note_of
 
 FIRST_DELAY = 1.0  # seconds before the first retry of a step whose system is unavailable
 MAX_RUNNING = 16  # concurrent steps per kind; more would only compete for the processor
+STOPPING = 5.0  # seconds for interrupted steps to end, for example a post that has begun
 LONGEST_DELAY = 30.0  # seconds; the limit of the doubling delay
 
 pause = asyncio.sleep  # for workflows without steps: the engine records no sleep, and a takeover does not wait for it
@@ -75,12 +76,25 @@ class Workflows(DBOSConfiguredInstance):
         self._behaviours = behaviours
         self._loop = loop
         # Per kind, so that steps that wait minutes for a language model do not block others.
-        self._places = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
-        self._running: set[str] = set()
+        self._semaphores = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
+        self._running: dict[str, asyncio.Task[Any] | None] = {}  # by id, with its task if that is one of `loop`
+        self._is_stopped = False
 
     def running(self) -> frozenset[str]:
         """Return the ids of the workflows in a step in this process."""
         return frozenset(self._running)
+
+    async def stop(self) -> None:
+        """Interrupt all steps and begin no more, to be called before the engine and what steps use are closed.
+
+        The next process resumes them. A step that went on would fail, and tell people so, or use what nobody closes.
+        """
+        self._is_stopped = True
+        interrupted = [task for task in self._running.values() if task is not None]
+        for task in interrupted:
+            task.cancel()
+        if interrupted:
+            await asyncio.wait(interrupted, timeout=STOPPING)
 
     async def start(self, task: Task) -> Awaitable[object]:
         """Start a task's workflow. Once this returns, it will run to its end, even if the process dies."""
@@ -204,19 +218,21 @@ class Workflows(DBOSConfiguredInstance):
 
     @contextmanager
     def _in_step(self) -> Generator[None]:
+        if self._is_stopped:
+            raise engine.Interrupted
         workflow_id = DBOS.workflow_id or ""
-        self._running.add(workflow_id)
+        self._running[workflow_id] = asyncio.current_task() if asyncio.get_running_loop() is self._loop else None
         try:
             with engine.interruptions():
                 yield
         finally:
-            self._running.discard(workflow_id)
+            self._running.pop(workflow_id, None)
 
     async def _run(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Run a behaviour on the event loop of the ports. The engine resumes workflows on another loop."""
 
         async def run() -> None:
-            async with self._places[name]:
+            async with self._semaphores[name]:
                 try:
                     with span(name), timed(STEPS, name):
                         await getattr(self._behaviours, name)(*arguments)

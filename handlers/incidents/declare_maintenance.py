@@ -17,6 +17,7 @@ OUTSIDERS = "People from outside the workspace can read this channel. You can se
 UNKNOWN = "I don’t know a service called {service}. Known services: {known}."
 NONE_OPEN = "{service} has no open maintenance window."
 NO_WINDOWS = "No maintenance window is open."
+CLOCK_SKEW = timedelta(minutes=1)  # by which a chat's clock may differ from ours
 MAX_KNOWN = 20  # services listed after an unknown name
 
 
@@ -30,7 +31,7 @@ async def declare_maintenance(question: Question, ports: Ports) -> None:
     elif wish.service not in ports.services:
         text = UNKNOWN.format(service=wish.service, known=", ".join(sorted(ports.services)[:MAX_KNOWN]) or "none")
     elif wish.length is None:
-        text = await _ended(wish.service, question.audience, ports.store, ports.clock.now())
+        text = await _ended(wish.service, question, ports.store, ports.clock.now())
     else:
         text = await _declared(wish, wish.length, question, ports.store, ports.clock.now())
     await ports.poster.post_once(f"maintenance:{question.id}", question.place, Notice(text))
@@ -53,16 +54,17 @@ async def _declared(wish: MaintenanceWish, length: timedelta, question: Question
     return f"I post nothing about {wish.service} until {_until(window)}. To end it: maintenance end {wish.service}"
 
 
-async def _ended(service: str, audience: Audience, store: Store, now: datetime) -> str:
+async def _ended(service: str, question: Question, store: Store, now: datetime) -> str:
     matcher = Matcher("service", frozenset({service}))
+    since = min(question.asked_at, now) - CLOCK_SKEW  # what this step has ended itself, if it runs again
     async with store.transaction() as transaction:
         windows = [
             each
-            for each in await transaction.silences.not_over(now)
-            if each.matchers == (matcher,) and audience.may_read(each.readers)
+            for each in await transaction.silences.not_over(since)
+            if each.matchers == (matcher,) and question.audience.may_read(each.readers)
         ]
         for window in windows:
-            await transaction.silences.save(replace(window, ends_at=now))
+            await transaction.silences.save(replace(window, ends_at=min(window.ends_at, now)))
     if not windows:
         return NONE_OPEN.format(service=service)
     return f"Maintenance of {service} is over. Alerts that are still firing are posted within a minute."

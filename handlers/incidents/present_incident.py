@@ -26,6 +26,7 @@ from handlers.incidents.ping_owner import ping_owner
 from handlers.incidents.quiet_hours import hold_incident, is_held
 from handlers.incidents.stored_incident import incident_intent, stored_incident, update_incident
 from handlers.ports import IncidentPorts, Ports
+from handlers.questions.post_message import NEVER
 
 MAX_PARTS = 500  # parts read for one incident
 ROUND = 1.0  # seconds between edits while further changes arrive
@@ -36,18 +37,25 @@ Link = Callable[[MessageReference], Awaitable[str]]
 
 
 async def show_incident(incident_id: str, ports: IncidentPorts) -> None:
-    """Update the chats: the message, a ping if the policy asks for one, and a postmortem once it is resolved."""
+    """Update the chats: the message, a ping if the policy asks for one, and a postmortem once it is resolved.
+
+    Raises Undeliverable or MessageNotFound, after all of that, if one of its places refuses the message.
+    """
+    refused: PlumblineError | None = None
     try:
         await _arrange_and_present(incident_id, ports)
     except ChatBusy:
         if await _is_under_way(incident_id, ports.store):
             return  # the investigation goes on, and its last step shows everything
         raise
-    if await is_held(incident_id, store=ports.store, clock=ports.clock):
-        return
-    await ping_owner(incident_id, ports)
-    await update_details(incident_id, ports)
-    await write_postmortem(incident_id, ports)
+    except (Undeliverable, MessageNotFound) as error:
+        refused = error
+    if not await is_held(incident_id, store=ports.store, clock=ports.clock):
+        await ping_owner(incident_id, ports)
+        await update_details(incident_id, ports)
+        await write_postmortem(incident_id, ports)
+    if refused is not None:
+        raise refused
 
 
 async def present_meanwhile(incident_id: str, ports: IncidentPorts) -> None:
@@ -75,9 +83,10 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
 
     A silenced incident that was never posted stays unposted. During quiet hours, or while it is held back, an existing
     message is edited but none is posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm
-    causes successive edits and no queue.
+    causes successive edits and no queue; then Undeliverable or MessageNotFound if a place takes no message.
     """
     intent = incident_intent(incident_id)
+    refused: PlumblineError | None = None
     async with ports.poster.one_at_a_time(intent):
         async with ports.store.transaction() as transaction:
             # Read first, so that the incident that is read next is not older.
@@ -87,11 +96,16 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
         if incident.silenced is None or incident.message is not None:
             message = await _with_related(incident, parent, parts, ports.policy, ports.poster.link)
             message = replace(message, filing=offered_actions(incident, ports.targets, ports.channels))
-            await _show(message, ports)
+            try:
+                await _show(message, ports)
+            except (Undeliverable, MessageNotFound) as error:
+                refused = error
         async with ports.store.transaction() as transaction:
             is_current = await transaction.posts.mark_current(intent, pending_updates)
         if not is_current:
             raise ChatBusy(f"More updates arrived while incident {incident_id} was being shown.", ROUND)
+    if refused is not None:
+        raise refused
 
 
 async def _show(message: IncidentMessage, ports: Ports) -> None:
@@ -100,7 +114,9 @@ async def _show(message: IncidentMessage, ports: Ports) -> None:
     for place in (None, *message.incident.also_in):
         try:
             await (_show_in_its_place(message, ports) if place is None else _copy_to(place, message, ports))
-        except (Unavailable, Undeliverable, MessageNotFound, ConfigurationError) as error:
+        except ConfigurationError as error:  # the chat was taken out of the configuration
+            failures.append(Undeliverable(str(error)))
+        except (Unavailable, Undeliverable, MessageNotFound) as error:
             failures.append(error)
     if failures:
         raise min(failures, key=lambda error: not isinstance(error, Unavailable))
@@ -166,8 +182,9 @@ async def present_details(incident_id: str, ports: Ports) -> None:
     """Post the evidence, similar incidents and timeline in the incident's thread, unless it is held.
 
     Does nothing if the incident has no message (silenced, or refused by the chat), or was merged before it was
-    investigated.
+    investigated. Raises Undeliverable, after all places were tried, if one takes no message.
     """
+    refused: PlumblineError | None = None
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         held = await transaction.held_incidents.places(incident_id)
@@ -177,9 +194,16 @@ async def present_details(incident_id: str, ports: Ports) -> None:
         thread = replace(incident.message.place, thread=incident.message.message_id)
         await ports.poster.post_once(f"details:{incident_id}", thread, IncidentDetails(incident))
     for place in (place for place in incident.also_in if place not in held):
-        copy = await ports.poster.post_once(_copy(f"incident:{incident_id}", place), place, IncidentMessage(incident))
-        thread = replace(copy.place, thread=copy.message_id)
-        await ports.poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
+        try:
+            copy = await ports.poster.post_once(
+                _copy(f"incident:{incident_id}", place), place, IncidentMessage(incident)
+            )
+            thread = replace(copy.place, thread=copy.message_id)
+            await ports.poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
+        except NEVER as error:
+            refused = error
+    if refused is not None:
+        raise Undeliverable(str(refused)) from refused
 
 
 async def show_details(feedback: Feedback, ports: Ports) -> None:

@@ -214,22 +214,24 @@ async def take_incident(feedback: Feedback, ports: Ports) -> None:
     Does nothing for an incident that is not stored, such as pasted text.
     """
     async with ports.store.transaction() as transaction:
-        if await transaction.incidents.get(feedback.subject) is None:
-            return
-    person = feedback.person.name or feedback.person.id
-    before = ""
+        incident = await transaction.incidents.get(feedback.subject)
+    if incident is None:
+        return
+    person, before = feedback.person.name or feedback.person.id, incident.taken_by
+    takes_over = feedback.verdict is not ButtonAction.TAKE_IT
+
+    async def tell(text: str) -> None:
+        await ports.poster.post_once(f"taken:{feedback.id}", feedback.place, Notice(text))
 
     async def taken(latest: Incident, transaction: Transaction) -> Incident:
-        nonlocal before
-        before = latest.taken_by
-        if before == person or (before and feedback.verdict is ButtonAction.TAKE_IT):
+        if latest.taken_by == person or (latest.taken_by and not takes_over):
             return latest
         saved = await save_next(replace(latest, taken_by=person), latest, transaction)
         await transaction.tasks.add(present_task(saved))
         return saved
 
-    await change_incident(feedback.subject, taken, ports.store)
-    if before not in ("", person):
-        text = TAKEN if feedback.verdict is ButtonAction.TAKE_IT else TAKEN_OVER
-        notice = Notice(text.format(person=before if text is TAKEN else person, before=before))
-        await ports.poster.post_once(f"taken:{feedback.id}", feedback.place, notice)
+    if takes_over and before not in ("", person):
+        await tell(TAKEN_OVER.format(person=person, before=before))  # first: a repeated step would not know from whom
+    incident = await change_incident(feedback.subject, taken, ports.store)
+    if incident.taken_by != person:
+        await tell(TAKEN.format(person=incident.taken_by))

@@ -110,7 +110,8 @@ async def correct_failing_lines(
         async with ports.store.transaction() as transaction:
             await transaction.build_failures.save(better)
             claim = await transaction.predictions.get(failure.id)
-            if claim is not None:  # None if retention deleted it
+            # None if retention deleted it. A repeated step has judged what was shown before, not what it saved.
+            if claim is not None and better != failure:
                 is_right = better.lines == failure.lines or is_led_by(claim.value, _text(better))
                 outcome = Outcome(claim.id, is_right, person, question.asked_at, question.text)
                 await transaction.predictions.label(outcome)

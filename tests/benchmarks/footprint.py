@@ -38,8 +38,8 @@ IDLE = 10.0  # seconds that the bot is left alone before its memory is read
 IMPORT = """
 import time
 started = time.perf_counter()
-from bot.loading import loading
-with loading():
+from bot.quick_imports import quick_imports
+with quick_imports():
     import bot.cli, bot.server
 print(time.perf_counter() - started)
 """

@@ -22,14 +22,14 @@ from core.model.audit import Act, audit_entry
 from core.model.conversation import Person, Place, Platform, Speaker, Turn, person_audience, turn_key
 from core.model.curated import CuratedAnswer, answer_id
 from core.model.errors import StoreUnavailable
-from core.model.filing import Filing, FilingKind
-from core.model.incident import ThreadNote
+from core.model.filing import Filed, Filing, FilingKind
+from core.model.incident import Hop, TeamScore, ThreadNote
 from core.model.messages import IncidentMessage, Notice, ProposalMessage
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
 from core.model.silences import Matcher, Silence
 from core.ports import Task
 from tests.contract.records import add_ended_task, task_keys
-from tests.samples import explained_incident
+from tests.samples import explained_incident, unclear_owner
 
 NOW = datetime.now(UTC)
 NOBODY = Person(Platform.SLACK, "forgotten", "")
@@ -289,6 +289,33 @@ async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(e
     shown = await page.get(message)
     assert shown is not None
     assert "Ada" not in str(shown.payload)
+
+
+async def test_what_a_forgotten_person_wrote_in_a_form_of_an_incident_is_deleted(engine: AsyncEngine) -> None:
+    store, press = SqlStore(engine), "slack:C0ASK:17.25:17.26:U1"
+    await add_ended_task(store, press, person={"id": "U1", "name": "ada"}, place={"platform": "slack"})
+    hop = Hop("payments", "", "ada", "ada says it is the network", NOW)
+    filed = Filing("Board", FilingKind.ISSUE, "Slow till", "", "ada", press, NOW, NOW, Filed("SHOP-7", "https://b/7"))
+    draft = replace(filed, target="Wiki", text="as ada wrote", filed=None)
+    other = Filing(
+        "Pages", FilingKind.POSTMORTEM, "Why", "as grace wrote", "grace", "slack:C0ASK:17.25:17.26:U2", NOW, NOW
+    )
+    given = TeamScore("payments", "Payments", 1.0, ("ada gave it to Payments", "3 similar incidents"))
+    owner = replace(unclear_owner(), owner=given, candidates=(given,), on_call=("ada", "grace"))
+    incident = replace(explained_incident(), id="i1", revision=1, hops=(hop,), filings=(filed, draft, other))
+    incident = replace(incident, labels={"on_call": "grace"})
+    async with store.transaction() as transaction:
+        await transaction.incidents.save(replace(incident, owner=owner))
+    await forgetting.forget(engine, person="U1")
+    assert [row for row in await stored_rows(engine) if re.search(r"U1\b|\bada\b", row)] == []
+    async with store.transaction() as transaction:
+        kept = await transaction.incidents.get("i1")
+    assert kept is not None
+    assert kept.hops == (replace(hop, person="forgotten", reason=""),)
+    assert kept.owner is not None
+    assert kept.owner.on_call == ("forgotten", "grace")
+    assert kept.owner.candidates == (replace(given, reasons=("forgotten gave it to Payments", "3 similar incidents")),)
+    assert kept.filings == (replace(filed, person="forgotten", press=answer_id(press)), other)
 
 
 async def test_the_teams_chat_of_a_forgotten_person_is_named_in_no_table(engine: AsyncEngine) -> None:

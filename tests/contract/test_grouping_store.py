@@ -76,6 +76,7 @@ async def test_of_many_wishes_to_bring_a_message_up_to_date_one_asks_until_it_wa
         assert await posts.mark_current("post", 4)
         assert await posts.mark_stale("post", PLACE, NOW, patience)
         assert await posts.mark_stale("post", PLACE, NOW + patience, patience), "whoever was asked has failed"
+        assert await posts.mark_stale("post", PLACE, NOW - timedelta(days=1), patience), "the clock was set back since"
         assert await posts.mark_current("never wished", 0)
 
 

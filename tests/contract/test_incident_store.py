@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from secrets import token_hex
 
 import pytest
 
+from adapters.alerts import alertmanager
 from core.model.conversation import MessageReference
 from core.model.errors import Conflict
 from core.model.incident import IncidentState, Resolution
@@ -30,6 +33,25 @@ async def test_an_incident_comes_back_as_it_was_saved(store: Store) -> None:
     await saved(store, incident(also_firing=("a", "b"), labels={"pod": "naïve ☃"}))
     assert await got(store, "i1") == incident(also_firing=("a", "b"), labels={"pod": "naïve ☃"})
     assert await got(store, "i2") is None
+
+
+async def test_characters_that_postgresql_refuses_stop_no_query(store: Store) -> None:
+    text = "NUL \x00, half a pair \ud83d, a whole one \U0001f600, a backslash \\u0000 \\"
+    await saved(store, incident(title=text, resolution=Resolution(text)))
+    async with store.transaction() as transaction:
+        for found in (await transaction.incidents.noted(9), await transaction.incidents.ended(9)):
+            assert [each.title.endswith("a whole one \U0001f600, a backslash \\u0000 \\") for each in found] == [True]
+
+
+async def test_a_group_with_very_many_labels_is_stored(store: Store) -> None:
+    labels = ", ".join(f'{token_hex(4)}="{token_hex(30)}ä"' for _ in range(60))
+    group = {"groupKey": f"{{}}:{{{labels}}}", "version": "4", "alerts": [{"status": "firing", "labels": {}}]}
+    group["alerts"][0]["startsAt"] = NOW.isoformat()
+    delivery, other = (
+        alertmanager.parse(json.dumps(group | {"groupKey": group["groupKey"] + end}).encode(), NOW) for end in ("", "b")
+    )
+    await saved(store, incident(group_key=delivery.group_key), incident("i2", group_key=other.group_key))
+    assert await got(store, "i2")
 
 
 async def test_the_teams_that_were_asked_come_back(store: Store) -> None:

@@ -56,6 +56,19 @@ async def hold(other: PostgresLocks, order: list[str]) -> None:
 
 
 @external
+async def test_whoever_goes_on_after_the_locks_were_closed_takes_none(
+    processes: tuple[PostgresLocks, PostgresLocks], engine: AsyncEngine
+) -> None:
+    ours, theirs = processes
+    await ours.keep("us")
+    async with ours.lock("message"):
+        await ours.close()
+    with pytest.raises(StoreUnavailable):
+        await ours.keep("us")
+    await theirs.keep("us")
+
+
+@external
 async def test_a_process_is_lost_once_its_lock_was_free_for_a_while_whatever_happens_to_who_looks(
     engine: AsyncEngine, processes: tuple[PostgresLocks, PostgresLocks], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,10 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store.database import migrate
+from adapters.store.store import SqlStore
 from core.model.errors import ConfigurationError
+from core.model.prediction import Estimator
+from tests.contract.records import prediction
 from tests.databases import database, sqlite_url
 
 OLD = Path(__file__).parents[1] / "scenario" / "previous_version" / "plumbline.sql"  # schema 0006, with rows
@@ -47,6 +50,21 @@ async def test_the_first_versions_are_converted(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     async with database(sqlite_url(tmp_path / "new")) as new:
         assert found == await schema(new)
+
+
+async def test_the_estimators_of_the_first_predictions_are_found(tmp_path: Path) -> None:
+    made = prediction(estimator_version="7")
+    async with database(sqlite_url(tmp_path)) as first:
+        async with SqlStore(first).transaction() as transaction:
+            await transaction.predictions.add(made)
+        await execute(first, "DROP INDEX ix_predictions_estimator")
+        await execute(first, "ALTER TABLE predictions DROP COLUMN estimator_version")
+        await execute(first, "CREATE INDEX ix_predictions_kind ON predictions (kind)")
+        await execute(first, "ALTER TABLE tasks ADD COLUMN started BOOLEAN NOT NULL DEFAULT FALSE")
+        await execute(first, "CREATE INDEX ix_tasks_unstarted ON tasks (started)")
+        await be_of_version(first, "0002")
+    async with database(sqlite_url(tmp_path)) as upgraded, SqlStore(upgraded).transaction() as transaction:
+        assert await transaction.predictions.estimators() == [Estimator(made.kind, made.engine, "7")]
 
 
 async def schema(engine: AsyncEngine) -> dict[str, Any]:

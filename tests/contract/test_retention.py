@@ -16,7 +16,7 @@ from core.model.incident import IncidentState
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.ports import Task
 from tests.contract.records import add_ended_task, task_keys
-from tests.samples import explained_incident
+from tests.samples import confirmed, explained_incident, proposed
 
 NOW = datetime.now(UTC)
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")
@@ -70,6 +70,18 @@ async def test_a_prediction_goes_with_what_people_said_of_it(engine: AsyncEngine
     async with store.transaction() as transaction:
         assert await transaction.predictions.labels_of("p1") == []
         assert await transaction.predictions.reactions("p1", "slack:U1") == {}
+
+
+async def test_a_correction_that_nobody_confirmed_is_not_kept_for_ever(engine: AsyncEngine) -> None:
+    store, before = SqlStore(engine), NOW - timedelta(days=90)
+    lasting = confirmed(id="lasting", proposed_at=before - timedelta(days=1), expires_at=NOW)
+    old, new = (proposed(id=f"{at:%Y}", proposed_at=at) for at in (before - timedelta(days=365), NOW))
+    async with store.transaction() as transaction:
+        for answer in (lasting, old, new):
+            await transaction.curated.save(answer)
+    assert await retention.delete_before(engine, {"conversations": before}) == {"conversations": 1}
+    async with store.transaction() as transaction:
+        assert await transaction.curated.get(old.id) is None
 
 
 async def test_every_kind_can_be_deleted_where_there_is_nothing(engine: AsyncEngine) -> None:

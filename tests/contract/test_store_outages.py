@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store import database as store_database
-from adapters.store.conversations import SqlConsoleMessages
+from adapters.store.conversations import SqlConsoleMessages, SqlTeamsConversations
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.store import SqlStore
 from core.model.errors import ChatUnavailable, StoreUnavailable
@@ -45,6 +45,15 @@ async def test_a_server_that_is_not_there_makes_the_store_unavailable() -> None:
         await migrate(engine)
     with pytest.raises(ChatUnavailable):
         await SqlConsoleMessages(engine).latest()
+    references = SqlTeamsConversations(engine)
+    for asked in (
+        references.get("a"),
+        references.put("a", {}),
+        references.beginning_with("a"),
+        references.remove("a", ""),
+    ):
+        with pytest.raises(StoreUnavailable):
+            await asked
     await engine.dispose()
 
 

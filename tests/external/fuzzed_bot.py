@@ -19,7 +19,7 @@ import structlog
 from pydantic import TypeAdapter
 
 from bot import server
-from bot.web import doors
+from bot.web import inbound_limits
 from core.model.incident import Incident
 from tests.scenario.application import TOKEN, running_bot
 
@@ -156,8 +156,8 @@ def fuzzed_bot(folder: Path) -> Iterator[FuzzedBot]:
     with (
         _overheard() as errors,
         patch.object(server, "_start_background", nothing),
-        patch.object(doors, "DELIVERIES", MANY),
-        patch.object(doors, "REFUSALS", MANY),
+        patch.object(inbound_limits, "DELIVERIES", MANY),
+        patch.object(inbound_limits, "REFUSALS", MANY),
     ):
         thread = threading.Thread(target=run)
         thread.start()

@@ -19,7 +19,7 @@ class InMemoryPosts:
         await self.intend(intent, place)
         self.wished[intent] = self.wished.get(intent, 0) + 1
         since = self.asked.get(intent)
-        if since is not None and since > at - patience:
+        if since is not None and abs(at - since) < patience:
             return None
         self.asked[intent] = at
         return self.wished[intent]

@@ -41,6 +41,7 @@ async def workspace(folder: Path, *keys: str) -> None:
             async with SqlStore(engine).transaction() as transaction:
                 await transaction.tasks.add(Task(key, "answer", key, {}))
     (folder / "encoder.npz").write_bytes(b"an encoder")
+    (folder / "pages.npz").write_bytes(f"learned of {folder.name}".encode())
     (folder / "index" / "segments").mkdir(parents=True, exist_ok=True)
     (folder / "index" / "segments" / "1").write_bytes(b"a segment")
 
@@ -60,6 +61,7 @@ async def test_what_is_restored_is_what_was_backed_up(tmp_path: Path) -> None:
     run_restore(settings(other), file, QUIET, force=False)
     assert await tasks(other) == ["a", "b"]
     assert (other / "encoder.npz").read_bytes() == b"an encoder"
+    assert (other / "pages.npz").read_bytes() == b"learned of home"
     assert (other / "index" / "segments" / "1").read_bytes() == b"a segment"
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -14,6 +16,7 @@ from core.model.incident import Incident, PastIncident, Resolution, Severity
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from core.ports import Store
+from core.triage.paging import Episode, PageHistory
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 from tests.fakes.store.incidents import InMemoryIncidents
@@ -133,6 +136,24 @@ async def test_an_owner_that_is_judged_after_the_end_is_learned_and_forgotten_ag
     await store.predictions.label(Outcome(claim, False, "slack:U1", now))
     await here.catch_up(store)
     assert here.incidents == (PAST,)
+
+
+async def test_what_ends_while_a_judgement_reads_the_history_is_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, here = InMemoryStore(), history()
+    building, may_go_on = threading.Event(), threading.Event()
+
+    def slow_history(episodes: Sequence[Episode]) -> PageHistory:
+        building.set()
+        assert may_go_on.wait(5)
+        return PageHistory(episodes)
+
+    monkeypatch.setattr(growing_history, "PageHistory", slow_history)
+    judging = asyncio.create_task(asyncio.to_thread(here.pages))
+    assert await asyncio.to_thread(building.wait, 5)
+    store.incidents.by_id["i1"] = explained_incident(id="i1", resolution=Resolution("A pool of 4."))
+    await here.grow(store)
+    may_go_on.set()
+    assert await judging is not here.pages(), "the history has grown meanwhile"
 
 
 async def test_once_a_day_all_of_it_is_read() -> None:

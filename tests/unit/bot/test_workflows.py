@@ -12,6 +12,28 @@ from dbos._dbos import _get_or_create_dbos_registry
 from bot.work.workflows import MAX_RUNNING, Behaviours, Workflows
 
 
+async def test_a_step_that_a_stop_interrupts_tells_nobody_that_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_get_or_create_dbos_registry(), "instance_info_map", {})
+    begun, told = asyncio.Event(), list[str]()
+
+    async def answer(_question: str) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def apologise(_question: str, reference: str) -> None:
+        told.append(reference)
+
+    behaviours = cast("Behaviours", SimpleNamespace(answer=answer, apologise=apologise))
+    flows: Any = Workflows(behaviours, asyncio.get_running_loop())
+    answering = asyncio.create_task(flows._do("answer", "q"))
+    await begun.wait()
+    await flows.stop()
+    assert answering.cancelled(), "it is resumed by the next process"
+    with pytest.raises(asyncio.CancelledError):
+        await flows._do("apologise", "q", "after the stop")
+    assert told == []
+
+
 async def test_questions_that_wait_for_a_language_model_hold_up_no_incident_and_no_deletion(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -155,6 +155,17 @@ async def test_a_cause_that_stands_in_the_named_lines_was_right_wherever_they_be
     assert outcome.correct
 
 
+async def test_a_correction_that_is_repeated_after_the_chat_failed_still_says_that_the_shown_lines_were_wrong(
+    store: InMemoryStore,
+) -> None:
+    await explained(LINK, store, FakeBuilds())
+    for _ in range(2):  # with a new chat, which does not know that it has answered
+        await say("lines 1 to 1", store)
+        store.posts.by_intent.clear()
+    (outcome,) = store.predictions.outcomes.values()
+    assert not outcome.correct
+
+
 async def test_lines_are_learned_where_the_claim_is_not_kept_any_more(store: InMemoryStore) -> None:
     await explained(LINK, store, FakeBuilds())
     store.predictions.by_id.clear()

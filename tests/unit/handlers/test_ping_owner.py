@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from core.model.badge import NO_POLICY, Badge, Policy, Strength
-from core.model.conversation import MessageReference, Platform
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import Undeliverable
 from core.model.incident import Hop, Incident, IncidentState, Merge, Silenced, Stage
-from core.model.messages import OwnerPing, OwnerQuestion
+from core.model.messages import Message, OwnerPing, OwnerQuestion
 from core.model.team import Team
 from handlers.incidents.ping_owner import ping_owner
+from handlers.incidents.present_incident import show_incident
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
@@ -54,6 +56,29 @@ async def test_an_owner_with_a_high_badge_is_called_into_the_thread_once(
     assert place == replace(RAW.place, thread="1")
     assert isinstance(ping, OwnerPing)
     assert (ping.team_name, ping.mention) == ("Payments", "S0PAY")
+
+
+@pytest.mark.parametrize(
+    "is_configured", [True, False], ids=["a channel that refuses", "a chat that is not configured"]
+)
+async def test_an_owner_is_called_although_a_copy_of_the_message_cannot_be_posted(
+    store: InMemoryStore, chat: RecordingMessenger, *, is_configured: bool
+) -> None:
+    class Archived(RecordingMessenger):
+        async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+            raise Undeliverable("The channel is archived.")
+
+    copies = {Platform.TEAMS: Archived()} if is_configured else {}
+    poster = Poster(store, {Platform(RAW.place.platform): chat, **copies})
+    both = incident_ports(policy=POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
+    shown = with_badges(0.9, None, also_in=(Place(Platform.TEAMS, "19:a"), Place(Platform.TEAMS, "19:b")))
+    store.incidents.by_id["i1"] = shown
+    await store.posts.mark_stale("incident:i1", RAW.place, CLOCK.now(), timedelta(minutes=5))
+    for _ in range(2):
+        with pytest.raises(Undeliverable):
+            await show_incident("i1", both)
+    assert len([message for _, message in chat.posted if isinstance(message, OwnerPing)]) == 1
+    assert store.posts.asked == {}, "the next change is shown at once"
 
 
 async def test_a_call_names_who_is_on_call_when_it_is_made_and_asks_the_schedule_no_more_once_it_stands(

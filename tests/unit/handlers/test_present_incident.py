@@ -250,3 +250,24 @@ async def test_a_chat_that_takes_nothing_keeps_no_other_chat_from_being_told(
         with pytest.raises(type(error)):
             await present_incident("i1", incident_ports(store=store, poster=both, clock=CLOCK))
     assert len(teams.posted) == 1
+
+
+async def test_a_copy_that_is_refused_keeps_no_other_copy_from_its_details(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    class Archived(RecordingMessenger):
+        async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+            if place.channel == "19:archived":
+                raise Undeliverable("The channel is archived.")
+            return await super().post(place, message, intent)
+
+    teams = Archived()
+    store.incidents.by_id["i1"] = DONE
+    await change(store, also_in=(Place(Platform.TEAMS, "19:archived"), Place(Platform.TEAMS, "19:open")))
+    both = incident_ports(
+        store=store, poster=Poster(store, {Platform(RAW.place.platform): chat, Platform.TEAMS: teams}), clock=CLOCK
+    )
+    for step in (present_incident, present_details):
+        with pytest.raises(Undeliverable):
+            await step("i1", both)
+    assert [type(message) for message in teams.standing.values()] == [IncidentMessage, IncidentDetails]

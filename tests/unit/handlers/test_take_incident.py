@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from core.model.conversation import Person, Place, Platform
+from core.model.errors import ChatUnavailable
 from core.model.feedback import Feedback
 from core.model.messages import ButtonAction, Notice
 from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, take_incident
 from handlers.questions.post_message import Poster
-from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident
@@ -62,6 +63,19 @@ async def test_who_takes_it_over_on_purpose_has_it_and_it_is_said(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     await pressed(press("Ada"), store, chat)
+    await pressed(press("Bo", ButtonAction.TAKE_OVER), store, chat)
+    assert store.incidents.by_id["i1"].taken_by == "Bo"
+    assert chat.posted == [(THREAD, Notice(TAKEN_OVER.format(person="Bo", before="Ada")))]
+
+
+@pytest.mark.parametrize("trouble", [Trouble.DOWN, Trouble.ANSWER_LOST])
+async def test_it_is_said_from_whom_somebody_took_it_though_the_chat_failed_at_first(
+    store: InMemoryStore, chat: RecordingMessenger, trouble: Trouble
+) -> None:
+    await pressed(press("Ada"), store, chat)
+    chat.trouble.append(trouble)
+    with pytest.raises(ChatUnavailable):
+        await pressed(press("Bo", ButtonAction.TAKE_OVER), store, chat)
     await pressed(press("Bo", ButtonAction.TAKE_OVER), store, chat)
     assert store.incidents.by_id["i1"].taken_by == "Bo"
     assert chat.posted == [(THREAD, Notice(TAKEN_OVER.format(person="Bo", before="Ada")))]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.loading import loading
+from bot.quick_imports import quick_imports
 
 NEEDED_LATER = {
     *(
@@ -53,7 +53,7 @@ def test_a_bot_starts_without_what_few_workspaces_or_no_start_need() -> None:
 
 @pytest.mark.usefixtures("collecting_after")
 def test_what_is_loaded_is_not_looked_through_meanwhile_nor_afterwards() -> None:
-    with loading():
+    with quick_imports():
         assert not gc.isenabled()
         kept = [list[int]() for _ in range(100)]
     assert gc.isenabled()
@@ -62,6 +62,6 @@ def test_what_is_loaded_is_not_looked_through_meanwhile_nor_afterwards() -> None
 
 @pytest.mark.usefixtures("collecting_after")
 def test_garbage_is_looked_for_again_after_something_could_not_be_loaded() -> None:
-    with pytest.raises(ModuleNotFoundError), loading():
+    with pytest.raises(ModuleNotFoundError), quick_imports():
         raise ModuleNotFoundError
     assert gc.isenabled()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def loading() -> Generator[None]:
+def quick_imports() -> Generator[None]:
     """Disable garbage collection during imports, and exclude the imported objects from later collections."""
     gc.disable()
     try:
