@@ -85,7 +85,7 @@ def _call(message: messages.OwnerPing | messages.OwnerQuestion) -> str:
 
 def _answer(answer: Answer) -> RenderableType:
     view = answer_view(answer)
-    said = (f"{each.text} {''.join(f'[{number}]' for number in each.citations)}" for each in view.said)
+    said = (f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".rstrip() for each in view.said)
     below = [
         *(Text(_source(citation), "dim") for citation in view.sources),
         *(Text(f"{_source(citation)}\n    {citation.quote}") for citation in view.nearest),
