@@ -181,7 +181,7 @@ class _Draft:
                 against = tuple(self._evidence(evidence) for evidence in hypothesis.contradicting)
                 lines.append(Line(f"Speaks against it: {len(against)} observed lines.", against))
             if hypothesis.responsibility is not None:
-                lines.append(Line(f"Responsibility: {hypothesis.responsibility}.", numbers))
+                lines.append(Line(f"Where to fix it: {hypothesis.responsibility}.", numbers))
         if not lines:
             lines.append(Line(f"Cause: {NOT_KNOWN}."))
         return tuple(lines)
@@ -216,7 +216,7 @@ class _Draft:
         hypothesis, runbook = self._explanation.cause, self.incident.runbook
         lines: list[Line] = []
         if hypothesis is not None and hypothesis.next_check:
-            lines.append(self._recorded(f"Check: {hypothesis.next_check} Who: {NOT_KNOWN}."))
+            lines.append(self._recorded(f"{hypothesis.next_check} Who: {NOT_KNOWN}."))
         if runbook is not None and runbook.citation is not None:
             source = Source(
                 f"{runbook.citation.title}, {runbook.citation.heading}", runbook.citation.quote, runbook.url

@@ -24,6 +24,7 @@ EVERYWHERE = (
 ABOUT_AN_INCIDENT = (
     "triage: who should own this incident",
     "rca: why it probably broke",
+    "questions about it: what changed? who is on call? what does the runbook say? show me the logs; postmortem",
     "root cause: …; fix: …; owner: …: after it ended, a note that I learn from",
 )
 ABOUT_AN_ANSWER = ("correct: …: the right answer instead of my last one here; once confirmed, I answer with it",)
