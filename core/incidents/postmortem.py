@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
+from core.incidents.incident_view import format_duration
 from core.knowledge.terms import terms
 from core.model.incident import Evidence, Explanation, Incident, IncidentState, TimelineEntry
 
@@ -288,7 +289,4 @@ def _clock(at: datetime) -> str:
 
 
 def _span(length: timedelta) -> str:
-    minutes = round(length.total_seconds() / 60)
-    if minutes < 1:
-        return "less than a minute"
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+    return "less than a minute" if length < timedelta(minutes=1) else format_duration(length)
