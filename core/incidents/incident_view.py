@@ -27,6 +27,7 @@ from core.model.badge import Badge
 from core.model.incident import (
     AskedTeam,
     Explanation,
+    GapReason,
     Incident,
     IncidentState,
     OwnerProposal,
@@ -230,8 +231,10 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
 
 def _not_read(explanation: Explanation) -> str:
     """The places that the search for a cause did not see, where it found none."""
-    tools = ", ".join(dict.fromkeys(gap.tool for gap in explanation.gaps))
-    return f"; could not read {tools}" if tools else ""
+    missing = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is GapReason.MISSING)
+    others = [tool for tool in dict.fromkeys(gap.tool for gap in explanation.gaps) if tool not in missing]
+    told = (("could not read", others), ("not set up:", missing))
+    return "".join(f"; {said} {', '.join(tools)}" for said, tools in told if tools)
 
 
 def _next(incident: Incident) -> Iterator[Line]:
