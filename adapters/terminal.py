@@ -12,36 +12,11 @@ from core.answering.answer_view import ALSO, ASK, CONFLICTING, answer_view
 from core.incidents.incident_details import Entry, incident_details
 from core.incidents.incident_layout import Line
 from core.incidents.incident_view import incident_view, is_it_theirs
+from core.model import messages
 from core.model.answer import Answer, Citation
 from core.model.badge import BadgeExplanation
 from core.model.conversation import MessageReference, Place
 from core.model.incident import Incident
-from core.model.messages import (
-    ASK_WHAT_IS_RIGHT,
-    FILE_IT,
-    I_AM_UNSURE,
-    JUDGED_BY,
-    ON_CALL,
-    PING,
-    PROPOSED,
-    WHICH_INCIDENT,
-    WHOSE_IS_IT,
-    WHY,
-    AnswerMessage,
-    BadgeMessage,
-    CorrectionRequest,
-    DriftAlarm,
-    FilingRequest,
-    HandoverRequest,
-    IncidentDetails,
-    IncidentMessage,
-    JoinRequest,
-    Message,
-    Notice,
-    OwnerPing,
-    OwnerQuestion,
-    ProposalMessage,
-)
 
 
 class TerminalMessenger:
@@ -52,13 +27,13 @@ class TerminalMessenger:
         self._ids = itertools.count(1)
         self._posted: dict[str, MessageReference] = {}
 
-    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+    async def post(self, place: Place, message: messages.Message, intent: str) -> MessageReference:
         reference = MessageReference(place, str(next(self._ids)))
         self._posted[intent] = reference
         self._console.print(render(message))
         return reference
 
-    async def edit(self, reference: MessageReference, message: Message) -> None:
+    async def edit(self, reference: MessageReference, message: messages.Message) -> None:
         self._console.print(render(message))
 
     async def delete(self, reference: MessageReference) -> None:
@@ -71,48 +46,46 @@ class TerminalMessenger:
         return self._posted.get(intent)
 
 
-def render(message: Message) -> RenderableType:
+def render(message: messages.Message) -> RenderableType:
     """Return a message as plain `Text`, so that markup in documents, logs and alerts is shown literally."""
     match message:
-        case AnswerMessage(answer):
+        case messages.AnswerMessage(answer):
             return _answer(answer)
-        case IncidentMessage(incident):
+        case messages.IncidentMessage(incident):
             return Panel(_incident(message), title=Text(f"incident {incident.id}"), title_align="left")
-        case IncidentDetails(incident):
+        case messages.IncidentDetails(incident):
             return Panel(_details(incident), title=Text("details"), title_align="left")
-        case CorrectionRequest():
-            return Text(ASK_WHAT_IS_RIGHT)
-        case HandoverRequest() | JoinRequest():
-            asked, options = (
-                (WHOSE_IS_IT, message.teams)
-                if isinstance(message, HandoverRequest)
-                else (WHICH_INCIDENT, message.incidents)
-            )
-            return Text(f"{asked}\n{', '.join(name for _, name in options)}")
-        case FilingRequest():
-            return Text(f"{FILE_IT[message.kind]}\n{message.title}\n\n{message.text}")
-        case ProposalMessage(answer):
-            return Text(f"{PROPOSED} {answer.question}\n{answer.text}\n{answer.attestation}")
-        case BadgeMessage(explanation):
+        case (
+            messages.CorrectionRequest()
+            | messages.HandoverRequest()
+            | messages.JoinRequest()
+            | messages.FilingRequest()
+        ):
+            view = messages.request_view(message)
+            draft = f"{view.draft.title}\n\n{view.draft.text}" if view.draft is not None else ""
+            return Text("\n".join(filter(None, (view.asked, ", ".join(name for _, name in view.options), draft))))
+        case messages.ProposalMessage(answer):
+            return Text(f"{messages.PROPOSED} {answer.question}\n{answer.text}\n{answer.attestation}")
+        case messages.BadgeMessage(explanation):
             return _badge_explanation(explanation)
-        case OwnerPing() | OwnerQuestion():
+        case messages.OwnerPing() | messages.OwnerQuestion():
             return Text(_call(message))
-        case DriftAlarm():
+        case messages.DriftAlarm():
             return Text(message.text)
-        case Notice(text):
+        case messages.Notice(text):
             return Text(text)
 
 
-def _call(message: OwnerPing | OwnerQuestion) -> str:
-    if isinstance(message, OwnerQuestion):
-        return f"{is_it_theirs([team for team, _ in message.teams])} {I_AM_UNSURE}"
-    on_call = f" {ON_CALL}: {', '.join(message.on_call)}" if message.on_call else ""
-    return f"{message.team_name}: {PING} {message.badge.text}{on_call}"
+def _call(message: messages.OwnerPing | messages.OwnerQuestion) -> str:
+    if isinstance(message, messages.OwnerQuestion):
+        return f"{is_it_theirs([team for team, _ in message.teams])} {messages.I_AM_UNSURE}"
+    on_call = f" {messages.ON_CALL}: {', '.join(message.on_call)}" if message.on_call else ""
+    return f"{message.team_name}: {messages.PING} {message.badge.text}{on_call}"
 
 
 def _answer(answer: Answer) -> RenderableType:
     view = answer_view(answer)
-    said = (f"{each.text} {''.join(f'[{number}]' for number in each.citations)}" for each in view.said)
+    said = (f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".rstrip() for each in view.said)
     below = [
         *(Text(_source(citation), "dim") for citation in view.sources),
         *(Text(f"{_source(citation)}\n    {citation.quote}") for citation in view.nearest),
@@ -140,16 +113,16 @@ def _badge_explanation(explanation: BadgeExplanation) -> RenderableType:
     references = [f"• {each.title}" for each in explanation.references]
     references += [f"• {explanation.withheld}"] if explanation.withheld else []
     lines = [
-        f"{WHY} {explanation.badge.text}",
+        f"{messages.WHY} {explanation.badge.text}",
         *explanation.sentences,
-        *([JUDGED_BY] if references else []),
+        *([messages.JUDGED_BY] if references else []),
         *references,
         explanation.for_experts,
     ]
     return Text("\n".join(lines))
 
 
-def _incident(message: IncidentMessage) -> RenderableType:
+def _incident(message: messages.IncidentMessage) -> RenderableType:
     view = incident_view(message)
     working = [Text(f"… {view.progress}", "dim")] if view.progress else []
     return Group(Text(view.headline, "bold"), Text(view.state), *map(_line, view.lines), *working)

@@ -19,7 +19,7 @@ from core.ports import Clock, Inbox, PassageIndex, Store
 RECENT_INCIDENTS = 50
 RECENT_PREDICTIONS = 100  # per kind, whose labels are shown on the buttons
 
-OPERATOR = Person(Platform.CONSOLE, "operator", "You")  # the page has no accounts
+OPERATOR = Person(Platform.CONSOLE, "operator", "Operator")  # the page has no accounts; other chats show this name
 MAX_DIGITS = 18  # in a number that databases accept
 
 Replay = Callable[[], Awaitable[None]]

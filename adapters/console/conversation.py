@@ -123,7 +123,7 @@ class Conversation:
         audience = self._console.audience(channel_id)
         thread = await self._root(channel_id, form["thread"]) if form.get("thread") else None
         at = self._console.clock.now()
-        kind, payload = encode(PersonMessage(OPERATOR.name, text))
+        kind, payload = encode(PersonMessage("You", text))
         message_id = await self._console.messages.append(channel_id, thread, kind, payload, f"person:{uuid4().hex}", at)
         self._console.live.notify()
         root = message_id if thread is None else thread

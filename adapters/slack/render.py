@@ -8,58 +8,56 @@ from adapters.slack.blocks import NAME, Rendered, fallback, small_text
 from adapters.slack.forms import proposal, request_message
 from adapters.slack.incidents import details_message, incident_message, owner_call
 from adapters.slack.mrkdwn import code, prose
-from core.model.messages import (
-    AnswerMessage,
-    BadgeMessage,
-    CorrectionRequest,
-    DriftAlarm,
-    FilingRequest,
-    HandoverRequest,
-    IncidentDetails,
-    IncidentMessage,
-    JoinRequest,
-    Message,
-    Notice,
-    NoticeKind,
-    OwnerPing,
-    OwnerQuestion,
-    ProposalMessage,
-)
+from core.model import messages
 
-NOTICE_ICONS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.PROGRESS: "◐ ", NoticeKind.ERROR: "⚠️ "}
+NOTICE_ICONS = {
+    messages.NoticeKind.INFORMATION: "",
+    messages.NoticeKind.THANKS: "✓ ",
+    messages.NoticeKind.PROGRESS: "◐ ",
+    messages.NoticeKind.ERROR: "⚠️ ",
+}
 NOTICE_LINE = 1_000  # characters
 WORKING = "Working on your question"
 
 
-def render(message: Message, *, newest: bool = True) -> Rendered:
+def render(message: messages.Message, *, newest: bool = True) -> Rendered:
     """Return the blocks of a message. `newest` allows those that a workspace may not have yet."""
     match message:
-        case AnswerMessage(answer):
+        case messages.AnswerMessage(answer):
             return answer_message(answer, newest=newest)
-        case IncidentMessage():
+        case messages.IncidentMessage():
             return incident_message(message)
-        case IncidentDetails(incident):
+        case messages.IncidentDetails(incident):
             return details_message(incident)
-        case CorrectionRequest() | HandoverRequest() | JoinRequest() | FilingRequest():
+        case (
+            messages.CorrectionRequest()
+            | messages.HandoverRequest()
+            | messages.JoinRequest()
+            | messages.FilingRequest()
+        ):
             return request_message(message)
-        case ProposalMessage(answer):
+        case messages.ProposalMessage(answer):
             return proposal(answer)
-        case BadgeMessage(explanation):
+        case messages.BadgeMessage(explanation):
             return badge_explanation(explanation)
-        case OwnerPing() | OwnerQuestion():
+        case messages.OwnerPing() | messages.OwnerQuestion():
             return owner_call(message)
-        case DriftAlarm():
+        case messages.DriftAlarm():
             return drift_alarm(message)
-        case Notice():
+        case messages.Notice():
             return notice(message, newest=newest)
 
 
-def notice(message: Notice, *, newest: bool) -> Rendered:
-    if message.kind is NoticeKind.PROGRESS and newest:
+def notice(message: messages.Notice, *, newest: bool) -> Rendered:
+    if message.kind is messages.NoticeKind.PROGRESS and newest:
         return Rendered(fallback([message.text]), [blocks.plan(WORKING, message.steps, message.text)])
     icon = NOTICE_ICONS[message.kind]
     lines = [prose(line, NOTICE_LINE) for line in message.text.splitlines()]
     text = f"{icon}{blocks.listing(lines, 'lines', blocks.MAX_TEXT - len(icon))}"
-    body = blocks.context(text) if message.kind in (NoticeKind.THANKS, NoticeKind.PROGRESS) else blocks.section(text)
+    body = (
+        blocks.context(text)
+        if message.kind in (messages.NoticeKind.THANKS, messages.NoticeKind.PROGRESS)
+        else blocks.section(text)
+    )
     reference = f"Reference: {code(message.reference, NAME)}" if message.reference else ""
     return Rendered(fallback([message.text]), [body, *small_text(reference)])

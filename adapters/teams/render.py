@@ -21,68 +21,57 @@ from adapters.teams.elements import (
     run,
 )
 from adapters.teams.incidents import call_card, details_card, incident_card
-from core.model.messages import (
-    AnswerMessage,
-    BadgeMessage,
-    CorrectionRequest,
-    DriftAlarm,
-    FilingRequest,
-    HandoverRequest,
-    IncidentDetails,
-    IncidentMessage,
-    JoinRequest,
-    Message,
-    Notice,
-    NoticeKind,
-    OwnerPing,
-    OwnerQuestion,
-    ProposalMessage,
-)
+from core.model import messages
 
-NOTICE_SIGNS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.PROGRESS: "◐ ", NoticeKind.ERROR: "⚠ "}
+NOTICE_SIGNS = {
+    messages.NoticeKind.INFORMATION: "",
+    messages.NoticeKind.THANKS: "✓ ",
+    messages.NoticeKind.PROGRESS: "◐ ",
+    messages.NoticeKind.ERROR: "⚠ ",
+}
 
 
-def streamed(message: Message) -> tuple[str, Card]:
+def streamed(message: messages.Message) -> tuple[str, Card]:
     """Return a message as the end of a stream: the text, and the card below it."""
     match message:
-        case AnswerMessage(answer) if not answer.abstained:
+        case messages.AnswerMessage(answer) if not answer.abstained:
             return spoken(answer), fitting(lambda budget: footer_card(answer, budget))
         case _:
             shown = render(message)
             return shown.summary, shown
 
 
-def render(message: Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
+def render(message: messages.Message, budgets: Sequence[SizeBudget] = SIZE_BUDGETS) -> Card:
     """Return the card of a message within the size limit of Teams. What does not fit is counted or ends in “…”.
 
     With fewer `budgets`, it is smaller still, for a message that was refused for its size.
     """
     fit = partial(fitting, budgets=budgets)
     match message:
-        case AnswerMessage(answer):
+        case messages.AnswerMessage(answer):
             return fit(lambda budget: answer_card(answer, budget))
-        case IncidentMessage():
+        case messages.IncidentMessage():
             return fit(lambda budget: incident_card(message, budget))
-        case IncidentDetails(incident):
+        case messages.IncidentDetails(incident):
             return fit(lambda budget: details_card(incident, budget))
-        case CorrectionRequest() | HandoverRequest() | JoinRequest():
+        case messages.CorrectionRequest() | messages.HandoverRequest() | messages.JoinRequest():
             return fit(lambda budget: request_card(message, budget))
-        case FilingRequest():
+        case messages.FilingRequest():
             return filing_card(message)
-        case ProposalMessage(answer):
+        case messages.ProposalMessage(answer):
             return fit(lambda budget: proposal_card(answer, budget))
-        case BadgeMessage(explanation):
+        case messages.BadgeMessage(explanation):
             return fit(lambda budget: badge_card(explanation, budget))
-        case OwnerPing() | OwnerQuestion():
+        case messages.OwnerPing() | messages.OwnerQuestion():
             return call_card(message)
-        case DriftAlarm():
+        case messages.DriftAlarm():
             picture = alarm_picture(message)
             return fit(lambda budget: alarm_card(message, picture if budget is SIZE_BUDGETS[0] else b""))
-        case Notice():
+        case messages.Notice():
             return fit(lambda budget: _notice_card(message, budget))
 
 
-def _notice_card(notice: Notice, budget: SizeBudget) -> Card:
+def _notice_card(notice: messages.Notice, budget: SizeBudget) -> Card:
     sign = NOTICE_SIGNS[notice.kind]
     lines = [text for text in f"{sign}{notice.text}".splitlines() if text.strip()]
     reference = note(f"Reference: {notice.reference}", 100) if notice.reference else []

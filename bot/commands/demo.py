@@ -66,7 +66,7 @@ async def _serve_demo(settings: Settings, out: Console) -> None:
         resolves = {f"{each.name}{RESOLVE}": each.resolve for each in recordings}
         async with running(core, replays | resolves):
             out.print(f"{report.added} documents are indexed. Open [bold]{address}[/bold]", highlight=False)
-            out.print("An incident arrives in #incidents in a few seconds. Ctrl+C ends the demonstration.")
+            out.print("An incident arrives in #incidents in a few seconds. Press Ctrl+C to stop.")
             await _first_incident(replays[FIRST_INCIDENT])
 
 

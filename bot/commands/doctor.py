@@ -51,9 +51,9 @@ async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
         async for finding in _findings(settings, session, only):
             mark, style = ("✓", "green") if finding.well else ("✗", "red") if finding.fatal else ("!", "yellow")
-            out.print(Text(f"{mark} {finding.what}: {finding.result}", style))
+            out.print(Text(f"{mark} {finding.what}: {finding.result}", style), soft_wrap=True)
             if finding.remedy:
-                out.print(Text(f"    {finding.remedy}"))
+                out.print(Text(f"    {finding.remedy}"), soft_wrap=True)
             failed = failed or (finding.fatal and not finding.well)
     return 1 if failed else 0
 
@@ -111,8 +111,9 @@ def _workspace(settings: Settings, workspace: Workspace) -> Finding:
             "Set PLUMBLINE_CONFIG to the file that names your sources and teams.",
             fatal=False,
         )
-    counts = f"{len(workspace.sources)} sources, {len(workspace.teams)} teams, {len(workspace.channels)} channels"
-    return Finding("plumbline.yaml", f"{settings.config}: {counts}")
+    counted = {"source": workspace.sources, "team": workspace.teams, "channel": workspace.channels}
+    counts = ", ".join(f"{len(each)} {name}{'' if len(each) == 1 else 's'}" for name, each in counted.items())
+    return Finding("plumbline.yaml", f"{settings.config.resolve()}: {counts}")
 
 
 def _data_folder(folder: Path) -> Finding:

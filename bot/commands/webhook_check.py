@@ -37,7 +37,7 @@ def run_webhook_check(settings: Settings, file: Path, source: str, out: Console,
     if as_json:
         print_json(TypeAdapter(Reading), reading)
     else:
-        out.print(Text("\n".join(_lines(reading))))
+        out.print(Text("\n".join(_lines(reading))), soft_wrap=True)
 
 
 def _lines(reading: Reading) -> Iterator[str]:
@@ -49,9 +49,9 @@ def _lines(reading: Reading) -> Iterator[str]:
     for alert in delivery.alerts:
         yield from _alert_lines(alert)
     for place in reading.places:
-        yield f"posted in {place.platform} {place.channel}, unless the group already has an incident there"
+        yield f"posted in {place.platform} {place.channel}, unless the group already has an open incident"
     if not reading.places:
-        yield "posted    nothing new; it changes the incident of the group if there is one"
+        yield "posts nothing new; if the group has an incident, it changes that"
 
 
 def _alert_lines(alert: Alert) -> Iterator[str]:
@@ -61,6 +61,11 @@ def _alert_lines(alert: Alert) -> Iterator[str]:
     if acknowledged is not None:
         what = "acknowledgement withdrawn" if acknowledged.withdrawn else "acknowledged"
         yield f"  {what} by {acknowledged.by or 'somebody'}, {acknowledged.at:%Y-%m-%d %H:%M:%S} UTC"
-    facts = (("service", alert.service), ("text", alert.description), ("link", alert.url))
+    facts = (
+        ("service", alert.service),
+        ("text", alert.description),
+        ("link", alert.url),
+        ("runbook", alert.runbook_url),
+    )
     yield from (f"  {name:<7} {' '.join(value.split())}" for name, value in facts if value)
     yield from (f"  label   {name}={value}" for name, value in alert.labels.items())

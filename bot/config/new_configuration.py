@@ -79,7 +79,7 @@ _TEMPLATE = """\
 # The configuration of Plumbline. Paths are relative to this file; secrets stay in the environment.
 name: {name}
 
-# One name for each channel, with its id on each platform. `console` is the local page.
+# The name of each channel, with its id on each platform. `console` is the local page.
 channels:
   - {{name: incidents, {channel}}}
 

@@ -155,7 +155,9 @@ def read_settings(**overrides: object) -> Settings:
     try:
         return Settings(**overrides)  # pyright: ignore[reportArgumentType]
     except ValidationError as error:
-        problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
+        problems = "; ".join(
+            f"{each['loc'][0]}: {each['msg'].removeprefix('Value error, ')}" for each in error.errors()
+        )
         raise ConfigurationError(f"Settings in the environment are not valid: {problems}.") from None
 
 

@@ -227,7 +227,8 @@ def _read(path: Path) -> _File:
         raise ConfigurationError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     except ValidationError as error:
         problem = error.errors()[0]
-        raise _mistake(path, text, problem["loc"], problem["msg"]) from None
+        said = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"].removeprefix("Value error, ")
+        raise _mistake(path, text, problem["loc"], said) from None
     for location, problem in _contradictions(file):
         raise _mistake(path, text, location, problem)
     return file

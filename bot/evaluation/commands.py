@@ -57,7 +57,11 @@ def eval_retrieval(
 @evaluations.command("answers")
 def eval_answers(
     questions: Annotated[
-        Path, typer.Option(help="JSON lines with `question` and `key`, or with `question`, `answer` and `gold_doc`.")
+        Path,
+        typer.Option(
+            help="JSON lines with `question` and `key`, a regular expression for the answer (null: no document answers); "
+            "or with `question`, `answer` and `gold_doc`."
+        ),
     ],
     corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
     embeddings: Embeddings = "none",

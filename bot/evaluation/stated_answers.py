@@ -3,13 +3,7 @@
 A question's `key` is a regular expression for text that states the answer (case-insensitive, `.` matches line ends);
 each expression of `key_must` has to match too. A question without a key has no answer in the corpus.
 
-Of the questions with an answer:
-`states`: the shown answer states it. `states_anywhere`: the answer or a passage offered below it does.
-`hedged_right`: of the answers that state it, the share shown as tentative.
-`certain_share`: the share answered without a hedge. `wrongly_abstained`: the share not answered.
-Of the others, `abstained`: the share not answered.
-Of all answers without a hedge, `certain_precision`: the share that state the answer.
-`words` is the median number of words shown, over the answers to all questions.
+FIGURES says what each share is. `words` is the median number of words shown, over the answers to all questions.
 
 With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, which shows the excerpt that
 the model chooses wherever the evidence engine is not certain; and `plumbline`, the product, which weighs that choice by the
@@ -59,15 +53,15 @@ from core.ports import Embedder
 
 BASELINE_CHARACTERS = 1_000
 BASELINE_SECTIONS = 3
-FIGURES = (
-    "states",
-    "states_anywhere",
-    "certain_precision",
-    "certain_share",
-    "hedged_right",
-    "abstained",
-    "wrongly_abstained",
-)
+FIGURES = {
+    "states": "of the questions with an answer, those whose shown answer states it",
+    "states_anywhere": "those whose answer, or an excerpt offered below it, states it",
+    "certain_precision": "of the answers without a hedge, those that state what was asked",
+    "certain_share": "of the questions with an answer, those answered without a hedge",
+    "hedged_right": "of the answers that state what was asked, those with a hedge",
+    "abstained": "of the questions without an answer, those not answered",
+    "wrongly_abstained": "of the questions with an answer, those not answered",
+}
 
 _ANY_CASE = re.IGNORECASE | re.DOTALL
 
@@ -208,8 +202,11 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
             (name, *(cell(row["plumbline"], key) for key in shown), cell(row["bm25_section"], "states"))
             for name, row in figures[part].items()
         ]
-        print_rows(console, (part.removeprefix("by_"), *shown, "states, bm25_section"), rows)
+        if rows:
+            print_rows(console, (part.removeprefix("by_"), *shown, "states, bm25_section"), rows)
     print_model(figures, console)
+    for name, meaning in FIGURES.items():
+        console.print(f"{name}: {meaning}", highlight=False)
     console.print(f"An answer takes {figures['p50_ms']} ms (P50), {figures['p95_ms']} ms (P95).")
 
 

@@ -76,7 +76,8 @@ def webhook_parser(webhooks: WebhooksSection, source: str) -> Parser:
     """Return the format of a source. Raises ConfigurationError if there is none."""
     parsers = webhook_parsers(webhooks)
     if source not in parsers:
-        raise ConfigurationError(f"There is no webhook format {source}: use one of {', '.join(sorted(parsers))}.")
+        known = f"use one of {', '.join(sorted(parsers))}, or set `webhooks: generic` in plumbline.yaml"
+        raise ConfigurationError(f"There is no webhook format {source}: {known}.")
     return parsers[source]
 
 

@@ -14,7 +14,7 @@ from core.model.messages import BUTTON_LABELS, ButtonAction, Control
 
 CLOSEST_MATCH = "Closest match"
 DONT_KNOW = "I don’t know. Nothing that I can show here answers this."
-NEAREST = "I don’t know. This is the closest match:"
+NEAREST = "I don’t know. The closest that I found:"
 CONFLICTING = "Sources disagree. Newest first:"
 ALSO = "Also"  # before each further excerpt
 ASK = "Ask:"  # before the teams that may know

@@ -12,6 +12,7 @@ from core.model.team import Team
 from core.triage.documents import matches
 
 MAX_CONTACTS = 2
+_PUNCTUATION = ".,;:!?()[]\"'`“”"
 NEAR_BEST = 0.75  # share of the best team's match that a second team needs to be named too
 
 
@@ -41,7 +42,10 @@ class HelpDesk:
         )
 
     def contacts(self, text: str) -> tuple[Contact, ...]:
-        """Return the teams whose function document fits a question best, best first; none if no document fits at all."""
+        """Return the owners of a service that the question names; else the teams whose document fits best, best first."""
+        named = {word.strip(_PUNCTUATION) for word in text.casefold().split()}
+        if owners := [team for team in self.teams if not named.isdisjoint(map(str.casefold, team.services))]:
+            return tuple(map(self._contact, owners[:MAX_CONTACTS]))
         found = {team_id: match.score for team_id, match in matches(text, self.teams).items()}
         least = NEAR_BEST * max(found.values(), default=0.0)
         fitting = sorted(

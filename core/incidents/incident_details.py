@@ -89,7 +89,7 @@ def _causes(explanation: Explanation) -> Iterator[Section]:
 
 def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
     told = [("Would disprove it", hypothesis.disproof), ("Next check", hypothesis.next_check)]
-    told.append(("Responsible", str(hypothesis.responsibility or "")))
+    told.append(("Where to fix it", str(hypothesis.responsibility or "")))
     entries = (
         *map(_evidence, hypothesis.evidence),
         *(_evidence(each, "Evidence against it: ") for each in hypothesis.contradicting),

@@ -135,13 +135,15 @@ def _changes(incident: Incident, observations: Observations | None) -> Sequence[
         return ["I could not read any system that records changes."]
     near = [change for change in observations.changes if change.service in observations.services]
     shown = sorted(near, key=lambda change: abs(incident.started_at - change.at))[:MAX_CHANGES]
-    lines = [_change(change) for change in sorted(shown, key=lambda change: change.at, reverse=True)]
+    lines = [
+        _change(change, incident.started_at) for change in sorted(shown, key=lambda change: change.at, reverse=True)
+    ]
     if not lines:
         latest = sorted(observations.changes, key=lambda change: change.at, reverse=True)[:MAX_ELSEWHERE]
         lines = [
             f"No change to {incident.service or 'the service'} or what it depends on is recorded in the last 24 hours."
         ]
-        lines += [f"Elsewhere: {_change(change)}" for change in latest]
+        lines += [f"Elsewhere: {_change(change, incident.started_at)}" for change in latest]
     elif others := len(observations.changes) - len(shown):
         lines.append(f"{others} more changes to other services or earlier.")
     return [*_blamed_change(incident), *lines, *_gaps(observations)]
@@ -154,9 +156,12 @@ def _blamed_change(incident: Incident) -> Iterable[str]:
         yield f"Most probable cause: {evidence.source}: {evidence.quote}"
 
 
-def _change(change: Change) -> str:
+def _change(change: Change, began: datetime) -> str:
+    """Return a change in one line, with its date if the incident began on another day."""
     by = f" by {change.author}" if change.author else ""
-    return f"{_clock(change.at)} {change.kind} {change.id} of {change.service}{by}: {change.title}"
+    at = change.at.astimezone(UTC)
+    day = "" if at.date() == began.astimezone(UTC).date() else f"{at:%d %b} "
+    return f"{day}{_clock(change.at)} {change.kind} {change.id} of {change.service}{by}: {change.title}"
 
 
 def _on_call(incident: Incident) -> Sequence[str]:
@@ -211,7 +216,7 @@ def _postmortem(incident: Incident, page: str) -> Sequence[str]:
         "" if incident.state is IncidentState.RESOLVED else "The incident is not over yet. This is the draft so far."
     )
     answer_text = [
-        f"{section.title}: {line.text}"
+        f"{section.title}: {line.text.removeprefix(f'{section.title}: ')}"
         for section in draft.sections
         if section.title in IN_SHORT
         for line in section.lines
@@ -240,7 +245,7 @@ def _cause(incident: Incident) -> Sequence[str]:
         return ["No cause found. Ruled out:", *explanation.ruled_out[:MAX_CHANGES]]
     badge = f" ({explanation.badge.text})" if explanation.badge is not None else ""
     lines = [f"{explanation.cause.cause}{badge}"]
-    lines += [f"{each.kind}, {each.source}: {each.quote[:MAX_QUOTE]}" for each in explanation.cause.evidence[:3]]
+    lines += [f"{each.source}: {each.quote[:MAX_QUOTE]}" for each in explanation.cause.evidence[:3]]
     return [*lines, f"Would disprove it: {explanation.cause.disproof}"]
 
 

@@ -27,6 +27,7 @@ from core.model.badge import Badge
 from core.model.incident import (
     AskedTeam,
     Explanation,
+    GapReason,
     Incident,
     IncidentState,
     OwnerProposal,
@@ -225,13 +226,15 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
         badge = explanation.badge.text if explanation.badge is not None else ""
         yield from _line(CAUSE, COULD_IT_BE.format(cause=said) if asks else said, badge=badge)
     if explanation.rechecked_after is not None:
-        yield from _line("", f"Re-checked after {explanation.rechecked_after.person}'s note", subtle=True)
+        yield from _line("", f"Re-checked after {cut(explanation.rechecked_after.person, MAX_NAME)}'s note")
 
 
 def _not_read(explanation: Explanation) -> str:
-    """Return a note on the tools that could not be read; empty if there are none."""
-    tools = ", ".join(dict.fromkeys(gap.tool for gap in explanation.gaps))
-    return f"; could not read {tools}" if tools else ""
+    """Return a note on the tools that could not be read or are not set up; empty if there are none."""
+    missing = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is GapReason.MISSING)
+    others = [tool for tool in dict.fromkeys(gap.tool for gap in explanation.gaps) if tool not in missing]
+    notes = (("could not read", others), ("not set up:", missing))
+    return "".join(f"; {note} {', '.join(tools)}" for note, tools in notes if tools)
 
 
 def _next(incident: Incident) -> Iterator[Line]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
+from core.incidents.incident_view import format_duration
 from core.knowledge.terms import terms
 from core.model.incident import Evidence, Explanation, Incident, IncidentState, TimelineEntry
 
@@ -173,7 +174,7 @@ class _Draft:
                 against = tuple(self._evidence(evidence) for evidence in hypothesis.contradicting)
                 lines.append(Line(f"Evidence against it: {len(against)} observed lines.", against))
             if hypothesis.responsibility is not None:
-                lines.append(Line(f"Responsibility: {hypothesis.responsibility}.", numbers))
+                lines.append(Line(f"Where to fix it: {hypothesis.responsibility}.", numbers))
         if not lines:
             lines.append(Line(f"Cause: {NOT_KNOWN}."))
         return tuple(lines)
@@ -208,7 +209,7 @@ class _Draft:
         hypothesis, runbook = self._explanation.cause, self.incident.runbook
         lines: list[Line] = []
         if hypothesis is not None and hypothesis.next_check:
-            lines.append(self._recorded(f"Check: {hypothesis.next_check} Who: {NOT_KNOWN}."))
+            lines.append(self._recorded(f"{hypothesis.next_check} Who: {NOT_KNOWN}."))
         if runbook is not None and runbook.citation is not None:
             source = Source(
                 f"{runbook.citation.title}, {runbook.citation.heading}", runbook.citation.quote, runbook.url
@@ -292,7 +293,4 @@ def _clock(at: datetime) -> str:
 
 
 def _span(length: timedelta) -> str:
-    minutes = round(length.total_seconds() / 60)
-    if minutes < 1:
-        return "less than a minute"
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+    return "less than a minute" if length < timedelta(minutes=1) else format_duration(length)

@@ -52,7 +52,9 @@ def _other(
     service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = ""
 ) -> CauseCandidate:
     features = {"none": 1.0, "evidence": evidence}
-    return CauseCandidate(service, origin, None, tuple(signals), "the evidence is weak", features, subject=subject)
+    return CauseCandidate(
+        service, origin, None, tuple(signals), "it shows too little trouble", features, subject=subject
+    )
 
 
 def _external(view: View) -> list[CauseCandidate]:

@@ -71,6 +71,8 @@ NO_CHANGE = {
 }
 """By origin: the beginning of the cause, and the next check."""
 
+_SQUARE = str.maketrans("()", "[]")  # inside the parentheses of a cause, which the message may leave out as a whole
+
 SWITCHED = frozenset({"on", "off", "true", "false", "enabled", "disabled"})  # values of a switch
 
 _SET_TO = re.compile(
@@ -168,9 +170,8 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
     else:
         did = DID.get(change.kind, f"made a change ({change.kind}) to")
         title = " ".join(change.title.split()).removeprefix(f"{service}:").strip()
-        what = _cut(
-            max(title, _telling(change.detail, candidate), key=lambda text: _speaks_of(text, candidate)), MAX_TITLE
-        )
+        best = max(title, _telling(change.detail, candidate), key=lambda text: _speaks_of(text, candidate))
+        what = _cut(best, MAX_TITLE).translate(_SQUARE)
         told = f"{author} {did} {service or incident.service} at {when} ({change.id}: {what.rstrip('.')})"
     restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
     followed = [each for each in candidate.signals if not each.what.endswith(restated)] or candidate.signals

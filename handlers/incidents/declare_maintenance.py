@@ -29,7 +29,9 @@ async def declare_maintenance(question: Question, ports: Ports) -> None:
     elif not wish.service:
         text = await _listed(question.audience, ports.maintenance, ports.store, ports.clock.now())
     elif wish.service not in ports.services:
-        text = UNKNOWN.format(service=wish.service, known=", ".join(sorted(ports.services)[:MAX_KNOWN]) or "none")
+        known, more = sorted(ports.services), len(ports.services) - MAX_KNOWN
+        named = ", ".join(known[:MAX_KNOWN]) + (f" and {more} more" if more > 0 else "")
+        text = UNKNOWN.format(service=wish.service, known=named or "none")
     elif wish.length is None:
         text = await _ended(wish.service, question, ports.store, ports.clock.now())
     else:

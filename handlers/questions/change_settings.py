@@ -7,13 +7,14 @@ from dataclasses import replace
 from core.model.channel_settings import HOW, ChannelSettings, parse_quiet_hours
 from core.model.conversation import PUBLIC, Question
 from core.model.errors import MalformedInput
+from core.model.incident import Severity
 from core.model.messages import Notice
 from handlers.incidents.declare_maintenance import OUTSIDERS
 from handlers.ports import Ports
 
 NOT_QUIET = "Quiet hours: none."
 LEFT_ALONE = (
-    "During quiet hours I ping nobody and post only incidents of severity {loud} and above. "
+    "During quiet hours I ping nobody and post only {loud} incidents. "
     "I hold the others and post a summary when quiet hours end. I still answer questions."
 )
 
@@ -51,4 +52,8 @@ def format_settings(settings: ChannelSettings) -> list[str]:
     """Return the channel's settings as lines of text."""
     if settings.quiet is None:
         return [f"• {NOT_QUIET}"]
-    return [f"• Quiet hours: every day from {settings.quiet}.", LEFT_ALONE.format(loud=settings.quiet.loud)]
+    return [f"• Quiet hours: every day from {settings.quiet}.", LEFT_ALONE.format(loud=_loud(settings.quiet.loud))]
+
+
+def _loud(severity: Severity) -> str:
+    return severity if severity is Severity.CRITICAL else f"{severity} and more severe"

@@ -7,15 +7,15 @@ from core.model.messages import Notice
 from handlers.ports import Ports
 
 HELLO = (
-    "Hello, I’m Plumbline. Ask me about CI/CD and operations; I cite every sentence of an answer. "
+    "Hello, I’m Plumbline. Ask me about CI/CD and operations; I answer from your documents, with links. "
     "Say “help” to see what else I can do. I post only when asked, or when an incident belongs to this channel."
 )
-ABOUT = "Ask me about CI/CD and operations. I cite every sentence of an answer, and you can ask follow-up questions in the thread."
+ABOUT = "Ask me about CI/CD and operations. I answer from your documents, with links. Ask follow-up questions in the thread."
 
 EVERYWHERE = (
     "how do I roll back a canary?",
     "status: open incidents, and when each source was last read",
-    "triage …: who should own a pasted alert",
+    "triage …: who should own a pasted alert; rca …: why it probably fired, or why a linked build failed",
     "maintenance payment-gateway 2h new ledger: post nothing about it for that long; maintenance: list the open windows",
     "settings: show the settings of this channel; quiet 22:00-07:00 Europe/Berlin: set its quiet hours",
     "home: your open incidents, my sources and my settings, as far as you may read them",
@@ -24,6 +24,7 @@ EVERYWHERE = (
 ABOUT_AN_INCIDENT = (
     "triage: who should own this incident",
     "rca: why it probably broke",
+    "questions about it: what changed? who is on call? what does the runbook say? show me the logs; postmortem",
     "root cause: …; fix: …; owner: …: after it ended, a note that I learn from",
 )
 ABOUT_AN_ANSWER = ("correct: …: the right answer instead of my last one here; once confirmed, I answer with it",)

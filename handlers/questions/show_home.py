@@ -64,7 +64,7 @@ async def post_home(question: Question, ports: QuestionPorts) -> None:
 
 
 def format_home(home: Home) -> str:
-    """Return the page as lines of Markdown."""
+    """Return the page as lines of text."""
     sources = [f"{home.passages} passages of:", *_first_lines([_source(each) for each in home.sources])]
     sections = (
         (MINE, _first_lines([_incident(each) for each in home.mine]) or [NONE_MINE]),
@@ -72,7 +72,7 @@ def format_home(home: Home) -> str:
         (KNOWN, sources if home.sources else []),
         (SET, [f"• {name}: {value}" for name, value in home.settings]),
     )
-    return "\n".join(line for title, lines in sections if lines for line in (f"**{title}**", *lines))
+    return "\n".join(line for title, lines in sections if lines for line in (f"{title}:", *lines))
 
 
 def _first_lines(lines: Sequence[str]) -> list[str]:

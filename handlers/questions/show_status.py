@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.incidents.incident_view import format_owner
 from core.model.conversation import PUBLIC, Question
 from core.model.incident import Incident, IncidentState, may_see_incident
 from core.model.messages import Notice
@@ -38,10 +39,11 @@ async def show_status(question: Question, ports: QuestionPorts) -> None:
 
 
 def _format_state(incident: Incident) -> str:
-    since = f"since {incident.started_at:%H:%M} UTC"
+    since = f"since {incident.started_at:%Y-%m-%d %H:%M} UTC"
+    owner = incident.taken_by or format_owner(incident)
     silenced = f"silenced by {incident.silenced.silenced_by}" if incident.silenced is not None else ""
     part = "part of another incident" if incident.absorbed is not None else ""
-    return ", ".join(filter(None, (since, silenced, part, "flapping" if incident.flapping else "")))
+    return ", ".join(filter(None, (since, owner, silenced, part, "flapping" if incident.flapping else "")))
 
 
 def _freshness(ingestion: Ingestion) -> str:

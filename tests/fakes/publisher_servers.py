@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from aiohttp import web
 
@@ -47,7 +47,9 @@ class FakePublisher:
 
 
 class FakeTracker(FakeToolServer):
-    """A server that is written to. `loses_answer` breaks the connection after the next write."""
+    """A server that is written to. `loses_answer` breaks the connection after the next write. `text` names an item's text."""
+
+    text: ClassVar[str] = ""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,8 +61,8 @@ class FakeTracker(FakeToolServer):
 
     @property
     def texts(self) -> list[str]:
-        """Return the whole text of each report that stands there."""
-        raise NotImplementedError
+        """Return the whole text of each report that was written."""
+        return list(self.files.values()) or [item[self.text] for item in self.items]
 
     def _answer(self, request: web.Request, item: dict[str, Any], status: int = 201) -> web.Response:
         if self.loses_answer:
@@ -70,24 +72,26 @@ class FakeTracker(FakeToolServer):
         return web.json_response(item, status=status)
 
 
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+def _lists(base: str, names: Iterable[str], shown: Handler, created: Handler) -> list[web.RouteDef]:
+    return [make(f"{base}/{name}", each) for name in names for make, each in ((web.get, shown), (web.post, created))]
+
+
 class FakeGitHub(FakeTracker):
+    text = "body"
+
     def routes(self) -> list[web.RouteDef]:
         base = "/repos/acme/ops"
         return [
             web.get(base, self._repository),
-            web.get(f"{base}/issues", self._list),
-            web.post(f"{base}/issues", self._create),
-            web.get(f"{base}/pulls", self._list),
-            web.post(f"{base}/pulls", self._create),
+            *_lists(base, ("issues", "pulls"), self._list, self._create),
             web.get(f"{base}/git/ref/heads/{{name:.+}}", self._branch),
             web.post(f"{base}/git/refs", self._new_branch),
             web.get(f"{base}/contents/{{path:.+}}", self._content),
             web.put(f"{base}/contents/{{path:.+}}", self._write),
         ]
-
-    @property
-    def texts(self) -> list[str]:
-        return list(self.files.values()) or [item["body"] for item in self.items]
 
     async def _repository(self, _: web.Request) -> web.Response:
         rights = {"pull": True, "push": self.may_write}
@@ -134,22 +138,17 @@ class FakeGitHub(FakeTracker):
 
 
 class FakeGitLab(FakeTracker):
+    text = "description"
+
     def routes(self) -> list[web.RouteDef]:
         base = "/api/v4/projects/acme%2Fops"
         return [
             web.get(base, self._project),
-            web.get(f"{base}/issues", self._list),
-            web.post(f"{base}/issues", self._create),
-            web.get(f"{base}/merge_requests", self._list),
-            web.post(f"{base}/merge_requests", self._create),
+            *_lists(base, ("issues", "merge_requests"), self._list, self._create),
             web.get(f"{base}/repository/branches/{{name}}", self._branch),
             web.get(f"{base}/repository/files/{{path}}", self._file),
             web.post(f"{base}/repository/commits", self._commit),
         ]
-
-    @property
-    def texts(self) -> list[str]:
-        return list(self.files.values()) or [item["description"] for item in self.items]
 
     async def _project(self, _: web.Request) -> web.Response:
         access = {"project_access": None, "group_access": {"access_level": 30 if self.may_write else 10}}

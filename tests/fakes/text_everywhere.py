@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.incidents.filing import MAX_TITLE
+from core.model import messages
 from core.model.answer import Answer, Citation, Conflict, Contact, Excerpt, Sentence
 from core.model.badge import BadgeReference
 from core.model.conversation import Person, Platform
@@ -31,23 +32,6 @@ from core.model.incident import (
     TimelineEntry,
     Vote,
 )
-from core.model.messages import (
-    AnswerMessage,
-    BadgeMessage,
-    CorrectionRequest,
-    FilingRequest,
-    HandoverRequest,
-    IncidentDetails,
-    IncidentMessage,
-    JoinRequest,
-    Message,
-    Notice,
-    NoticeKind,
-    OwnerPing,
-    OwnerQuestion,
-    ProposalMessage,
-    RelatedIncident,
-)
 from tests.samples.parts import (
     CALIBRATED,
     JUDGED_ANSWER,
@@ -67,17 +51,17 @@ from tests.samples.parts import (
 )
 
 
-def everywhere(text: str, count: int = 1) -> dict[str, Message]:
+def everywhere(text: str, count: int = 1) -> dict[str, messages.Message]:
     """Return every message with this text in every field that comes from outside, and `count` of everything that repeats."""
     several = range(1, count + 1)
     said, struck, proposal = _answer(text, several), _incident(text, several), _owner(text, several)
     somebody = Person(Platform.SLACK, text, text)
     answered = {"question": text, "text": "\n".join(text for _ in several), "author": somebody}
     return {
-        "proposal": ProposalMessage(proposed(**answered)),
-        "proposal that was confirmed": ProposalMessage(confirmed(**answered, confirmed_by=somebody)),
-        "answer": AnswerMessage(said),
-        "answer out of a document": AnswerMessage(
+        "proposal": messages.ProposalMessage(proposed(**answered)),
+        "proposal that was confirmed": messages.ProposalMessage(confirmed(**answered, confirmed_by=somebody)),
+        "answer": messages.AnswerMessage(said),
+        "answer out of a document": messages.AnswerMessage(
             replace(
                 said,
                 sentences=(),
@@ -86,43 +70,45 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
                 further=(Excerpt(text, text, 1),),
             )
         ),
-        "abstention": AnswerMessage(replace(said, sentences=())),
-        "incident": IncidentMessage(struck),
-        "incident without an owner": IncidentMessage(replace(struck, owner=replace(proposal, owner=None))),
-        "incident whose owner is unclear": IncidentMessage(
+        "abstention": messages.AnswerMessage(replace(said, sentences=())),
+        "incident": messages.IncidentMessage(struck),
+        "incident without an owner": messages.IncidentMessage(replace(struck, owner=replace(proposal, owner=None))),
+        "incident whose owner is unclear": messages.IncidentMessage(
             replace(struck, owner=replace(proposal, owner=None, asked=_asked(text, several)))
         ),
-        "details": IncidentDetails(struck),
-        "incident put as questions": IncidentMessage(struck, asks_owner=True, asks_cause=True),
-        "incident whose on-call is unknown": IncidentMessage(
+        "details": messages.IncidentDetails(struck),
+        "incident put as questions": messages.IncidentMessage(struck, asks_owner=True, asks_cause=True),
+        "incident whose on-call is unknown": messages.IncidentMessage(
             replace(struck, owner=replace(proposal, on_call_unknown=text), severity_by=text, duplicate_of=text)
         ),
-        "incident that leads others": IncidentMessage(
+        "incident that leads others": messages.IncidentMessage(
             replace(struck, silenced=Silenced(text, text, START), cut_short=text),
-            parts=tuple(RelatedIncident(text, text, 2, is_open=True, url=text) for _ in several),
+            parts=tuple(messages.RelatedIncident(text, text, 2, is_open=True, url=text) for _ in several),
         ),
-        "incident that is a part of another": IncidentMessage(
+        "incident that is a part of another": messages.IncidentMessage(
             replace(struck, absorbed=Merge(text, text, START, text)),
-            leader=RelatedIncident(text, text, 2, is_open=True, url=text),
+            leader=messages.RelatedIncident(text, text, 2, is_open=True, url=text),
         ),
-        "badge explanation": BadgeMessage(
+        "badge explanation": messages.BadgeMessage(
             badge_explanation(
                 replace(JUDGED_ANSWER, estimator_version=text, calibrator_version=text),
                 references=tuple(BadgeReference(text, text) for _ in several),
             )
         ),
-        "handover request": HandoverRequest("incident-1", text, tuple((f"team-{number}", text) for number in several)),
-        "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
-        "filing request": FilingRequest(
+        "handover request": messages.HandoverRequest(
+            "incident-1", text, tuple((f"team-{number}", text) for number in several)
+        ),
+        "correction request": messages.CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
+        "filing request": messages.FilingRequest(
             "incident-1", FilingKind.ISSUE, text[:MAX_TITLE], text, ("Board", *(f"Board {n}" for n in several))
         ),
-        "join request": JoinRequest("incident-1", tuple((f"incident-{number}", text) for number in several)),
+        "join request": messages.JoinRequest("incident-1", tuple((f"incident-{number}", text) for number in several)),
         "drift alarm": drift_alarm(shown=(0.9,) * 200, correct=(True, False) * 100),
-        "ping": OwnerPing(text, "", CALIBRATED, on_call=tuple(text for _ in several)),
-        "question to two teams": OwnerQuestion(tuple((team, "") for team in _asked(text, several))),
-        "information": Notice(text),
-        "thanks": Notice(text, NoticeKind.THANKS),
-        "error": Notice(text, NoticeKind.ERROR, text),
+        "ping": messages.OwnerPing(text, "", CALIBRATED, on_call=tuple(text for _ in several)),
+        "question to two teams": messages.OwnerQuestion(tuple((team, "") for team in _asked(text, several))),
+        "information": messages.Notice(text),
+        "thanks": messages.Notice(text, messages.NoticeKind.THANKS),
+        "error": messages.Notice(text, messages.NoticeKind.ERROR, text),
     }
 
 

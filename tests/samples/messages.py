@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from core.model import messages
 from core.model.filing import FilingKind
 from core.model.incident import (
     AlertStatus,
@@ -14,23 +15,6 @@ from core.model.incident import (
     Merge,
     Silenced,
     Stage,
-)
-from core.model.messages import (
-    AnswerMessage,
-    BadgeMessage,
-    CorrectionRequest,
-    FilingRequest,
-    HandoverRequest,
-    IncidentDetails,
-    IncidentMessage,
-    JoinRequest,
-    Message,
-    Notice,
-    NoticeKind,
-    OwnerPing,
-    OwnerQuestion,
-    ProposalMessage,
-    RelatedIncident,
 )
 from tests.samples.engine import answered, investigated, not_found, triaged, unanswered
 from tests.samples.parts import (
@@ -52,20 +36,22 @@ from tests.samples.parts import (
     unclear_owner,
 )
 
-SAMPLES: dict[str, Message] = {
-    "answer": AnswerMessage(answered()),
-    "answer with an uncalibrated badge": AnswerMessage(answered(badge=UNCALIBRATED)),
-    "answer out of a document": AnswerMessage(excerpt_answer()),
-    "abstention": AnswerMessage(unanswered()),
-    "abstention without anything near": AnswerMessage(unanswered(citations=())),
-    "incident just arrived": IncidentMessage(incident()),
-    "incident with its owner": IncidentMessage(incident(stage=Stage.EXPLAINING, owner=triaged())),
-    "incident explained": IncidentMessage(investigated()),
-    "incident without an owner": IncidentMessage(investigated(owner=triaged(owner=None, asked=(), on_call=()))),
-    "incident whose owner is unclear": IncidentMessage(investigated(owner=unclear_owner())),
-    "incident without a culprit": IncidentMessage(investigated(explanation=not_found(), runbook=None)),
-    "incident that is a storm": IncidentMessage(investigated(alert_count=10_000, taken_by="Asha Brandt")),
-    "incident resolved": IncidentMessage(
+SAMPLES: dict[str, messages.Message] = {
+    "answer": messages.AnswerMessage(answered()),
+    "answer with an uncalibrated badge": messages.AnswerMessage(answered(badge=UNCALIBRATED)),
+    "answer out of a document": messages.AnswerMessage(excerpt_answer()),
+    "abstention": messages.AnswerMessage(unanswered()),
+    "abstention without anything near": messages.AnswerMessage(unanswered(citations=())),
+    "incident just arrived": messages.IncidentMessage(incident()),
+    "incident with its owner": messages.IncidentMessage(incident(stage=Stage.EXPLAINING, owner=triaged())),
+    "incident explained": messages.IncidentMessage(investigated()),
+    "incident without an owner": messages.IncidentMessage(
+        investigated(owner=triaged(owner=None, asked=(), on_call=()))
+    ),
+    "incident whose owner is unclear": messages.IncidentMessage(investigated(owner=unclear_owner())),
+    "incident without a culprit": messages.IncidentMessage(investigated(explanation=not_found(), runbook=None)),
+    "incident that is a storm": messages.IncidentMessage(investigated(alert_count=10_000, taken_by="Asha Brandt")),
+    "incident resolved": messages.IncidentMessage(
         investigated(
             state=IncidentState.RESOLVED,
             resolved_at=START + timedelta(minutes=32),
@@ -73,50 +59,54 @@ SAMPLES: dict[str, Message] = {
             taken_by="Asha Brandt",
         )
     ),
-    "incident that leads others": IncidentMessage(
+    "incident that leads others": messages.IncidentMessage(
         investigated(flapping=True, reopened_count=4, cut_short="It was resolved before I looked closer."),
         parts=(
-            RelatedIncident("incident-2", "booking-api answers slowly", 12, is_open=True, url=f"{HANDBOOK}/2"),
-            RelatedIncident("incident-3", "web-store returns errors", 1, is_open=False),
+            messages.RelatedIncident("incident-2", "booking-api answers slowly", 12, is_open=True, url=f"{HANDBOOK}/2"),
+            messages.RelatedIncident("incident-3", "web-store returns errors", 1, is_open=False),
         ),
     ),
-    "incident that is a part of another": IncidentMessage(
+    "incident that is a part of another": messages.IncidentMessage(
         incident(absorbed=Merge("incident-2", "payment-gateway depends on pg-payments", START)),
-        leader=RelatedIncident("incident-2", "pg-payments is out of connections", 3, is_open=True, url=f"{HANDBOOK}/2"),
+        leader=messages.RelatedIncident(
+            "incident-2", "pg-payments is out of connections", 3, is_open=True, url=f"{HANDBOOK}/2"
+        ),
     ),
-    "incident that is silenced": IncidentMessage(
+    "incident that is silenced": messages.IncidentMessage(
         incident(silenced=Silenced("maintenance", "new ledger", START + timedelta(hours=2)))
     ),
-    "details": IncidentDetails(investigated()),
-    "details without a culprit": IncidentDetails(
+    "details": messages.IncidentDetails(investigated()),
+    "details without a culprit": messages.IncidentDetails(
         investigated(explanation=replace(not_found(), gaps=(Gap("loki", GapReason.TIMED_OUT, "no answer within 8 s"),)))
     ),
-    "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
-    "handover request": HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet"))),
-    "filing request": FilingRequest(
+    "correction request": messages.CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
+    "handover request": messages.HandoverRequest(
+        "incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet"))
+    ),
+    "filing request": messages.FilingRequest(
         "incident-1",
         FilingKind.ISSUE,
         "payment-gateway p99 latency above 2 s",
         "## Summary\n\n- Critical incident of payment-gateway. (evidence 1)\n\n## Evidence\n\n### Evidence 1\n\nThe alert",
         ("Payments board", "Platform board"),
     ),
-    "join request": JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
-    "answer while a model still chooses": AnswerMessage(answered(badge=None, prediction_id=None)),
-    "proposal": ProposalMessage(proposed()),
-    "proposal that was confirmed": ProposalMessage(confirmed()),
-    "incident put as questions": IncidentMessage(investigated(), asks_owner=True, asks_cause=True),
-    "badge explanation": BadgeMessage(badge_explanation()),
-    "badge explanation without a number": BadgeMessage(
+    "join request": messages.JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
+    "answer while a model still chooses": messages.AnswerMessage(answered(badge=None, prediction_id=None)),
+    "proposal": messages.ProposalMessage(proposed()),
+    "proposal that was confirmed": messages.ProposalMessage(confirmed()),
+    "incident put as questions": messages.IncidentMessage(investigated(), asks_owner=True, asks_cause=True),
+    "badge explanation": messages.BadgeMessage(badge_explanation()),
+    "badge explanation without a number": messages.BadgeMessage(
         badge_explanation(UNCALIBRATED_ANSWER, UNCALIBRATED, references=(), judged=7, right=5)
     ),
-    "ping": OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
-    "incident with suggestions": IncidentMessage(
+    "ping": messages.OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
+    "incident with suggestions": messages.IncidentMessage(
         investigated(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
     ),
-    "ping of a team without a mention": OwnerPing("Payments", "", CALIBRATED),
-    "question to two teams": OwnerQuestion(tuple(zip(asked_teams(), ("S0PAYMENTS", ""), strict=True))),
+    "ping of a team without a mention": messages.OwnerPing("Payments", "", CALIBRATED),
+    "question to two teams": messages.OwnerQuestion(tuple(zip(asked_teams(), ("S0PAYMENTS", ""), strict=True))),
     "drift alarm": drift_alarm(),
-    "information": Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
-    "thanks": Notice("Noted, thank you.", NoticeKind.THANKS),
-    "error": Notice("Something went wrong on my side.", NoticeKind.ERROR, reference="4f2a91bc"),
+    "information": messages.Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
+    "thanks": messages.Notice("Noted, thank you.", messages.NoticeKind.THANKS),
+    "error": messages.Notice("Something went wrong on my side.", messages.NoticeKind.ERROR, reference="4f2a91bc"),
 }

@@ -131,7 +131,7 @@ QUESTIONS = {
             "CHG-9212",
         ],
         STORM: ["Postmortem: More than 5 % of requests to check-in fail", "CHG-9261"],
-        LAG: ["Postmortem: Positions of vessels", "Cause: Cause: not known"],
+        LAG: ["Postmortem: Positions of vessels", "\nCause: not known"],
     },
     "what is the cause? why did it break?": {
         POOL: ["CHG-9212", "maximumPoolSize 40 -> 4"],

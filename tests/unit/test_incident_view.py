@@ -200,10 +200,18 @@ def test_a_search_without_a_result_names_what_it_could_not_read() -> None:
     assert [entry.text for entry in sections["Not read"].entries] == ["loki: timed out"]
 
 
+def test_what_is_not_set_up_is_not_called_unreadable() -> None:
+    gaps = (Gap("loki", GapReason.TIMED_OUT), Gap("metrics", GapReason.MISSING))
+    nothing = explanation(hypotheses=(), badge=None, prediction_id=None, gaps=gaps)
+    told = line(seen(explained_incident(explanation=nothing)), CAUSE)
+    assert told == "Cause none found; could not read loki; not set up: metrics"
+
+
 def test_a_cause_that_was_looked_at_again_says_after_whose_note() -> None:
     again = explanation(rechecked_after=ThreadNote("Dana", "it is not the pool", samples.START))
     assert any(
-        each.plain == "Re-checked after Dana's note" for each in seen(explained_incident(explanation=again)).lines
+        each.plain == "Re-checked after Dana's note" and not each.subtle
+        for each in seen(explained_incident(explanation=again)).lines
     )
 
 

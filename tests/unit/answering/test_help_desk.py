@@ -99,3 +99,9 @@ def test_teams_that_fit_as_well_are_both_named_but_never_a_crowd() -> None:
 
 def test_a_team_without_channel_and_people_is_named_alone() -> None:
     assert Contact("Delivery").text == "Delivery"
+
+
+def test_the_owner_of_a_service_that_the_question_names_is_asked() -> None:
+    owner = replace(TEAMS[2], services=frozenset({"runner-fleet"}), on_call=("Kim",))
+    desk = replace(DESK, teams=(*TEAMS[:2], owner))
+    assert desk.contacts("Why does drydock wait for runner-fleet?") == (Contact("Nobody", "", ("Kim",)),)

@@ -80,7 +80,7 @@ def test_routes_keep_their_order_and_what_they_match(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("colour: blue\n", ", line 1: colour: Extra inputs are not permitted."),
+        ("colour: blue\n", ", line 1: colour: unknown key."),
         ("name: Lanternfish\nteams: 7\n", ", line 2: teams: Input should be a valid tuple."),
         ("- a list\n", ", line 1: the file: Input should be a valid dictionary"),
         ("channels:\n  - {console: help}\n", ", line 2: channels.0.name: Field required."),

@@ -153,7 +153,7 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
     )
     assert said(chat).splitlines() == [
         "1 open incident.",
-        "• The till is slow (since 09:30 UTC)",
+        "• The till is slow (since 2026-03-14 09:30 UTC, Payments)",
         "0 passages indexed.",
         "• chat: first import, 1500 documents so far",
         "• handbook: 60 documents, read 2026-03-14 09:30 UTC",

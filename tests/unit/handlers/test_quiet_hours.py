@@ -206,7 +206,7 @@ async def test_whoever_does_not_belong_to_the_workspace_changes_nothing(company:
 async def test_settings_are_shown_with_how_to_change_them(company: Company) -> None:
     await show_settings(question("settings"), ports(store=company.store, poster=company.poster))
     assert "22:00 to 07:00 UTC" in str(company.said)
-    assert "severity critical and above" in str(company.said)
+    assert "post only critical incidents" in str(company.said)
     assert "quiet off" in str(company.said)
 
 

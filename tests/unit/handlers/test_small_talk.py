@@ -67,18 +67,18 @@ async def test_home_is_asked_for_by_the_name_of_the_person_and_for_the_audience_
     message = only(chat)
     assert isinstance(message, Notice)
     assert message.text.splitlines() == [
-        "**Your open incidents**",
+        "Your open incidents:",
         "• payment-gateway p99 latency above 2 s (critical since 2026-03-14 09:30 UTC, Payments)",
-        "**What I know**",
+        "What I know:",
         "340 passages of:",
         "• handbook: 12 documents, read 2026-03-14 02:00 UTC",
-        "**Settings**",
+        "Settings:",
         "• Answers: quoted from the documents",
     ]
 
 
 def test_a_page_with_nothing_in_it_says_so() -> None:
-    assert format_home(Home((), (), 0, (), (), ())) == "**Your open incidents**\nNone."
+    assert format_home(Home((), (), 0, (), (), ())) == "Your open incidents:\nNone."
 
 
 def test_a_long_list_is_counted() -> None:
