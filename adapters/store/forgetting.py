@@ -219,8 +219,6 @@ def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Patte
             value = value | {"reason": ""}
         elif value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:  # evidence made from a note
             value = value | {"source": NOBODY, "quote": ""}
-        elif "press" in value and value["person"] in names:  # a `Filing`
-            value = value | {"press": NOBODY, "text": ""}
         if "proposed_at" in value and is_named.search(value["id"]):
             value = value | {"id": answer_id(value["id"])}
         if "press" in value and is_named.search(value["press"]):  # a filed report

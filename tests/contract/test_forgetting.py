@@ -277,8 +277,7 @@ async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(e
         kept = await transaction.incidents.get("i1")
         assert kept is not None
         forgotten = replace(note, person="forgotten", text="")
-        draft = replace(filing, person="forgotten", press="forgotten", text="")
-        assert kept == replace(taken, taken_by="forgotten", notes=(forgotten,), filings=(draft,), revision=2)
+        assert kept == replace(taken, taken_by="forgotten", notes=(forgotten,), filings=(), revision=2)
         await transaction.incidents.save(replace(kept, revision=3))
         assert await transaction.incidents.get("i2") == other
         known = await transaction.curated.get("c1")
