@@ -35,7 +35,7 @@ GONE = (
 Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
 
 
-async def investigate_incident(
+async def investigate_and_save(
     incident_id: str, investigate: Callable[[Incident], Awaitable[Incident]], *, store: Store
 ) -> None:
     """Run `investigate`, and save its findings: owner, explanation, suggestions and stage.
@@ -99,7 +99,7 @@ async def save_findings(found: Incident, read: Incident, *, progress: str = "", 
     )
 
 
-async def conclude_investigation(incident_id: str, *, store: Store) -> None:
+async def conclude_investigation(incident_id: str, store: Store) -> None:
     """Mark the investigation as done, unless the incident is silenced or merged."""
 
     def concluded(latest: Incident) -> Incident:
@@ -109,12 +109,12 @@ async def conclude_investigation(incident_id: str, *, store: Store) -> None:
     await update_incident(incident_id, concluded, store)
 
 
-async def triage_at_once(incident_id: str, ports: IncidentPorts) -> None:
+async def find_owner(incident_id: str, ports: IncidentPorts) -> None:
     """Find the owner without the slow parts: the language model and the teams' monitoring."""
     await _run_step(incident_id, lambda incident, audience: _triaged_at_once(incident, audience, ports), ports)
 
 
-async def explain_step(incident_id: str, ports: IncidentPorts) -> None:
+async def find_cause(incident_id: str, ports: IncidentPorts) -> None:
     """Find the cause, and show the current activity and interim findings in the incident's message."""
     await _run_step(incident_id, lambda incident, audience: _explain_posted(incident, audience, ports), ports)
 
@@ -150,7 +150,7 @@ async def _run_step(
             return incident
         return await investigate(incident, incident_audience(incident, ports.channels))
 
-    await investigate_incident(incident_id, looked_into, store=ports.store)
+    await investigate_and_save(incident_id, looked_into, store=ports.store)
 
 
 async def triage(incident: Incident, audience: Audience, ports: IncidentPorts, show: Show | None = None) -> Incident:

@@ -35,7 +35,7 @@ FIRES_AGAIN = "The alert fires again. The incident is reopened."
 Link = Callable[[MessageReference], Awaitable[str]]
 
 
-async def show_incident(incident_id: str, ports: IncidentPorts) -> None:
+async def update_chats(incident_id: str, ports: IncidentPorts) -> None:
     """Update the chats: the message, a ping if the policy wants one, and a postmortem once it is resolved."""
     try:
         await _arrange_and_present(incident_id, ports)
@@ -140,7 +140,7 @@ async def _lead_to(incident: Incident, ports: Ports) -> None:
             await ask_to_present(part, transaction, ports.clock.now())
 
 
-async def group_folds(
+async def parts_of(
     incident: Incident, channels: Sequence[Channel], transaction: Transaction, limit: int
 ) -> list[Incident]:
     """Return the direct and indirect parts of an incident that its readers may see, oldest first."""
@@ -259,7 +259,7 @@ async def _related(
 ) -> tuple[Incident | None, list[Incident]]:
     parent = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
     visible = parent if parent is not None and share_an_audience(incident, parent, channels) else None
-    return visible, await group_folds(incident, channels, transaction, MAX_PARTS)
+    return visible, await parts_of(incident, channels, transaction, MAX_PARTS)
 
 
 def _shown(message: IncidentMessage) -> str:
