@@ -5,7 +5,7 @@ failure.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -92,18 +92,15 @@ async def unconfirm_failing_lines(failure_id: str, person: str, transaction: Tra
         await transaction.build_failures.save(replace(failure, confirmed_by=""))
 
 
-async def correct_failing_lines(
-    question: Question, ports: QuestionPorts, *, otherwise: Callable[[Question, QuestionPorts], Awaitable[None]]
-) -> None:
-    """Handle `correct: lines 12 to 14` in the thread of a failed build; pass other corrections to `otherwise`.
+async def correct_failing_lines(question: Question, ports: QuestionPorts) -> bool:
+    """Handle `correct: lines 12 to 14` in the thread of a failed build. Returns False for every other correction.
 
     The shown cause counts as right if it lies within the named lines, wherever they begin and end.
     """
     lines = named_lines(question.text)
     failure = await _explained_in(question.place, ports.store) if lines is not None else None
     if lines is None or failure is None:
-        await otherwise(question, ports)
-        return
+        return False
     person = f"{question.asker.platform}:{question.asker.id}"
     better = corrected(failure, lines, person)
     if better is None:
@@ -119,6 +116,7 @@ async def correct_failing_lines(
         text = LEARNED.format(project=failure.project, first=lines.start + 1, last=lines.stop)
         said = Notice(text, NoticeKind.THANKS)
     await ports.poster.post_once(f"failing-lines:{question.id}", question.place, said)
+    return True
 
 
 def _text(failure: RecordedFailure) -> list[str]:
