@@ -29,7 +29,7 @@ from adapters.store.store import BackgroundStore
 from bot.commands.records import record_start
 from bot.config.settings import LOOPBACK
 from bot.observability.collectors import StoreCollector, registered
-from bot.web.doors import HEADERS_TIMEOUT
+from bot.web.request_limits import HEADERS_TIMEOUT
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
@@ -39,9 +39,9 @@ from bot.wiring.ports import question_ports
 from bot.work import engine
 from bot.work.batch_writer import BatchWriter
 from bot.work.dispatcher import Dispatcher
+from bot.work.inbox import ANSWER, QUESTION, TaskInbox
 from bot.work.replica import Replica, new_replica
 from bot.work.schedules import INGEST, keep_schedules, nightly_task
-from bot.work.tasks import ANSWER, QUESTION, TaskInbox
 from bot.work.warm_up import warm_up
 from bot.work.workflows import Workflows
 from core.model.conversation import Platform

@@ -21,8 +21,8 @@ from bot.observability.telemetry import STEPS, timed
 from bot.observability.tracing import KEY, span, traced
 from bot.wiring.application import Core, ingest, learn_owners, operators_place
 from bot.work import engine
+from bot.work.inbox import FEEDBACK_EVENT, PLACE, QUESTION, REACTION_EVENT
 from bot.work.retention import apply_retention
-from bot.work.tasks import FEEDBACK_EVENT, PLACE, QUESTION, REACTION_EVENT
 from core.model.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
 from core.ports import Task
 from handlers.feedback.recalibrate import recalibrate, watch_calibration

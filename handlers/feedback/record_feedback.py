@@ -105,7 +105,7 @@ async def judge_cause(feedback: Feedback, ports: Ports) -> None:
     await judge_failing_lines(feedback, ports)
 
 
-async def accept_suggestion(feedback: Feedback, ports: Ports) -> None:
+async def judge_suggestion(feedback: Feedback, ports: Ports) -> None:
     """Store the label, and update the incident if it still carries the suggestion."""
     await record_feedback(feedback, ports)
     async with ports.store.transaction() as transaction:
@@ -154,10 +154,10 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, QuestionPorts], Awaitable[None]]
     **dict.fromkeys(WHY_ACTIONS, explain_badge),
     ButtonAction.CAUSE_RIGHT: judge_cause,
     ButtonAction.CAUSE_WRONG: judge_cause,
-    ButtonAction.SEVERITY_RIGHT: accept_suggestion,
-    ButtonAction.SEVERITY_WRONG: accept_suggestion,
-    ButtonAction.DUPLICATE_RIGHT: accept_suggestion,
-    ButtonAction.DUPLICATE_WRONG: accept_suggestion,
+    ButtonAction.SEVERITY_RIGHT: judge_suggestion,
+    ButtonAction.SEVERITY_WRONG: judge_suggestion,
+    ButtonAction.DUPLICATE_RIGHT: judge_suggestion,
+    ButtonAction.DUPLICATE_WRONG: judge_suggestion,
     ButtonAction.REASSIGN: reassign_incident,
     ButtonAction.NOT_OURS: reassign_incident,
     ButtonAction.HAND_OVER: ask_for_owner,

@@ -85,7 +85,7 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
             incident = await stored_incident(incident_id, transaction)
             parent, parts = await _related(incident, ports.channels, transaction)
         if incident.silenced is None or incident.message is not None:
-            message = await _put(incident, parent, parts, ports.policy, ports.poster.link)
+            message = await _with_related(incident, parent, parts, ports.policy, ports.poster.link)
             message = replace(message, filing=offered_actions(incident, ports.targets, ports.channels))
             await _show(message, ports)
         async with ports.store.transaction() as transaction:
@@ -99,7 +99,7 @@ async def _show(message: IncidentMessage, ports: Ports) -> None:
     failures: list[PlumblineError] = []
     for place in (None, *message.incident.also_in):
         try:
-            await (_show_in_its_place(message, ports) if place is None else _copy_to(place, message, ports))
+            await (_show_in_its_place(message, ports) if place is None else _show_copy(place, message, ports))
         except (Unavailable, Undeliverable, MessageNotFound, ConfigurationError) as error:
             failures.append(error)
     if failures:
@@ -107,33 +107,33 @@ async def _show(message: IncidentMessage, ports: Ports) -> None:
 
 
 async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
-    incident, version = message.incident, _shown(message)
+    incident, version = message.incident, _version_of(message)
     intent = incident_intent(incident.id)
     is_held = await hold_incident(incident, incident.place, ports)
     if await _may_be_posted(intent, incident, incident.place, ports, is_held=is_held):
         reference = await ports.poster.post_or_edit(intent, incident.place, message, version)
         if incident.message != reference:
             await update_incident(incident.id, lambda latest: replace(latest, message=reference), ports.store)
-            await _lead_to(incident, ports)
-        if _calls_again(incident) and not is_held:
+            await _update_parts(incident, ports)
+        if _is_reopened_loudly(incident) and not is_held:
             thread = replace(reference.place, thread=reference.message_id)  # an edit notifies nobody
             again = f"reopened:{incident.id}:{incident.reopened_count}"
             await ports.poster.post_once(again, thread, Notice(FIRES_AGAIN))
 
 
-async def _copy_to(place: Place, message: IncidentMessage, ports: Ports) -> None:
-    incident, intent = message.incident, _copy(incident_intent(message.incident.id), place)
+async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> None:
+    incident, intent = message.incident, _copy_intent(incident_intent(message.incident.id), place)
     is_held = await hold_incident(incident, place, ports)
     if await _may_be_posted(intent, incident, place, ports, is_held=is_held):
-        await ports.poster.post_or_edit(intent, place, message, _shown(message))
+        await ports.poster.post_or_edit(intent, place, message, _version_of(message))
 
 
-def _calls_again(incident: Incident) -> bool:
+def _is_reopened_loudly(incident: Incident) -> bool:
     is_loud = not incident.flapping and incident.silenced is None and incident.absorbed is None
     return is_loud and incident.reopened_count > 0 and incident.state is IncidentState.OPEN
 
 
-async def _lead_to(incident: Incident, ports: Ports) -> None:
+async def _update_parts(incident: Incident, ports: Ports) -> None:
     """Queue updates of the parts' messages, so that they link to the message that was just posted."""
     async with ports.store.transaction() as transaction:
         for part in await transaction.incidents.merged_into(incident.id, MAX_PARTS):
@@ -177,9 +177,11 @@ async def present_details(incident_id: str, ports: Ports) -> None:
         thread = replace(incident.message.place, thread=incident.message.message_id)
         await ports.poster.post_once(f"details:{incident_id}", thread, IncidentDetails(incident))
     for place in (place for place in incident.also_in if place not in held):
-        copy = await ports.poster.post_once(_copy(f"incident:{incident_id}", place), place, IncidentMessage(incident))
+        copy = await ports.poster.post_once(
+            _copy_intent(f"incident:{incident_id}", place), place, IncidentMessage(incident)
+        )
         thread = replace(copy.place, thread=copy.message_id)
-        await ports.poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
+        await ports.poster.post_once(_copy_intent(f"details:{incident_id}", place), thread, IncidentDetails(incident))
 
 
 async def show_details(feedback: Feedback, ports: Ports) -> None:
@@ -205,12 +207,12 @@ async def update_details(incident_id: str, ports: Ports) -> None:
         await ports.poster.post_or_edit(f"details:{incident_id}", thread, IncidentDetails(incident), version)
 
 
-def _copy(intent: str, place: Place) -> str:
+def _copy_intent(intent: str, place: Place) -> str:
     """Return the intent of a copy in another place."""
     return f"{intent}@{place.platform}:{place.channel}"
 
 
-def shown_incident(incident: Incident, policy: Policy) -> IncidentMessage:
+def _without_related(incident: Incident, policy: Policy) -> IncidentMessage:
     """Return the message of an incident, without related incidents."""
     owner = incident.owner.badge if incident.owner else None
     cause = incident.explanation.badge if incident.explanation else None
@@ -232,22 +234,22 @@ async def message_now(
         if incident is None:
             return None
         parent, parts = await _related(incident, channels, transaction)
-    message = await _put(incident, parent, parts, policy, link)
+    message = await _with_related(incident, parent, parts, policy, link)
     return replace(message, filing=offered_actions(incident, targets, channels))
 
 
-async def _put(
+async def _with_related(
     incident: Incident, parent: Incident | None, parts: Sequence[Incident], policy: Policy, link: Link
 ) -> IncidentMessage:
     """Return the message with the related incidents."""
     return replace(
-        shown_incident(incident, policy),
-        leader=await _mention(parent, incident, link) if parent is not None else None,
-        parts=tuple([await _mention(part, incident, link) for part in parts]),
+        _without_related(incident, policy),
+        leader=await _linked(parent, incident, link) if parent is not None else None,
+        parts=tuple([await _linked(part, incident, link) for part in parts]),
     )
 
 
-async def _mention(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
+async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
     """Return a related incident, linked if both are on the same platform."""
     there = other.message
     url = await link(there) if there is not None and there.place.platform is incident.place.platform else ""
@@ -262,7 +264,7 @@ async def _related(
     return visible, await parts_of(incident, channels, transaction, MAX_PARTS)
 
 
-def _shown(message: IncidentMessage) -> str:
+def _version_of(message: IncidentMessage) -> str:
     """Return a digest that changes exactly when the rendered message changes."""
     incident = message.incident
     seen = replace(incident, revision=0, message=None, updated_at=incident.opened_at, reopenings=())

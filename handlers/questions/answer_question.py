@@ -85,7 +85,7 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     asked = replace(question, history=question.history or history)
     wanted = await requested_record(asked, ports)
     known = await answer_from_records(asked, wanted, ports) if wanted else None
-    answer, evaluation = known or await _answer_of_either(asked, ports, show)
+    answer, evaluation = known or await _answer_from_documents(asked, ports, show)
     answer = ports.help_desk.completed(answer, question)
     if answer.abstained:
         return answer
@@ -104,7 +104,7 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     return replace(answer, badge=badge, prediction_id=prediction_id)
 
 
-async def _answer_of_either(question: Question, ports: QuestionPorts, show: Show) -> Judged:
+async def _answer_from_documents(question: Question, ports: QuestionPorts, show: Show) -> Judged:
     """Return the evidence engine's answer, or the excerpt that a model chooses if that answer is not certain.
 
     `show` receives the evidence engine's answer as soon as the model takes longer than QUOTES_AFTER. The model's choice
@@ -115,7 +115,7 @@ async def _answer_of_either(question: Question, ports: QuestionPorts, show: Show
     found = await find_answer(question, retriever)
     if examined is None or not needs_choice(found[0]) or (skill := examined.skill) is None:
         return found
-    choosing = asyncio.create_task(_in_time(question, found, retriever, examined.model, skill))
+    choosing = asyncio.create_task(_chosen_in_time(question, found, retriever, examined.model, skill))
     try:
         done, _ = await asyncio.wait([choosing], timeout=QUOTES_AFTER)
         if not done and not found[0].abstained:
@@ -133,7 +133,7 @@ async def _answer_of_either(question: Question, ports: QuestionPorts, show: Show
     return chosen if await is_likelier(_claim(chosen), instead, ports.store) else found
 
 
-async def _in_time(
+async def _chosen_in_time(
     question: Question, found: Judged, retriever: Retriever, model: LanguageModel, skill: Skill
 ) -> Judged:
     """Return the model's choice; without one before the deadline, the evidence engine's answer with a note."""

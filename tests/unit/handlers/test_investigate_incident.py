@@ -10,7 +10,7 @@ from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, Stage, TeamScore
 from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
-from handlers.feedback.record_feedback import accept_suggestion
+from handlers.feedback.record_feedback import judge_suggestion
 from handlers.incidents.investigate_incident import conclude_investigation, investigate_and_save, save_findings
 from handlers.incidents.stored_incident import update_incident
 from tests.fakes.ports import ports
@@ -176,7 +176,7 @@ async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_aga
         await save_findings(found, incident, store=store)
         for verdict, suggestion in ((ButtonAction.SEVERITY_WRONG, severity), (ButtonAction.DUPLICATE_WRONG, duplicate)):
             said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.place, RAW.opened_at)
-            await accept_suggestion(said, ports(store=store))
+            await judge_suggestion(said, ports(store=store))
         return found
 
     await investigate_and_save("i1", find, store=store)
