@@ -1,7 +1,7 @@
-"""A question and the passages found for it → the excerpts that may answer, best first.
+"""Rank the excerpts of the passages found for a question that may answer it.
 
-A candidate is a contiguous run of at most EXCERPT_WORDS words of a passage. It begins at a heading or, in a section that
-is longer than that, at a paragraph, and is scored as a whole: what answers often stands beside the words that were asked.
+A candidate is a contiguous run of at most EXCERPT_WORDS words of a passage. It begins at a heading or, in a longer
+section, at a paragraph, and consists of whole pieces. It is scored as a whole, because the answer is often next to the words of the question.
 """
 
 from __future__ import annotations
@@ -16,25 +16,129 @@ from functools import lru_cache
 from itertools import accumulate, groupby
 from math import log1p
 
-from core.answering.pieces import Piece, joined, pieces
+from core.answering.statements import sentences, statements
 from core.knowledge.encoder import K1, B
-from core.knowledge.markdown import BlockKind
+from core.knowledge.markdown import Block, BlockKind, blocks, framed, has_header
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import distinct_terms, terms
 from core.model.document import DocumentKind, Passage
 
-EXCERPT_WORDS = 140  # of an excerpt at most, unless a single piece is longer or
-WHOLE_WORDS = 200  # it ends where a section does: then so many at most
-USUAL_TERMS = 100.0  # terms of a usual candidate, which BM25 discounts longer ones against
-REMEMBERED_ROWS = 10_000  # of tables, whose terms are kept in memory: a few MB
-FEW_ROWS = 3  # of a table that is shown whole
-HEADING_COUNTS = 2  # times that a term in a heading counts
+REMEMBERED = 1_000  # passages whose pieces are kept in memory: some 20 MB
+LONG_ITEM = 60  # words of a list item from which it can be cut at a line end
 
-# What the parts of a score count, each in [0, 1]; see the ablation table in CONTRIBUTING.
+_WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A sentence, list item, table row, line of code or heading, verbatim.
+
+    `block` and `section` are the numbers of its block and its heading within the passage. `opens` is True for the first
+    piece of a block. `heading` is the text of its heading, `repeat` the number of earlier headings in the document with
+    the same text, and `path` the terms of all headings above the piece.
+    """
+
+    text: str
+    kind: BlockKind
+    block: int
+    section: int
+    opens: bool
+    heading: str
+    repeat: int
+    path: frozenset[str]
+    terms: tuple[str, ...]
+    words: int
+    fence: str = ""
+
+    @property
+    def introduces(self) -> bool:
+        """Return whether it only introduces the text after it."""
+        return self.kind is BlockKind.HEADING or self.text.rstrip().endswith(":")
+
+
+def word_count(text: str) -> int:
+    """Return the number of words: runs without white space that contain a letter or digit."""
+    return len(_WORD.findall(text))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def pieces(passage: Passage) -> tuple[Piece, ...]:
+    """Return every piece of a passage in order; for a chat thread or an incident, only its statements."""
+    if passage.kind is not DocumentKind.PAGE:
+        return tuple(
+            Piece(each.text, each.kind, number, 0, True, each.heading, each.repeat, frozenset(), tuple(terms(each.text)),
+                  word_count(each.text))
+            for number, each in enumerate(statements(passage))
+        )  # fmt: skip
+    return tuple(_pieces_of(passage))
+
+
+def joined(chosen: Sequence[Piece]) -> str:
+    """Return neighbouring pieces as Markdown again, with a fence around each part of a code block."""
+    parts: list[str] = []
+    for before, piece in zip([None, *chosen[:-1]], chosen, strict=True):
+        new = before is None or before.block != piece.block
+        if new and before is not None:
+            parts.append(before.fence and f"\n{before.fence}")
+            both_items = before.kind is piece.kind is BlockKind.LIST_ITEM
+            parts.append("\n" if both_items else "\n\n")
+        elif before is not None:
+            parts.append(" " if piece.kind is BlockKind.PARAGRAPH else "\n")
+        if piece.fence and new:
+            parts.append(f"{piece.fence}\n")
+        parts.append(piece.text)
+    if chosen and chosen[-1].fence:
+        parts.append(f"\n{chosen[-1].fence}")
+    return "".join(parts)
+
+
+def _pieces_of(passage: Passage) -> Iterator[Piece]:
+    heading, section, path = passage.heading, 0, [(0, passage.heading)] if passage.heading else []
+    above = frozenset(terms(passage.heading))
+    repeats = iter(passage.repeats)
+    repeat = next(repeats, 0)
+    for number, block in enumerate(blocks(passage.text)):
+        if block.kind is BlockKind.HEADING:
+            heading, section, repeat = block.heading, section + 1, next(repeats, 0)
+            path = [*(each for each in path if each[0] < block.level), (block.level, heading)]
+            above = frozenset(terms(" ".join(text for _, text in path)))
+        for place, (text, fence) in enumerate(_texts(block)):
+            said = tuple(terms(block.heading if block.kind is BlockKind.HEADING else text))
+            yield Piece(
+                text, block.kind, number, section, place == 0, heading, repeat, above, said, word_count(text), fence
+            )
+
+
+def _texts(block: Block) -> Iterator[tuple[str, str]]:
+    """Yield the texts that a block is split into, each with its code fence (empty if none)."""
+    lines = block.text.splitlines()
+    match block.kind:
+        case BlockKind.PARAGRAPH:
+            yield from ((text, "") for text in sentences(block.text))
+        case BlockKind.TABLE if has_header(lines) and len(lines) > 2:
+            yield "\n".join(lines[:3]), ""
+            yield from ((line, "") for line in lines[3:])
+        case BlockKind.CODE:
+            opening, own, _ = framed(block)
+            yield from ((line, "```" if opening else "") for line in own if line.strip() or opening)
+        case BlockKind.LIST_ITEM if word_count(block.text) > LONG_ITEM:
+            yield from ((line, "") for line in lines if line.strip())
+        case _:
+            yield block.text, ""
+
+
+EXCERPT_WORDS = 140  # maximum of an excerpt, unless a single piece is longer
+WHOLE_WORDS = 200  # maximum of an excerpt that ends where a section ends
+USUAL_TERMS = 100.0  # terms of a typical candidate; BM25 discounts longer ones
+REMEMBERED_ROWS = 10_000  # table rows whose terms are kept in memory: a few MB
+FEW_ROWS = 3  # most rows of a table that is shown whole
+HEADING_COUNTS = 2  # weight of a term in a heading
+
+# Weights of the parts of a score, which are in [0, 1]; see the ablation table in CONTRIBUTING.
 PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the passage, of the excerpt, of its rare terms
-TITLE = 0.6  # share of the question that the title of the page holds
-PAGE = 0.7  # of a page, where a question asks for what holds, not for what happened or why something fails
-ENTRY = 1.0  # of the entry of a table that the question names by its key
+TITLE = 0.6  # share of the question in the title of the page
+PAGE = 0.7  # for a page, unless a question asks what happened or why something fails
+ENTRY = 1.0  # for a table row that the question names by its key
 
 _SYMPTOM = re.compile(
     r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
@@ -55,9 +159,9 @@ _LEANS = re.compile(
 class Candidate:
     """A run of pieces of a passage that may answer.
 
-    `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `coverage` the share of the
-    question's term weight that it holds with the headings above it and the page's title, and `titled` that of the title alone, in [0, 1]. `marked` is the piece
-    that holds most of the question.
+    `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `telling` that with the
+    weights of rare terms. `coverage` is the share of the question's term weight in the run, the headings above it and
+    the page's title, `titled` that in the title; both in [0, 1]. `marked` is the piece with most of the question.
     """
 
     found: RankedPassage
@@ -78,7 +182,7 @@ class Candidate:
         return joined(self.pieces)
 
     def overlaps(self, other: Candidate) -> bool:
-        """Tell whether both show the same: pieces of one document with the same text."""
+        """Return whether both show the same text: a common piece of one document, or copies in two documents."""
         if self.passage.document_id != other.passage.document_id:
             return self.pieces[-1].text == other.pieces[-1].text and self.marked.text == other.marked.text
         return not {piece.text for piece in self.pieces if piece.kind is not BlockKind.HEADING}.isdisjoint(
@@ -105,7 +209,7 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
 
 
 def _rare(retrieval: Retrieval) -> dict[str, float]:
-    """The weights of the terms among the sections of what was found: what all of them hold tells none apart."""
+    """Return the weights of the question's terms among the found sections: the fewer contain a term, the higher."""
     sections: dict[tuple[str, int], set[str]] = {}
     for found in retrieval.passages:
         for piece in pieces(found.passage):
@@ -115,7 +219,7 @@ def _rare(retrieval: Retrieval) -> dict[str, float]:
 
 
 def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str, float]) -> Iterator[Candidate]:
-    """The candidates of a passage without their scores: a candidate's BM25 is that of Robertson and Zaragoza 2009, section 3.3."""
+    """Yield the candidates of a passage without their scores. BM25 follows Robertson and Zaragoza 2009, section 3.3."""
     all_pieces = pieces(found.passage)
     total = sum(weights.values())
     if not total:
@@ -153,7 +257,7 @@ def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str,
 
 
 def _entry(chosen: Sequence[Piece], weights: Mapping[str, float]) -> float:
-    """The share of the question's weight that an entry of a table holds in what names it and in the header."""
+    """Return the largest share of the question's weight in the name of a table row and in the table's header."""
     best, header, block = 0.0, frozenset[str](), -1
     for piece in chosen:
         if piece.kind is not BlockKind.TABLE:
@@ -168,14 +272,14 @@ def _entry(chosen: Sequence[Piece], weights: Mapping[str, float]) -> float:
 
 @lru_cache(maxsize=REMEMBERED_ROWS)
 def _cells(row: str) -> tuple[frozenset[str], ...]:
-    """The terms of each cell of a row, without what stands in parentheses."""
+    """Return the terms of each cell of a row, without text in parentheses."""
     return tuple(frozenset(terms(cell)) for cell in _ASIDE.sub("", row).strip().strip("|").split("|"))
 
 
 def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
-    """Return the pieces of an excerpt with only those rows of a long table that the question names; a row of dots for others.
+    """Return the pieces of an excerpt, with only those rows of a long table that the question names, and a row of dots.
 
-    A table of few rows, or of which no row is named, stays whole.
+    A table with few rows or without a named row stays whole.
     """
     asked = distinct_terms(query)
     kept: list[Piece] = []
@@ -197,15 +301,15 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
 
 
 def _named(row: str, asked: AbstractSet[str], header: frozenset[str]) -> frozenset[str]:
-    """The terms by which a question names an entry: its first cell, or any other if it names a column of the header too."""
+    """Return the terms by which a question names a row: its first cell, or any other if it also names a column."""
     key, *others = _cells(row)
-    if key and key <= asked and not key <= header:  # “stages” names the column of that name, not the entry “staging”
+    if key and key <= asked and not key <= header:  # “stages” names the column of that name, not the row “staging”
         return key
     return frozenset(term for cell in others if cell <= asked for term in cell) if header else frozenset()
 
 
 def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
-    """The beginning and the end of each candidate of a passage."""
+    """Yield the start and the end of each candidate of a passage."""
     words = [0, *accumulate(piece.words for piece in all_pieces)]
     sections = Counter[int]()
     for piece in all_pieces:
@@ -226,6 +330,6 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 
 
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:
-    """Tell whether an excerpt may begin within a section here: at a paragraph that leans on nothing above it."""
+    """Return whether an excerpt may begin here within a section: at a paragraph that does not refer to text above it."""
     piece, before = all_pieces[start], all_pieces[start - 1]
     return piece.opens and piece.kind is BlockKind.PARAGRAPH and not before.introduces and not _LEANS.match(piece.text)

@@ -1,13 +1,20 @@
-"""Makes one owner, or none, of the managers' opinions (Triangle, section 3.1.2)."""
+"""Derive one owner, or none, from the managers' opinions (Triangle, section 3.1.2).
+
+Where teams can read their own monitoring, they negotiate in rounds (section 3.1.1).
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from core.model.errors import Unavailable
 from core.model.incident import TeamScore, Vote
+from core.model.team import Team
+from core.triage.candidates import GROUP
 from core.triage.managers import (
     Argument,
     Discussion,
@@ -18,6 +25,7 @@ from core.triage.managers import (
     choose_group,
     discuss,
 )
+from core.triage.monitoring import MAX_TEXT, Enrichment, TeamFinding
 
 WEIGHTS = {
     Ground.HISTORY: 0.45,
@@ -28,18 +36,16 @@ WEIGHTS = {
     Ground.CODE: 0.35,
     Ground.LEARNED: 0.65,
 }
-"""How much each ground counts. What was measured now outweighs what the texts look like; what one team sees of itself
-may still be a symptom.
-"""
+"""Weights of the grounds. Measurements outweigh texts; trouble in a team's own services may be only a symptom."""
 
-LEARNED_FROM = (Ground.HISTORY, Ground.DOCUMENT)  # count through what is learned of them, where a model was fitted
-DOUBT = 0.1  # counts like a ground that speaks for nobody
-MIN_SHARE = 0.4  # of the scores, below which nobody is named
-INSISTS = 0.8  # share of the best score from which a manager is not convinced by another team's
+LEARNED_FROM = (Ground.HISTORY, Ground.DOCUMENT)  # replaced by the learned ground if a model was fitted
+DOUBT = 0.1  # weight of a ground without an argument for anybody
+MIN_SHARE = 0.4  # of the scores; below it, nobody is named
+INSISTS = 0.8  # share of the best score from which a manager votes for its own team
 
-NO_OWNER_SHARE = 0.5  # share of the votes of similar incidents without an owner, from which nobody is named
+NO_OWNER_SHARE = 0.5  # share of the votes for no owner from which nobody is named
 MAX_ROUNDS = 5  # of votes, before a person is asked
-MIN_GROUP = 2  # teams below which nobody is left to agree with
+MIN_GROUP = 2  # teams in a discussion
 NOBODY_SILENT: Mapping[str, str] = MappingProxyType({})
 
 
@@ -57,7 +63,7 @@ class Verdict:
 
 
 def negotiate(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> Verdict:
-    """Return the verdict of one round, by what is known already."""
+    """Return the verdict of one round, without new monitoring data."""
     return judge(evidence, choose_group(evidence, removed), removed)
 
 
@@ -68,12 +74,12 @@ def judge(
     round_number: int = 1,
     silent: Mapping[str, str] = NOBODY_SILENT,
 ) -> Verdict:
-    """Return the verdict of a group: it names a team that more than half of the managers vote for, with MIN_SHARE at least.
+    """Return the verdict of a group. It names a team with a majority of the managers and a score of at least MIN_SHARE.
 
-    `silent` says of teams why their managers abstain.
+    `silent` maps teams to the reason why their managers abstain.
     """
     discussion = discuss(evidence, group, removed)
-    located = _sureness(evidence.located)  # the surer the cause is, the more is what teams see of themselves a symptom
+    located = _sureness(evidence.located)  # the more certain the cause, the more likely is other trouble a symptom
     sure = {Ground.MONITORING: located, Ground.OBSERVED: _sureness(evidence.observed) * (1 - located)}
     candidates = tuple(
         sorted(
@@ -92,18 +98,18 @@ def judge(
 
 
 def may_be_named(candidates: Sequence[TeamScore], discussion: Discussion, evidence: TriageEvidence) -> bool:
-    """Return whether the first of `candidates`, best first, is clear enough to be named, and the past does not forbid it."""
+    """Return whether the first of `candidates`, best first, is clear enough to be named, and past incidents allow it."""
     owned = evidence.nobody < NO_OWNER_SHARE and not _outvotes_a_new_team(candidates, evidence)
     return owned and candidates[0].score >= MIN_SHARE and _can_be_shown(candidates[0], discussion)
 
 
 def _sureness(located: Mapping[str, Owned]) -> float:
-    """Return how sure it is, in [0, 1], that trouble was seen at all."""
+    """Return the certainty, in [0, 1], that there was trouble at all."""
     return min(1.0, sum(owned.share for owned in located.values()))
 
 
 def _score(opinion: Opinion, grounds: frozenset[Ground], sure: Mapping[Ground, float]) -> TeamScore:
-    """Return the score of a team; `sure` says how much of a ground's weight counts, where not all of it does."""
+    """Return the score of a team; `sure` maps a ground to the share of its weight that counts, by default all."""
     without = LEARNED_FROM if Ground.LEARNED in grounds else ()
     weights = {ground: 0.0 if ground in without else WEIGHTS[ground] * sure.get(ground, 1.0) for ground in grounds}
 
@@ -120,9 +126,9 @@ def _score(opinion: Opinion, grounds: frozenset[Ground], sure: Mapping[Ground, f
 
 
 def _vote(own: TeamScore, best: TeamScore) -> Vote:
-    """Return the vote of a manager: for its own team unless another has much more to say for itself, or for none."""
+    """Return the vote of a manager: for its own team, unless there is much more evidence for another; or for none."""
     if not best.score:
-        return Vote(1, own.team_id, None, "nothing speaks for any team", voter_name=own.team_name)
+        return Vote(1, own.team_id, None, "there is no evidence for any team", voter_name=own.team_name)
     choice = own if own.score >= INSISTS * best.score else best
     said = f"{choice.team_name}: {'; '.join(choice.reasons[:2])}"
     if choice is not own:
@@ -131,22 +137,110 @@ def _vote(own: TeamScore, best: TeamScore) -> Vote:
 
 
 def _has_majority(votes: Sequence[Vote]) -> bool:
-    """Return whether one team has most votes; abstentions count as members of the group (section 3.1.2)."""
+    """Return whether one team has a majority; abstentions count as votes for nobody (section 3.1.2)."""
     counted = Counter(vote.choice for vote in votes if vote.choice)
     return any(count > len(votes) / 2 for count in counted.values())
 
 
 def _outvotes_a_new_team(candidates: Sequence[TeamScore], evidence: TriageEvidence) -> bool:
-    """Return whether the past alone speaks against a team that had no part in it."""
+    """Return whether the best team only wins by past incidents, which a new owner cannot have."""
     best = candidates[0].team_id if candidates else ""
     return bool(evidence.new_owners) and best not in evidence.new_owners and best not in evidence.located
 
 
 def _can_be_shown(candidate: TeamScore, discussion: Discussion) -> bool:
-    """Return whether more than a learned number speaks for it: an incident like no other belongs to nobody known."""
+    """Return whether it has more than a learned probability: an incident like no other has no known owner."""
     return any(
         argument.ground is not Ground.LEARNED
         for opinion in discussion.opinions
         for argument in opinion.arguments
         if opinion.team.id == candidate.team_id
     )
+
+
+Gather = Callable[[Enrichment], Awaitable[TriageEvidence]]
+"""Gathers the evidence about the owner, given the monitoring data."""
+
+Look = Callable[[Team], Awaitable[TeamFinding]]
+"""Returns what a team's own monitoring shows around the incident. Raises Unavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The end of a negotiation: the verdict with the votes of all rounds, and the evidence at that time."""
+
+    verdict: Verdict
+    evidence: TriageEvidence
+    enrichment: Enrichment
+
+
+async def negotiate_in_rounds(
+    gather: Gather, enrichment: Enrichment, look: Look, removed: frozenset[str] = frozenset()
+) -> Settlement:
+    """Hold at most MAX_ROUNDS of votes; `removed` are teams that turned the incident away in earlier hops.
+
+    A manager whose monitoring cannot be read abstains, and is asked again in the next round; if that of no manager in a
+    group can be read, all vote without it. The negotiation ends early if another round would only repeat the last one.
+    """
+    evidence = await gather(enrichment)
+    looked: set[str] = set()
+    dropped: frozenset[str] = frozenset()
+    votes: tuple[Vote, ...] = ()
+    verdict = judge(evidence, (), removed)
+    group = _filled(choose_group(evidence, removed), evidence, removed)
+    for number in range(1, MAX_ROUNDS + 1):
+        new = [evidence.teams[team] for team in group if team not in looked]
+        findings, failures = await _looked(new, look)
+        looked |= findings.keys()
+        if any(finding.services or finding.text for finding in findings.values()):
+            enrichment = _enriched(enrichment, findings.values())
+            evidence = await gather(enrichment)
+        silent = failures if len(failures) < len(group) else {}
+        verdict = judge(evidence, group, removed, number, silent)
+        votes += verdict.votes
+        if verdict.owner is not None or not group:
+            break
+        dropped |= _unwanted(verdict)
+        others = _filled(choose_group(evidence, removed | dropped), evidence, removed | dropped)
+        if set(others) <= set(group) and not failures:
+            break
+        group = others if len(others) >= MIN_GROUP else group
+    candidates = tuple(candidate for candidate in verdict.candidates if candidate.score)
+    return Settlement(replace(verdict, votes=votes, candidates=candidates), evidence, enrichment)
+
+
+def _filled(group: tuple[str, ...], evidence: TriageEvidence, absent: frozenset[str]) -> tuple[str, ...]:
+    """Return the group, filled up to GROUP with teams without evidence so far, because their services may show trouble."""
+    running = (team.id for team in evidence.teams.values() if team.services and team.id not in absent)
+    return tuple(dict.fromkeys([*group, *running]))[:GROUP]
+
+
+async def _looked(teams: Sequence[Team], look: Look) -> tuple[dict[str, TeamFinding], dict[str, str]]:
+    """Return the findings by team, and the failures by team. All managers look at the same time."""
+
+    async def one(team: Team) -> TeamFinding | Unavailable:
+        try:
+            return await look(team)
+        except Unavailable as error:
+            return error
+
+    found = dict(zip((team.id for team in teams), await asyncio.gather(*map(one, teams)), strict=True))
+    return (
+        {team: each for team, each in found.items() if isinstance(each, TeamFinding)},
+        {team: str(each) for team, each in found.items() if isinstance(each, Unavailable)},
+    )
+
+
+def _enriched(enrichment: Enrichment, findings: Collection[TeamFinding]) -> Enrichment:
+    observed = dict(enrichment.observed)
+    for finding in findings:
+        for service, strength in finding.services.items():
+            observed[service] = max(strength, observed.get(service, 0.0))
+    texts = [enrichment.text, *(finding.text for finding in findings)]
+    return replace(enrichment, observed=observed, text="\n".join(filter(None, texts))[:MAX_TEXT])
+
+
+def _unwanted(verdict: Verdict) -> frozenset[str]:
+    """Return the teams of the group that nobody votes for; none of them if nobody votes for anybody."""
+    wanted = {vote.choice for vote in verdict.votes if vote.choice}
+    return frozenset({vote.voter for vote in verdict.votes} - wanted) if wanted else frozenset()
