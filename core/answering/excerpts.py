@@ -1,7 +1,8 @@
 """Rank the excerpts of the passages found for a question that may answer it.
 
 A candidate is a contiguous run of at most EXCERPT_WORDS words of a passage. It begins at a heading or, in a longer
-section, at a paragraph, and consists of whole pieces. It is scored as a whole, because the answer is often next to the words of the question.
+section, at a paragraph, and consists of whole pieces. It is scored as a whole, because the answer is often next to the
+words of the question.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ async def update_chats(incident_id: str, ports: IncidentPorts) -> None:
         return
     await ping_owner(incident_id, ports)
     await update_details(incident_id, ports)
-    await write_postmortem(incident_id, ports)
+    await link_postmortem(incident_id, ports)
 
 
 async def present_meanwhile(incident_id: str, ports: IncidentPorts) -> None:
@@ -272,7 +272,7 @@ def _version_of(message: IncidentMessage) -> str:
     return hashlib.blake2b(repr(shown).encode(), digest_size=16).hexdigest()
 
 
-async def write_postmortem(incident_id: str, ports: Ports) -> None:
+async def link_postmortem(incident_id: str, ports: Ports) -> None:
     """Post a link to the draft, once. Does nothing unless the incident is resolved and was investigated.
 
     `public_url` is the address of the local page; without it, the message contains only the path.

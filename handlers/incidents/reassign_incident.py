@@ -37,6 +37,9 @@ WHOM_DO_YOU_SPEAK_FOR = (
 )
 TOO_MANY_HOPS = f"Nothing was changed, because it has already been reassigned {MAX_HOPS} times. Please agree on an owner in the thread."
 
+TAKEN = "Nothing was changed, because {person} already has it. Press “Take over” above to take it."
+TAKEN_OVER = "{person} took it over from {before}."
+
 
 async def ask_for_owner(feedback: Feedback, ports: Ports) -> None:
     """Post the reassignment menu, once for each hop and claim in a place, unless the platform opens a form.
@@ -202,10 +205,6 @@ async def _incident(feedback: Feedback, store: Store) -> Incident | None:
     async with store.transaction() as transaction:
         claim = await owner_claim_of(feedback.subject, transaction)
         return await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
-
-
-TAKEN = "Nothing was changed, because {person} already has it. Press “Take over” above to take it."
-TAKEN_OVER = "{person} took it over from {before}."
 
 
 async def take_incident(feedback: Feedback, ports: Ports) -> None:
