@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.confidence.resolution import completed, read_resolution
+from core.knowledge.redactor import Redact, redacted
 from core.model.conversation import Question
 from core.model.incident import Resolution
 from core.model.messages import Notice, NoticeKind
 from core.model.team import Team, team_named
 from handlers.incidents.label_incident import label_incident
 from handlers.incidents.stored_incident import incident_of_thread, update_incident
-from handlers.ports import QuestionPorts, Redact, redacted
+from handlers.ports import QuestionPorts
 
 NOTED = "Noted {fields}. I’ll use it to judge similar incidents."
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from core.incidents.filing import KINDS, MAX_TITLE, allowed_targets, draft_report, file_stem
 from core.incidents.postmortem import worth_a_postmortem
+from core.knowledge.redactor import redacted
 from core.model.audit import Act, audit_entry
 from core.model.conversation import Audience, Person
 from core.model.errors import SourceUnavailable, Unavailable
@@ -21,7 +22,7 @@ from core.model.messages import BUTTON_LABELS, ButtonAction, FilingRequest, Noti
 from core.ports import Transaction
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.stored_incident import change_incident, save_next, stored_incident, update_incident
-from handlers.ports import Ports, redacted
+from handlers.ports import Ports
 
 NOT_ALLOWED = "Nothing was filed. plumbline.yaml doesn’t allow you to file that from this channel."
 NOT_YET = "There is no postmortem yet: the incident isn’t over, or nothing was found out about it."

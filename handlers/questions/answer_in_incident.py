@@ -11,13 +11,14 @@ from pydantic import TypeAdapter
 from core.incidents.incident_questions import answer_text, needs_reading, subject_of
 from core.incidents.postmortem import postmortem_address, worth_a_postmortem
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
+from core.knowledge.redactor import Redact, redacted, redacted_beginning
 from core.model.conversation import Question, Speaker, Turn
 from core.model.incident import Incident, IncidentState, ThreadNote
 from core.model.messages import Notice
 from core.ports import Task
 from handlers.incidents.investigate_incident import observe
 from handlers.incidents.stored_incident import incident_of_thread
-from handlers.ports import QuestionPorts, Redact, redacted, redacted_beginning
+from handlers.ports import QuestionPorts
 from handlers.questions.read_thread import remember
 from handlers.questions.show_waiting import ANSWERED, show_answer
 

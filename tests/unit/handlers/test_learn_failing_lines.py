@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.knowledge.redactor import Redact, without_redaction
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.feedback import Feedback
@@ -15,7 +16,7 @@ from core.triage.history import IncidentHistory
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.investigate_on_demand import incident_from
 from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
-from handlers.ports import Readers, Redact, without_redaction
+from handlers.ports import Readers
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.failed_build import BUILD, LOG
