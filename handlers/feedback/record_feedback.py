@@ -90,12 +90,11 @@ async def _asked(subject: str, store: Store) -> str:
 
 
 async def _label(feedback: Feedback, store: Store) -> None:
-    person = f"{feedback.person.platform}:{feedback.person.id}"
     async with store.transaction() as transaction:
         if await transaction.predictions.get(feedback.subject) is not None:
             comment = " ".join(feedback.text.split())[:MAX_COMMENT]
             await transaction.predictions.label(
-                Outcome(feedback.subject, CORRECT[feedback.verdict], person, feedback.at, comment)
+                Outcome(feedback.subject, CORRECT[feedback.verdict], feedback.person.key, feedback.at, comment)
             )
 
 
@@ -113,7 +112,7 @@ async def judge_suggestion(feedback: Feedback, ports: Ports) -> None:
         incident = await transaction.incidents.get(prediction.subject) if prediction is not None else None
     if incident is None:
         return  # the incident was deleted, or the claim was about pasted text
-    person = feedback.person.name or feedback.person.id
+    person = feedback.person.name_or_id
 
     async def judged(latest: Incident, transaction: Transaction) -> Incident:
         said = _said_of(latest, feedback, person)

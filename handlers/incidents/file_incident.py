@@ -108,7 +108,7 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
     publisher, now = ports.publishers[target.name], ports.clock.now()
     if known is not None and (left := known.at.timestamp() + publisher.settles_after - now.timestamp()) > 0:
         raise SourceUnavailable(f"{target.name} may not show yet what was written there.", left)
-    person, since = feedback.person.name or feedback.person.id, known.since if known is not None else now
+    person, since = feedback.person.name_or_id, known.since if known is not None else now
     title = " ".join(feedback.title.split())[:MAX_TITLE]
     filing = Filing(target.name, target.kind, title, feedback.text, person, feedback.id, since, now)
     await update_incident(incident_id, partial(_with, filing), ports.store)

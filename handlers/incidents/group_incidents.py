@@ -61,7 +61,7 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
         refused = parent is None
         if parent is None:
             return incident
-        person = feedback.person.name or feedback.person.id
+        person = feedback.person.name_or_id
         apart = tuple(each for each in incident.apart_from if each != parent.id)
         merge = Merge(parent.id, "", feedback.at, person)
         part = await save_next(

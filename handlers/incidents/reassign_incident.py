@@ -121,11 +121,7 @@ async def _is_outdated(feedback: Feedback, incident: Incident, store: Store) -> 
 
 
 def _is_known(feedback: Feedback, incident: Incident) -> bool:
-    return (_person(feedback), feedback.at) in [(hop.person, hop.at) for hop in incident.hops]
-
-
-def _person(feedback: Feedback) -> str:
-    return feedback.person.name or feedback.person.id
+    return (feedback.person.name_or_id, feedback.at) in [(hop.person, hop.at) for hop in incident.hops]
 
 
 def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team]) -> Hop:
@@ -134,12 +130,12 @@ def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequ
     if given is not None and (owner is None or turned_away in (given.id, *given.aliases)):
         turned_away = ""
     reason = " ".join(feedback.text.split())[:MAX_REASON]
-    return Hop(turned_away, given.id if given else "", _person(feedback), reason, feedback.at)
+    return Hop(turned_away, given.id if given else "", feedback.person.name_or_id, reason, feedback.at)
 
 
 def _asked_team_of(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:
     """Return the id of the one candidate team that the person belongs to; empty if there is none or more than one."""
-    person, found = _person(feedback), list[str]()
+    person, found = feedback.person.name_or_id, list[str]()
     for asked in incident.owner.asked if incident.owner is not None else ():
         team = current_team(asked.team_id, teams)
         if person in asked.on_call or (team is not None and person in team.people):
@@ -160,11 +156,12 @@ async def _label(feedback: Feedback, incident: Incident, given: Team | None, por
     if incident.owner is None or incident.owner.owner is None:
         return
     right = given is not None and given == current_team(incident.owner.owner.team_id, ports.teams)
-    person = f"{feedback.person.platform}:{feedback.person.id}"
     async with ports.store.transaction() as transaction:
         if await transaction.predictions.get(incident.owner.prediction_id) is not None:
             await transaction.predictions.label(
-                Outcome(incident.owner.prediction_id, right, person, feedback.at, feedback.text[:MAX_REASON])
+                Outcome(
+                    incident.owner.prediction_id, right, feedback.person.key, feedback.at, feedback.text[:MAX_REASON]
+                )
             )
 
 
@@ -215,7 +212,7 @@ async def take_incident(feedback: Feedback, ports: Ports) -> None:
     async with ports.store.transaction() as transaction:
         if await transaction.incidents.get(feedback.subject) is None:
             return
-    person = feedback.person.name or feedback.person.id
+    person = feedback.person.name_or_id
     before = ""
 
     async def taken(latest: Incident, transaction: Transaction) -> Incident:

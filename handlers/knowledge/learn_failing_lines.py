@@ -74,7 +74,7 @@ def _sources(hypothesis: Hypothesis) -> list[str]:
 
 async def judge_failing_lines(feedback: Feedback, ports: Ports) -> None:
     """Confirm the shown lines for “right cause”; for “wrong cause”, remove the same person's confirmation."""
-    person = f"{feedback.person.platform}:{feedback.person.id}"
+    person = feedback.person.key
     async with ports.store.transaction() as transaction:
         failure = await transaction.build_failures.get(feedback.subject)
         if failure is None:
@@ -101,7 +101,7 @@ async def correct_failing_lines(question: Question, ports: QuestionPorts) -> boo
     failure = await _explained_in(question.place, ports.store) if lines is not None else None
     if lines is None or failure is None:
         return False
-    person = f"{question.asker.platform}:{question.asker.id}"
+    person = question.asker.key
     better = corrected(failure, lines, person)
     if better is None:
         said = Notice(NO_SUCH_LINES.format(count=failure.log.count("\n") + 1))

@@ -73,4 +73,4 @@ def recheck_task(incident_id: str, remark: Question, redact: Redact) -> Task:
 def note_of(payload: Mapping[str, Any]) -> ThreadNote:
     """Return the note stored in a recheck task."""
     remark = _REMARK.validate_python(payload)
-    return ThreadNote(remark.asker.name or remark.asker.id, remark.text, remark.asked_at)
+    return ThreadNote(remark.asker.name_or_id, remark.text, remark.asked_at)

@@ -57,9 +57,10 @@ async def propose_correction(feedback: Feedback, ports: Ports) -> None:
         proposed_at=feedback.at,
     )
     proposal = _redacted(draft, ports.redact)
-    person = f"{feedback.person.platform}:{feedback.person.id}"
     async with ports.store.transaction() as transaction:
-        await transaction.predictions.label(Outcome(prediction.id, False, person, feedback.at, proposal.text))
+        await transaction.predictions.label(
+            Outcome(prediction.id, False, feedback.person.key, feedback.at, proposal.text)
+        )
     await _propose(proposal, feedback, ports.store, ports.poster)
 
 
