@@ -29,7 +29,7 @@ from adapters.store.store import BackgroundStore
 from bot.commands.records import record_start
 from bot.config.settings import LOOPBACK
 from bot.observability.collectors import StoreCollector, registered
-from bot.web.request_limits import HEADERS_TIMEOUT
+from bot.web.inbound_limits import HEADERS_TIMEOUT
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents

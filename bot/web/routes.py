@@ -18,7 +18,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from bot.observability import telemetry
 from bot.observability.tracing import request_span
-from bot.web.request_limits import (
+from bot.web.inbound_limits import (
     BodyTooSlow,
     Handler,
     InboundLimits,
