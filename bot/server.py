@@ -34,15 +34,16 @@ from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
 from bot.wiring.application import Core, is_shared, new_incident_id, places_for, redactor, secret
-from bot.wiring.behaviours import behaviours
 from bot.wiring.chats import Chat, MeasuredMessenger, open_slack, open_teams
-from bot.work import engine, workflows
+from bot.wiring.ports import question_ports
+from bot.work import engine
 from bot.work.batch_writer import BatchWriter
 from bot.work.dispatcher import Dispatcher
+from bot.work.inbox import ANSWER, QUESTION, TaskInbox
 from bot.work.replica import Replica, new_replica
 from bot.work.schedules import INGEST, keep_schedules, nightly_task
-from bot.work.tasks import ANSWER, QUESTION, TaskInbox
 from bot.work.warm_up import warm_up
+from bot.work.workflows import Workflows
 from core.model.conversation import Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.errors import PlumblineError
@@ -154,11 +155,9 @@ def _rate_limited(
     )
 
 
-def _workflows(
-    core: Core, poster: Poster, chats: Mapping[Platform, Chat | None], queued: QueuedQuestions
-) -> workflows.Workflows:
+def _workflows(core: Core, poster: Poster, chats: Mapping[Platform, Chat | None], queued: QueuedQuestions) -> Workflows:
     threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
-    return workflows.Workflows(behaviours(core, poster, threads, queued), asyncio.get_running_loop())
+    return Workflows(core, question_ports(core, poster, threads, queued), asyncio.get_running_loop())
 
 
 def _pages(

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from core.answering.help_desk import HelpDesk
+from core.knowledge.redactor import Redact, without_redaction
 from core.knowledge.retriever import Retriever
 from core.model.badge import NO_HOLDING, NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
 from core.model.conversation import Audience, Channel, Platform
-from core.model.document import Document
 from core.model.filing import FilingTarget
 from core.model.silences import Maintenance
 from core.model.team import Team
@@ -40,28 +40,6 @@ from core.triage.paging import PageHistory, PageModel
 from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
 from handlers.questions.show_waiting import AnswersUnderWay, QueuedQuestions
-
-Redact = Callable[[Document], Document]
-
-BEYOND = 2_000  # characters redacted beyond the limit, so that a secret cut by the limit is still recognised
-
-
-def without_redaction(document: Document) -> Document:
-    """Return the document unchanged, for a single user who may see everything."""
-    return document
-
-
-def redacted(text: str, redact: Redact) -> str:
-    """Return the redacted text."""
-    return redact(Document("", "", "", "", text)).text if text else ""
-
-
-def redacted_beginning(text: str, limit: int, redact: Redact) -> str:
-    """Return the first `limit` characters of a long text, redacted.
-
-    Some text beyond the limit is redacted too, because a truncated secret would not be recognised.
-    """
-    return redacted(text[: limit + BEYOND], redact)[:limit]
 
 
 async def nothing_to_do() -> None:

@@ -39,6 +39,10 @@ from core.ports import Clock, Forms, Inbox
 bolt_logger = logging.getLogger("adapters.slack.bolt")
 bolt_logger.setLevel(logging.ERROR)
 
+MAX_BODY = 1024 * 1024  # bytes; Slack's own payloads stay far below
+MAX_TIMESTAMP_DIGITS = 12
+MAX_FIELDS = 100  # per form
+
 
 class SlackInbound:
     """Receives the events of one Slack workspace."""
@@ -128,11 +132,6 @@ async def _on_error(error: Exception) -> BoltResponse:
     if isinstance(error, BoltUnhandledRequestError):
         return BoltResponse(status=200)
     raise error
-
-
-MAX_BODY = 1024 * 1024  # bytes; Slack's own payloads stay far below
-MAX_TIMESTAMP_DIGITS = 12
-MAX_FIELDS = 100  # per form
 
 
 class SignedRequests:

@@ -23,13 +23,15 @@ from bot.observability.tracing import tracing
 from bot.quick_imports import quick_imports
 from bot.web.webhook_sources import webhook_parser
 from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core
-from bot.wiring.behaviours import behaviours, question_ports
+from bot.wiring.ports import incident_ports, question_ports
 from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInput
 from core.model.incident import Incident
 from core.model.messages import AnswerMessage
+from handlers.incidents.investigate_incident import conclude_investigation, find_cause, find_owner
 from handlers.incidents.open_incident import open_incident
+from handlers.incidents.present_incident import present_details, update_chats
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport
 from handlers.questions.answer_question import READS_ON, prepare_answer
 from handlers.questions.post_message import Poster
@@ -192,17 +194,15 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
 
 
 async def _investigate(core: Core, incident_id: str, messenger: TerminalMessenger) -> None:
-    steps = behaviours(core, Poster(core.store, {Platform.TERMINAL: messenger}), {})
-    for step in (
-        steps.present,
-        steps.triage,
-        steps.present,
-        steps.explain,
-        steps.conclude,
-        steps.present,
-        steps.details,
-    ):
-        await step(incident_id)
+    """Take the steps of the workflow `investigate_incident` without the workflow engine."""
+    ports = incident_ports(core, Poster(core.store, {Platform.TERMINAL: messenger}))
+    await update_chats(incident_id, ports)
+    await find_owner(incident_id, ports)
+    await update_chats(incident_id, ports)
+    await find_cause(incident_id, ports)
+    await conclude_investigation(incident_id, core.store)
+    await update_chats(incident_id, ports)
+    await present_details(incident_id, ports)
 
 
 def recorded(file: Path) -> bytes:

@@ -37,10 +37,10 @@ from bot.evaluation.library import CorpusFile, asked_of, library_of
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_interval
 from core.answering.answer_view import shown_sentences
+from core.answering.excerpts import word_count
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import chosen_answer, needs_choice
 from core.answering.model_exam import QUESTIONS, examined, skill_of
-from core.answering.pieces import word_count
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms

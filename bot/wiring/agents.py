@@ -12,7 +12,7 @@ from aiohttp.typedefs import Handler
 from bot.config.settings import Settings, named_secret
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, open_core
-from bot.wiring.behaviours import question_ports
+from bot.wiring.ports import question_ports
 from core.model.conversation import PUBLIC, Audience
 from core.model.errors import ConfigurationError
 from core.ports import AgentCaller

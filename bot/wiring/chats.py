@@ -12,7 +12,7 @@ from adapters.store.conversations import SqlTeamsConversations
 from bot.observability.telemetry import POSTS, timed
 from bot.observability.tracing import span
 from bot.wiring.application import Core, secret
-from bot.wiring.behaviours import home_pages, incident_ports
+from bot.wiring.ports import home_pages, incident_ports
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Message
 from core.ports import Inbox, Messenger, SignallingMessenger, ThreadReader

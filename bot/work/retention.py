@@ -20,7 +20,7 @@ from core.model.audit import PLUMBLINE, Act, audit_entry
 from core.ports import Clock, Store
 
 
-async def apply_retention(policy: RetentionSection, *, engine: AsyncEngine, store: Store, clock: Clock) -> None:
+async def apply_retention(policy: RetentionSection, engine: AsyncEngine, store: Store, clock: Clock) -> None:
     """Delete what exceeds the retention periods, and record the counts in the audit log. Raises StoreUnavailable."""
     now = clock.now()
     kept = {kind: days for kind, days in policy.model_dump().items() if days is not None}

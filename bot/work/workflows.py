@@ -1,7 +1,7 @@
-"""The durable workflows: the order of behaviours, and their retries.
+"""The durable workflows: which handlers a task calls, in which order, and how they are retried.
 
-Each step of a workflow with several is checkpointed. A killed process resumes at the interrupted step; every step can
-run twice without repeating its effects.
+Each step of a workflow with several is checkpointed under its name. A killed process resumes at the interrupted step;
+every step can run twice without repeating its effects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,14 +19,30 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.observability.telemetry import STEPS, timed
 from bot.observability.tracing import KEY, span, traced
+from bot.wiring.application import Core, ingest, learn_owners, operators_place
 from bot.work import engine
-from bot.work.tasks import FEEDBACK_EVENT, PLACE, QUESTION, REACTION_EVENT
-from core.model.conversation import Place, Question
+from bot.work.inbox import FEEDBACK_EVENT, PLACE, QUESTION, REACTION_EVENT
+from bot.work.retention import apply_retention
 from core.model.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
-from core.model.feedback import Feedback, Reaction
-from core.model.incident import ThreadNote
 from core.ports import Task
+from handlers.feedback.recalibrate import recalibrate, watch_calibration
+from handlers.feedback.record_feedback import take_feedback
+from handlers.feedback.record_reaction import record_reaction
+from handlers.incidents.arrange_incident import watch_incidents
+from handlers.incidents.investigate_incident import (
+    conclude_investigation,
+    find_cause,
+    find_owner,
+    recheck_incident,
+    triage_again,
+)
+from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
+from handlers.incidents.present_incident import present_details, update_chats
+from handlers.incidents.quiet_hours import end_quiet_hours
+from handlers.ports import QuestionPorts
 from handlers.questions.answer_in_incident import note_of
+from handlers.questions.redeliver import redeliver
+from handlers.questions.run_command import apologise, retract_question, run_command
 
 FIRST_DELAY = 1.0  # seconds before the first retry of a step whose system is unavailable
 MAX_RUNNING = 16  # concurrent steps per kind; more would only compete for the processor
@@ -38,30 +53,22 @@ pause = asyncio.sleep  # for workflows without steps: the engine records no slee
 
 log = structlog.get_logger()
 
+Handler = Callable[..., Awaitable[object]]
 
-@dataclass(frozen=True, slots=True)
-class Behaviours:
-    """The handlers with their ports."""
 
-    answer: Callable[[Question], Awaitable[None]]
-    apologise: Callable[[Question, str], Awaitable[None]]
-    retract: Callable[[str, Place], Awaitable[None]]
-    feedback: Callable[[Feedback], Awaitable[None]]
-    react: Callable[[Reaction], Awaitable[None]]
-    present: Callable[[str], Awaitable[None]]
-    triage: Callable[[str], Awaitable[None]]
-    explain: Callable[[str], Awaitable[None]]
-    triage_again: Callable[[str], Awaitable[None]]
-    recheck: Callable[[str, ThreadNote], Awaitable[None]]
-    conclude: Callable[[str], Awaitable[None]]
-    details: Callable[[str], Awaitable[None]]
-    end_quiet_hours: Callable[[], Awaitable[None]]
-    watch_incidents: Callable[[], Awaitable[None]]
-    redeliver: Callable[[str], Awaitable[None]]
-    ingest: Callable[[], Awaitable[None]]
-    fit_triage: Callable[[], Awaitable[None]]
-    recalibrate: Callable[[], Awaitable[None]]
-    retain: Callable[[], Awaitable[None]]
+async def ingest_all(core: Core) -> None:
+    """Read all sources, unless an ingestion that includes the latest changes already waits for its turn."""
+    if not core.awaiting_index.locked():
+        await ingest(core)
+
+
+async def learn_from_outcomes(core: Core, ports: QuestionPorts) -> None:
+    """Label the claims whose outcome is known now, fit the calibrators to all labels, and check those in use."""
+    await label_noted_incidents(ports)
+    await label_suggestions(store=core.store)
+    await core.history.grow(core.store)
+    await recalibrate(store=core.store, clock=core.clock)
+    await watch_calibration(ports, operators=operators_place(core))
 
 
 @DBOS.dbos_class()
@@ -71,9 +78,12 @@ class Workflows(DBOSConfiguredInstance):
     There is one instance per process, created before the engine starts, so that it can resume them.
     """
 
-    def __init__(self, behaviours: Behaviours, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, core: Core, ports: QuestionPorts, loop: asyncio.AbstractEventLoop) -> None:
+        """Create the workflows. The handlers are called with `ports`, on `loop`."""
         super().__init__("plumbline")
-        self._behaviours = behaviours
+        self._core = core
+        self._ports = ports
+        self._incidents = ports.incidents
         self._loop = loop
         # Per kind, so that steps that wait minutes for a language model do not block others.
         self._semaphores = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
@@ -109,112 +119,113 @@ class Workflows(DBOSConfiguredInstance):
     async def answer_question(self, subject: str, payload: dict[str, Any]) -> None:
         question = QUESTION.validate_python(payload)
         try:
-            await self._do("answer", question)
+            await self._do("answer", run_command, question, self._ports)
         except Withdrawn:
             log.info("question was deleted or changed", reference=subject)
         except Exception:
             log.exception("question failed", reference=subject)
             with suppress(Withdrawn):
-                await self._do("apologise", question, subject)
+                await self._do("apologise", apologise, question, subject, self._ports)
 
     @DBOS.workflow()
     @traced
     async def retract_question(self, question_id: str, payload: dict[str, Any]) -> None:
-        await self._do("retract", question_id, PLACE.validate_python(payload))
+        await self._do("retract", retract_question, question_id, PLACE.validate_python(payload), self._ports)
 
     @DBOS.workflow()
     @traced
     async def record_feedback(self, _subject: str, payload: dict[str, Any]) -> None:
-        await self._do("feedback", FEEDBACK_EVENT.validate_python(payload))
+        await self._do("feedback", take_feedback, FEEDBACK_EVENT.validate_python(payload), self._ports)
 
     @DBOS.workflow()
     @traced
     async def record_reaction(self, _subject: str, payload: dict[str, Any]) -> None:
-        await self._do("react", REACTION_EVENT.validate_python(payload))
+        await self._do("react", record_reaction, REACTION_EVENT.validate_python(payload), self._ports)
 
     @DBOS.workflow()
     @traced
     async def investigate_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Show the alert at once, then add the owner and the cause to the same message."""
-        await self._step("present", incident_id)
-        for investigation in ("triage", "explain"):
+        await self._step("present", update_chats, incident_id, self._incidents)
+        for name, investigate in (("triage", find_owner), ("explain", find_cause)):
             try:
-                await self._step(investigation, incident_id)
+                await self._step(name, investigate, incident_id, self._incidents)
             except Exception:
                 # The findings of one investigation are shown even if the other one fails.
-                log.exception("investigation failed", incident=incident_id, step=investigation)
-            await self._step("present", incident_id)
-        await self._step("conclude", incident_id)
-        await self._step("present", incident_id)
-        await self._step("details", incident_id)
+                log.exception("investigation failed", incident=incident_id, step=name)
+            await self._step("present", update_chats, incident_id, self._incidents)
+        await self._step("conclude", conclude_investigation, incident_id, self._incidents.store)
+        await self._step("present", update_chats, incident_id, self._incidents)
+        await self._step("details", present_details, incident_id, self._incidents)
 
     @DBOS.workflow()
     @traced
     async def triage_again(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Let the remaining teams negotiate after one rejected the incident."""
-        await self._step("triage_again", incident_id)
-        await self._step("present", incident_id)
+        await self._step("triage_again", triage_again, incident_id, self._incidents)
+        await self._step("present", update_chats, incident_id, self._incidents)
 
     @DBOS.workflow()
     @traced
     async def recheck_incident(self, incident_id: str, payload: dict[str, Any]) -> None:
         """Investigate again after a remark about the cause, and update the message."""
-        await self._step("recheck", incident_id, note_of(payload))
-        await self._step("present", incident_id)
+        await self._step("recheck", recheck_incident, incident_id, note_of(payload), self._incidents)
+        await self._step("present", update_chats, incident_id, self._incidents)
 
     @DBOS.workflow()
     @traced
     async def present_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
-        await self._do("present", incident_id)
+        await self._do("present", update_chats, incident_id, self._incidents)
 
     @DBOS.workflow()
     @traced
     async def watch_incidents(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._do("watch_incidents")
+        await self._do("watch_incidents", watch_incidents, self._incidents)
 
     @DBOS.workflow()
     @traced
     async def redeliver(self, intent: str, _payload: dict[str, Any]) -> None:
         """Retry a dead letter at an operator's request."""
-        await self._do("redeliver", intent)
+        await self._do("redeliver", redeliver, intent, self._incidents)
 
     @DBOS.workflow()
     @traced
     async def end_quiet_hours(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._do("end_quiet_hours")
+        await self._do("end_quiet_hours", end_quiet_hours, self._incidents)
 
     @DBOS.workflow()
     @traced
     async def present_held(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Show an incident after quiet hours, or again after the chat refused it."""
-        await self._step("present", incident_id)
-        await self._step("details", incident_id)
+        await self._step("present", update_chats, incident_id, self._incidents)
+        await self._step("details", present_details, incident_id, self._incidents)
 
     @DBOS.workflow()
     @traced
     async def ingest_knowledge(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._step("ingest")
-        await self._step("fit_triage")
+        await self._step("ingest", ingest_all, self._core)
+        await self._step("fit_triage", learn_owners, self._core)
 
     @DBOS.workflow()
     @traced
     async def recalibrate(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._do("recalibrate")
+        await self._do("recalibrate", learn_from_outcomes, self._core, self._ports)
 
     @DBOS.workflow()
     async def apply_retention(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._do("retain")
+        core = self._core
+        await self._do("retain", apply_retention, core.workspace.retention, core.engine, core.store, core.clock)
 
-    async def _step(self, name: str, *arguments: Any) -> None:
-        """Run a behaviour as a checkpointed step."""
+    async def _step(self, name: str, handler: Handler, *arguments: Any) -> None:
+        """Call a handler as a step that is checkpointed under `name`."""
         with self._in_step():
-            step = partial(self._run, name, arguments)
+            step = partial(self._run, name, handler, arguments)
             await _persist(name, lambda: DBOS.run_step_async({"name": name}, step), DBOS.sleep_async)
 
-    async def _do(self, name: str, *arguments: Any) -> None:
-        """Run the only behaviour of a workflow without a step checkpoint, which halves the engine's work."""
+    async def _do(self, name: str, handler: Handler, *arguments: Any) -> None:
+        """Call the only handler of a workflow without a checkpoint, which halves the engine's work."""
         with self._in_step():
-            await _persist(name, partial(self._run, name, arguments), pause)
+            await _persist(name, partial(self._run, name, handler, arguments), pause)
 
     @contextmanager
     def _in_step(self) -> Generator[None]:
@@ -228,14 +239,14 @@ class Workflows(DBOSConfiguredInstance):
         finally:
             self._running.pop(workflow_id, None)
 
-    async def _run(self, name: str, arguments: tuple[Any, ...]) -> None:
-        """Run a behaviour on the event loop of the ports. The engine resumes workflows on another loop."""
+    async def _run(self, name: str, handler: Handler, arguments: tuple[Any, ...]) -> None:
+        """Call a handler on the event loop of its ports. The engine resumes workflows on another loop."""
 
         async def run() -> None:
             async with self._semaphores[name]:
                 try:
                     with span(name), timed(STEPS, name):
-                        await getattr(self._behaviours, name)(*arguments)
+                        await handler(*arguments)
                 except DBAPIError as error:  # a bug, because outages have their own type
                     raise PlumblineError(f"The database refused step {name}: {error}.") from error
 

@@ -17,8 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.answering.excerpts import Candidate
-from core.answering.pieces import pieces
+from core.answering.excerpts import Candidate, pieces
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import distinct_terms, terms_of, words

@@ -9,9 +9,8 @@ from functools import partial
 from core.answering.answer_view import first_line
 from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
 from core.answering.contradictions import contradictions
-from core.answering.excerpts import Candidate, asked_rows, candidates
+from core.answering.excerpts import Candidate, asked_rows, candidates, joined
 from core.answering.lookup import asks_who
-from core.answering.pieces import joined
 from core.answering.rewrite import parts, standalone
 from core.answering.statements import cited, statements
 from core.confidence.calibrator import raw_score

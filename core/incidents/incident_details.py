@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.incidents.incident_layout import Link
-from core.incidents.incident_view import shown_severity, standing
+from core.incidents.incident_view import irregularities, shown_severity
 from core.model.badge import Badge
 from core.model.incident import Evidence, Explanation, GapReason, Hop, Hypothesis, Incident, SimilarIncident, Vote
 
@@ -46,7 +46,7 @@ def incident_details(incident: Incident) -> tuple[Section, ...]:
 def _sections(incident: Incident) -> Iterator[Section]:
     explanation = incident.explanation
     yield Section("What the alert says", tuple(_alerts(incident)), "lines")
-    yield Section("Also", tuple(map(Entry, standing(incident))), "lines")
+    yield Section("Also", tuple(map(Entry, irregularities(incident))), "lines")
     yield Section("Why this owner", tuple(map(Entry, owner_story(incident))), "reasons")
     yield Section("Less likely", tuple(map(Entry, _less_likely(incident))), "teams")
     yield Section("How the teams voted", tuple(map(Entry, format_votes(incident))), "votes")

@@ -143,7 +143,7 @@ def _grouping(message: IncidentMessage) -> Iterator[Line]:
         parent = incident.suggested_parent
         title = cut(parent.title, MAX_NAME)
         yield Line("May be part of", cut(parent.reason, MAX_TEXT), links=(Link(title, "", parent.incident_id),))
-    for said in standing(incident):
+    for said in irregularities(incident):
         yield from _line("", said, subtle=True)
 
 
@@ -151,7 +151,7 @@ def _link(other: RelatedIncident) -> Link:
     return Link(cut(other.title, MAX_LINK), other.url, other.incident_id)
 
 
-def standing(incident: Incident) -> tuple[str, ...]:
+def irregularities(incident: Incident) -> tuple[str, ...]:
     """Return notices about an incident's state: flapping, silenced, investigation stopped early. Untrusted."""
     lines: list[str] = []
     if incident.flapping:

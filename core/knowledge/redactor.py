@@ -22,6 +22,9 @@ from core.model.document import Document
 from core.ports import SecretDetector
 
 VERSION = "redaction-1"  # increased when the rules change, so that indexed documents are read again
+BEYOND = 2_000  # characters redacted beyond the limit, so that a secret cut by the limit is still recognised
+
+Redact = Callable[[Document], Document]
 
 
 class FindingKind(StrEnum):
@@ -146,3 +149,21 @@ def telephone_numbers(text: str) -> Iterator[tuple[int, int]]:
         start, end = match.span("number" if match.re is _MARKED else 0)
         if sum(character.isdigit() for character in text[start:end]) >= MIN_DIGITS:
             yield start, end
+
+
+def without_redaction(document: Document) -> Document:
+    """Return the document unchanged, for a single user who may see everything."""
+    return document
+
+
+def redacted(text: str, redact: Redact) -> str:
+    """Return the redacted text."""
+    return redact(Document("", "", "", "", text)).text if text else ""
+
+
+def redacted_beginning(text: str, limit: int, redact: Redact) -> str:
+    """Return the first `limit` characters of a long text, redacted.
+
+    Some text beyond the limit is redacted too, because a truncated secret would not be recognised.
+    """
+    return redacted(text[: limit + BEYOND], redact)[:limit]

@@ -94,7 +94,7 @@ def audit_entry(
 
 def actor_of(actor: Person | str) -> str:
     """Return a person as platform and id. Names change, and are not stored."""
-    return actor if isinstance(actor, str) else f"{actor.platform}:{actor.id}"
+    return actor if isinstance(actor, str) else actor.key
 
 
 def since(text: str, now: datetime) -> datetime:

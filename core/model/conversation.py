@@ -48,6 +48,15 @@ class Person:
     id: str
     name: str = ""
 
+    @property
+    def key(self) -> str:
+        """Return `PLATFORM:ID`, by which a person is stored and configured."""
+        return f"{self.platform}:{self.id}"
+
+    @property
+    def name_or_id(self) -> str:
+        return self.name or self.id
+
 
 @dataclass(frozen=True, slots=True)
 class Audience:

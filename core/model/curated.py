@@ -90,5 +90,5 @@ def question_of(title: str) -> str:
 
 def display_name(person: Person) -> str:
     """Return the name shown to others. The local page has no accounts."""
-    name = "the operator" if person.platform is Platform.CONSOLE else person.name or person.id
+    name = "the operator" if person.platform is Platform.CONSOLE else person.name_or_id
     return " ".join(name.split())

@@ -31,7 +31,7 @@ class FilingTarget:
 
     def is_open_to(self, person: Person) -> bool:
         """Return whether this person may file here, if they may do so in the channel."""
-        return not self.people or f"{person.platform}:{person.id}" in self.people
+        return not self.people or person.key in self.people
 
     def is_allowed_in(self, audience: Audience) -> bool:
         """Return whether filing is allowed in the channel with this audience, which must include the target's readers."""

@@ -399,16 +399,7 @@ JUDGEMENTS = {
 
 # The label that a button gives to its prediction; other buttons give none.
 CORRECT = {
-    ButtonAction.HELPFUL: True,
-    ButtonAction.WRONG: False,
-    ButtonAction.OWNER_RIGHT: True,
-    ButtonAction.OWNER_WRONG: False,
-    ButtonAction.CAUSE_RIGHT: True,
-    ButtonAction.CAUSE_WRONG: False,
-    ButtonAction.SEVERITY_RIGHT: True,
-    ButtonAction.SEVERITY_WRONG: False,
-    ButtonAction.DUPLICATE_RIGHT: True,
-    ButtonAction.DUPLICATE_WRONG: False,
+    button: correct for buttons in JUDGEMENTS.values() for button, correct in zip(buttons, (True, False), strict=True)
 }
 
 

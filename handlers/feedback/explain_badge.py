@@ -7,6 +7,7 @@ from collections import Counter
 
 from core.confidence.badge_explanation import explained
 from core.confidence.calibrator import badge_for
+from core.knowledge.redactor import Redact, redacted
 from core.model.badge import BadgeReference
 from core.model.conversation import Audience
 from core.model.feedback import Feedback
@@ -15,7 +16,7 @@ from core.model.messages import BadgeMessage
 from core.model.prediction import Prediction, PredictionKind
 from core.ports import PassageIndex
 from core.triage.history import IncidentHistory
-from handlers.ports import QuestionPorts, Redact, redacted
+from handlers.ports import QuestionPorts
 
 MAX_REFERENCES = 10  # looked up and shown
 MAX_EVIDENCE = 3  # reasons shown for an owner

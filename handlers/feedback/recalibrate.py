@@ -25,6 +25,9 @@ FOLDS = 5
 NEW_LABELS = 10  # since the current calibrator was fitted; fewer cannot show which of two is better
 
 
+log = structlog.get_logger()
+
+
 async def recalibrate(*, store: Store, clock: Clock) -> None:
     """Refit every estimator on its own labels."""
     async with store.transaction() as transaction:
@@ -83,9 +86,6 @@ def _label(prediction: Prediction, outcome: Outcome) -> Label:
 
 def _squared_error(calibrator: Calibrator, labels: Sequence[Label]) -> float:
     return sum((calibrator.probability(label.evaluation, label.group) - label.correct) ** 2 for label in labels)
-
-
-log = structlog.get_logger()
 
 
 async def watch_calibration(ports: Ports, *, operators: Place | None) -> None:

@@ -90,12 +90,11 @@ async def _asked(subject: str, store: Store) -> str:
 
 
 async def _label(feedback: Feedback, store: Store) -> None:
-    person = f"{feedback.person.platform}:{feedback.person.id}"
     async with store.transaction() as transaction:
         if await transaction.predictions.get(feedback.subject) is not None:
             comment = " ".join(feedback.text.split())[:MAX_COMMENT]
             await transaction.predictions.label(
-                Outcome(feedback.subject, CORRECT[feedback.verdict], person, feedback.at, comment)
+                Outcome(feedback.subject, CORRECT[feedback.verdict], feedback.person.key, feedback.at, comment)
             )
 
 
@@ -105,7 +104,7 @@ async def judge_cause(feedback: Feedback, ports: Ports) -> None:
     await judge_failing_lines(feedback, ports)
 
 
-async def accept_suggestion(feedback: Feedback, ports: Ports) -> None:
+async def judge_suggestion(feedback: Feedback, ports: Ports) -> None:
     """Store the label, and update the incident if it still carries the suggestion."""
     await record_feedback(feedback, ports)
     async with ports.store.transaction() as transaction:
@@ -113,7 +112,7 @@ async def accept_suggestion(feedback: Feedback, ports: Ports) -> None:
         incident = await transaction.incidents.get(prediction.subject) if prediction is not None else None
     if incident is None:
         return  # the incident was deleted, or the claim was about pasted text
-    person = feedback.person.name or feedback.person.id
+    person = feedback.person.name_or_id
 
     async def judged(latest: Incident, transaction: Transaction) -> Incident:
         said = _said_of(latest, feedback, person)
@@ -154,10 +153,10 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, QuestionPorts], Awaitable[None]]
     **dict.fromkeys(WHY_ACTIONS, explain_badge),
     ButtonAction.CAUSE_RIGHT: judge_cause,
     ButtonAction.CAUSE_WRONG: judge_cause,
-    ButtonAction.SEVERITY_RIGHT: accept_suggestion,
-    ButtonAction.SEVERITY_WRONG: accept_suggestion,
-    ButtonAction.DUPLICATE_RIGHT: accept_suggestion,
-    ButtonAction.DUPLICATE_WRONG: accept_suggestion,
+    ButtonAction.SEVERITY_RIGHT: judge_suggestion,
+    ButtonAction.SEVERITY_WRONG: judge_suggestion,
+    ButtonAction.DUPLICATE_RIGHT: judge_suggestion,
+    ButtonAction.DUPLICATE_WRONG: judge_suggestion,
     ButtonAction.REASSIGN: reassign_incident,
     ButtonAction.NOT_OURS: reassign_incident,
     ButtonAction.HAND_OVER: ask_for_owner,

@@ -19,6 +19,18 @@ from core.rca.cause_evidence import RANKING_VERSION
 from core.rca.cause_evidence import VERSION as CAUSE_VERSION
 from handlers.ports import Ports
 
+Claimed = tuple[Estimator, Evaluation]
+EVEN_ODDS = 0.5
+EFFORTS = {
+    Urgency.PERSON: Effort(analyses=1, analysis_tokens=128, reference_tokens=1_500),
+    Urgency.INCIDENT: Effort(),
+    Urgency.BACKGROUND: Effort(analyses=8),
+}
+"""Fewer analyses are averaged when a person is waiting."""
+DEADLINES = {Urgency.PERSON: 8.0, Urgency.INCIDENT: 60.0, Urgency.BACKGROUND: 300.0}  # seconds for the whole estimate
+
+log = structlog.get_logger()
+
 
 async def record_prediction(
     kind: PredictionKind,
@@ -72,10 +84,6 @@ async def record_prediction(
     return prediction_id, badge
 
 
-Claimed = tuple[Estimator, Evaluation]
-EVEN_ODDS = 0.5
-
-
 async def is_likelier(claim: Claimed, instead: Claimed | None, store: Store) -> bool:
     """Return whether, by people's verdicts, a claim is at least as likely to be right as the one shown `instead`.
 
@@ -102,18 +110,6 @@ async def is_rejected(prediction_id: str, store: Store) -> bool:
 
 def _digest(*texts: str) -> str:
     return hashlib.blake2b("\0".join(texts).encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-EFFORTS = {
-    Urgency.PERSON: Effort(analyses=1, analysis_tokens=128, reference_tokens=1_500),
-    Urgency.INCIDENT: Effort(),
-    Urgency.BACKGROUND: Effort(analyses=8),
-}
-"""Fewer analyses are averaged when a person is waiting."""
-
-DEADLINES = {Urgency.PERSON: 8.0, Urgency.INCIDENT: 60.0, Urgency.BACKGROUND: 300.0}  # seconds for the whole estimate
-
-log = structlog.get_logger()
 
 
 async def estimate_confidence(

@@ -22,7 +22,7 @@ async def record_reaction(reaction: Reaction, ports: QuestionPorts) -> None:
     Messages with no claim or with several, such as incident messages, are ignored: a reaction does not say which claim
     it means.
     """
-    person = f"{reaction.person.platform}:{reaction.person.id}"
+    person = reaction.person.key
     async with ports.store.transaction() as transaction:
         post = await transaction.posts.at(reaction.message)
         prediction = await transaction.predictions.get(post.claim) if post is not None and post.claim else None

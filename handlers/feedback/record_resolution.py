@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.confidence.resolution import completed, read_resolution
+from core.knowledge.redactor import Redact, redacted
 from core.model.conversation import Question
 from core.model.incident import Resolution
 from core.model.messages import Notice, NoticeKind
 from core.model.team import Team, team_named
 from handlers.incidents.label_incident import label_incident
 from handlers.incidents.stored_incident import incident_of_thread, update_incident
-from handlers.ports import QuestionPorts, Redact, redacted
+from handlers.ports import QuestionPorts
 
 NOTED = "Noted {fields}. I’ll use it to judge similar incidents."
 
 
-async def record_resolution(
-    question: Question, ports: QuestionPorts, *, otherwise: Callable[[Question, QuestionPorts], Awaitable[None]]
-) -> None:
+async def record_resolution(question: Question, ports: QuestionPorts) -> bool:
     """Store the redacted note, label the incident's claims by it, and `learn` from the closed incident.
 
-    A later note adds to the earlier one. Outside an incident's thread, the question is passed to `otherwise`.
+    A later note adds to the earlier one. Returns False, and does nothing, outside an incident's thread.
     """
     async with ports.store.transaction() as transaction:
         incident = await incident_of_thread(question.place, transaction)
     if incident is None:
-        await otherwise(question, ports)
-        return
+        return False
     note = redacted_note(read_resolution(question.text), ports.redact, ports.teams)
     incident = await update_incident(
         incident.id, lambda latest: replace(latest, resolution=completed(latest.resolution, note)), ports.store
@@ -40,6 +38,7 @@ async def record_resolution(
     await ports.poster.post_once(
         f"resolution:{question.id}", question.place, Notice(NOTED.format(fields=fields), NoticeKind.THANKS)
     )
+    return True
 
 
 def redacted_note(note: Resolution, redact: Redact, teams: Sequence[Team]) -> Resolution:

@@ -48,7 +48,7 @@ async def _declared(wish: MaintenanceWish, length: timedelta, question: Question
         starts_at=begins,
         ends_at=begins + length,
         reason=wish.reason,
-        author=question.asker.name or question.asker.id,
+        author=question.asker.name_or_id,
         readers=question.audience.disclosed_to,
     )
     async with store.transaction() as transaction:

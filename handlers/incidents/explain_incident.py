@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
+from core.knowledge.redactor import Redact, redacted
 from core.model.compute_thread import run_in_analysis_thread
 from core.model.incident import Explanation, Hypothesis, Incident
 from core.model.language_model import Urgency
@@ -27,7 +28,7 @@ from handlers.feedback.record_prediction import estimate_confidence, is_likelier
 from handlers.incidents.investigate_with_model import Progress, investigate_with_model
 from handlers.incidents.observe_incident import observe_incident
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
-from handlers.ports import IncidentPorts, Redact, redacted
+from handlers.ports import IncidentPorts
 
 EVIDENCE = "evidence"  # the engine that uses no language model
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding

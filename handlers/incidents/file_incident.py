@@ -12,6 +12,7 @@ from math import ceil
 
 from core.incidents.filing import KINDS, MAX_DRAFT, MAX_TITLE, allowed_targets, cut_draft, draft_report, file_stem
 from core.incidents.postmortem import worth_a_postmortem
+from core.knowledge.redactor import redacted
 from core.model.audit import Act, audit_entry
 from core.model.conversation import Audience, Person
 from core.model.errors import SourceUnavailable, Unavailable
@@ -22,7 +23,7 @@ from core.model.messages import BUTTON_LABELS, ButtonAction, FilingRequest, Noti
 from core.ports import Transaction
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.stored_incident import change_incident, save_next, stored_incident, update_incident
-from handlers.ports import Ports, redacted
+from handlers.ports import Ports
 
 NOT_ALLOWED = "Nothing was filed. plumbline.yaml doesn’t allow you to file that from this channel."
 NOT_YET = "There is no postmortem yet: the incident isn’t over, or it has no cause, owner or note to report."
@@ -112,7 +113,7 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
     publisher, now = ports.publishers[target.name], ports.clock.now()
     if known is not None and (left := known.at.timestamp() + publisher.settles_after - now.timestamp()) > 0:
         raise SourceUnavailable(f"{target.name} may not show yet what was written there.", left)
-    person, since = feedback.person.name or feedback.person.id, known.since if known is not None else now
+    person, since = feedback.person.name_or_id, known.since if known is not None else now
     title = " ".join(feedback.title.split())[:MAX_TITLE]
     filing = Filing(target.name, target.kind, title, feedback.text, person, feedback.id, since, now)
     stem = file_stem(incident, partial(redacted, redact=ports.redact))

@@ -13,7 +13,7 @@ from core.model.messages import JoinRequest, Notice
 from core.ports import Transaction
 from handlers.incidents.arrange_incident import JOINING, separate
 from handlers.incidents.open_incident import ask_to_present
-from handlers.incidents.present_incident import MAX_PARTS, group_folds
+from handlers.incidents.present_incident import MAX_PARTS, parts_of
 from handlers.incidents.stored_incident import change_incident, save_next
 from handlers.ports import Ports
 
@@ -61,7 +61,7 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
         refused = parent is None
         if parent is None:
             return incident
-        person = feedback.person.name or feedback.person.id
+        person = feedback.person.name_or_id
         apart = tuple(each for each in incident.apart_from if each != parent.id)
         merge = Merge(parent.id, "", feedback.at, person)
         part = await save_next(
@@ -81,7 +81,7 @@ async def join_incident(feedback: Feedback, ports: Ports) -> None:
 
 async def _candidates(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> list[Incident]:
     """Return the open, visible incidents with the same readers that are not part of this incident, newest first."""
-    parts = {each.id for each in await group_folds(incident, channels, transaction, MAX_PARTS)}
+    parts = {each.id for each in await parts_of(incident, channels, transaction, MAX_PARTS)}
     return [
         other
         for other in await transaction.incidents.latest_open(MAX_PARTS)

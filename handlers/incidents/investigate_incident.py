@@ -30,10 +30,10 @@ DEADLINE = 8.0  # seconds that one monitoring system may take
 RESOLVED = "It was resolved before I finished investigating. This is what was known then."
 GONE = "{monitor} reports that the alert is no longer firing, so I stopped investigating. This is what was known then."
 
-Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
+Investigate = Callable[[Incident, Audience, IncidentPorts], Awaitable[Incident]]
 
 
-async def investigate_incident(
+async def investigate_and_save(
     incident_id: str, investigate: Callable[[Incident], Awaitable[Incident]], *, store: Store
 ) -> None:
     """Run `investigate`, and save its findings: owner, explanation, suggestions and stage.
@@ -97,7 +97,7 @@ async def save_findings(found: Incident, read: Incident, *, progress: str = "", 
     )
 
 
-async def conclude_investigation(incident_id: str, *, store: Store) -> None:
+async def conclude_investigation(incident_id: str, store: Store) -> None:
     """Mark the investigation as done, unless the incident is silenced or merged."""
 
     def concluded(latest: Incident) -> Incident:
@@ -107,34 +107,28 @@ async def conclude_investigation(incident_id: str, *, store: Store) -> None:
     await update_incident(incident_id, concluded, store)
 
 
-async def triage_at_once(incident_id: str, ports: IncidentPorts) -> None:
+async def find_owner(incident_id: str, ports: IncidentPorts) -> None:
     """Find the owner without the slow parts: the language model and the teams' monitoring."""
-    await _run_step(incident_id, lambda incident, audience: _triaged_at_once(incident, audience, ports), ports)
+    await _investigate(incident_id, _triage_without_model, ports)
 
 
-async def explain_step(incident_id: str, ports: IncidentPorts) -> None:
+async def find_cause(incident_id: str, ports: IncidentPorts) -> None:
     """Find the cause, and show the current activity and interim findings in the incident's message."""
-    await _run_step(incident_id, lambda incident, audience: _explain_posted(incident, audience, ports), ports)
+    await _investigate(incident_id, _explain_and_show, ports)
 
 
 async def triage_again(incident_id: str, ports: IncidentPorts) -> None:
     """Find the owner at a person's request, and show the evidence-only result while the model works."""
-
-    async def triaged(incident: Incident, audience: Audience) -> Incident:
-        return await triage(incident, audience, ports, partial(_show, read=incident, ports=ports))
-
-    await _run_step(incident_id, triaged, ports, requested=True)
+    await _investigate(incident_id, _triage_and_show, ports, requested=True)
 
 
 async def recheck_incident(incident_id: str, note: ThreadNote, ports: IncidentPorts) -> None:
     """Investigate an incident again with a remark from its thread."""
     await update_incident(incident_id, lambda latest: with_note(latest, note), ports.store)
-    await _run_step(
-        incident_id, lambda incident, audience: _explain_posted(incident, audience, ports), ports, requested=True
-    )
+    await _investigate(incident_id, _explain_and_show, ports, requested=True)
 
 
-async def _run_step(
+async def _investigate(
     incident_id: str, investigate: Investigate, ports: IncidentPorts, *, requested: bool = False
 ) -> None:
     """Run a step for the incident's audience. Skip silenced and merged incidents unless a person requested the step.
@@ -142,13 +136,13 @@ async def _run_step(
     The skipped work is done when the incident is shown on its own.
     """
 
-    async def looked_into(incident: Incident) -> Incident:
+    async def unless_put_off(incident: Incident) -> Incident:
         is_alone = incident.silenced is None and incident.absorbed is None
         if not (is_alone or requested):
             return incident
-        return await investigate(incident, incident_audience(incident, ports.channels))
+        return await investigate(incident, incident_audience(incident, ports.channels), ports)
 
-    await investigate_incident(incident_id, looked_into, store=ports.store)
+    await investigate_and_save(incident_id, unless_put_off, store=ports.store)
 
 
 async def triage(incident: Incident, audience: Audience, ports: IncidentPorts, show: Show | None = None) -> Incident:
@@ -157,8 +151,8 @@ async def triage(incident: Incident, audience: Audience, ports: IncidentPorts, s
     `show` receives the evidence-only result before the model is asked.
     """
     if show is not None and ports.examined is not None:
-        await show(await _triaged_at_once(incident, audience, ports))
-    return await _triaged(incident, audience, ports)
+        await show(await _triage_without_model(incident, audience, ports))
+    return await _triage(incident, audience, ports)
 
 
 async def explain(
@@ -175,13 +169,13 @@ async def explain(
 
     async def show_owned(explained: Incident) -> None:
         if show is not None:
-            await show(await _triaged_at_once(explained, audience, ports))
+            await show(await _triage_without_model(explained, audience, ports))
 
     history = await asyncio.to_thread(ports.history_for, audience)
     explained = await explain_incident(incident, ports, history=history, progress=progress, show=show_owned)
     if ports.examined is not None:
         await show_owned(explained)
-    return await _triaged(replace(explained, cut_short=""), audience, ports)
+    return await _triage(replace(explained, cut_short=""), audience, ports)
 
 
 async def observe(incident: Incident, ports: IncidentPorts) -> Observations:
@@ -190,7 +184,11 @@ async def observe(incident: Incident, ports: IncidentPorts) -> Observations:
     return await observe_incident(incident, ports.readers, history=history, clock=ports.clock)
 
 
-async def _explain_posted(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
+async def _triage_and_show(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
+    return await triage(incident, audience, ports, partial(_show, read=incident, ports=ports))
+
+
+async def _explain_and_show(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
     async def progress(doing: str) -> None:
         await update_incident(incident.id, lambda latest: replace(latest, progress=doing), ports.store)
         await present_meanwhile(incident.id, ports)
@@ -207,11 +205,11 @@ async def _show(found: Incident, read: Incident, ports: IncidentPorts) -> None:
     await present_meanwhile(read.id, ports)
 
 
-async def _triaged_at_once(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
-    return await _triaged(incident, audience, ports.without_model, looks=False)
+async def _triage_without_model(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
+    return await _triage(incident, audience, ports.without_model, looks=False)
 
 
-async def _triaged(incident: Incident, audience: Audience, ports: IncidentPorts, *, looks: bool = True) -> Incident:
+async def _triage(incident: Incident, audience: Audience, ports: IncidentPorts, *, looks: bool = True) -> Incident:
     """Return the incident after triage. `looks` lets the teams consult their own monitoring."""
     history = await asyncio.to_thread(ports.history_for, audience)
     observe = partial(observe_incident, readers=ports.readers, history=history, clock=ports.clock)

@@ -15,7 +15,7 @@ from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
 from core.rca.observations import QUESTION, investigation_intent
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
-from handlers.incidents.investigate_incident import investigate_incident
+from handlers.incidents.investigate_incident import investigate_and_save
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.stored_incident import incident_of_thread
@@ -67,7 +67,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
         found = await investigate(incident, question.audience, report, show)
     else:
         readers = _readers_of(incident, question.audience, ports.channels)
-        await investigate_incident(
+        await investigate_and_save(
             incident.id, lambda latest: investigate(latest, readers, report, show), store=ports.store
         )
         async with ports.store.transaction() as transaction:

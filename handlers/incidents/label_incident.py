@@ -16,6 +16,9 @@ from handlers.ports import Ports
 NOTE = "note"  # the labeller if no person pressed a button
 MAX_NOTED = 500  # latest incidents with a note, used to fit the threshold
 
+CLOSING = "closing"  # the labeller if no person judged
+MAX_CLOSED = 500  # latest incidents checked
+
 
 async def label_incident(incident: Incident, at: datetime, ports: Ports) -> None:
     """Label the cause by its agreement with the note, and the owner by the team that the note names.
@@ -91,10 +94,6 @@ def _claims(incident: Incident) -> list[str]:
     cause = incident.explanation.prediction_id if incident.explanation else None
     owner = incident.owner.prediction_id if incident.owner else None
     return [claim for claim in (cause, owner) if claim]
-
-
-CLOSING = "closing"  # the labeller if no person judged
-MAX_CLOSED = 500  # latest incidents checked
 
 
 async def label_suggestions(*, store: Store) -> None:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.incidents.folding import fold, is_belated, open_from, reopens
+from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.conversation import Place
 from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
 from core.model.incident import AlertDelivery, Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
 from handlers.incidents.stored_incident import MAX_ATTEMPTS, incident_intent
-from handlers.ports import Redact, redacted, without_redaction
 
 INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"

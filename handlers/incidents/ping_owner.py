@@ -22,6 +22,10 @@ from handlers.ports import IncidentPorts
 
 Duty = Callable[[AskedTeam], Awaitable[AskedTeam]]
 
+DEADLINE = 3.0  # seconds that a schedule may take
+
+log = structlog.get_logger()
+
 
 async def ping_owner(incident_id: str, ports: IncidentPorts) -> None:
     """Ping the owner in the incident's thread if the badge is as high as the policy requires, once for each owner.
@@ -99,11 +103,6 @@ def _question(
     )
     pair = "+".join(sorted(each.team_id for each in asked))
     return f"ping-two:{incident.id}:{len(incident.hops)}:{pair}", question
-
-
-DEADLINE = 3.0  # seconds that a schedule may take
-
-log = structlog.get_logger()
 
 
 async def find_on_call(team: Team, schedules: Sequence[OnCall], at: datetime) -> tuple[tuple[str, ...], str]:

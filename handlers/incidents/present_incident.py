@@ -36,7 +36,7 @@ FIRES_AGAIN = "The alert is firing again, so I reopened the incident."
 Link = Callable[[MessageReference], Awaitable[str]]
 
 
-async def show_incident(incident_id: str, ports: IncidentPorts) -> None:
+async def update_chats(incident_id: str, ports: IncidentPorts) -> None:
     """Update the chats: the message, a ping if the policy asks for one, and a postmortem once it is resolved.
 
     Raises Undeliverable or MessageNotFound, after all of that, if one of its places refuses the message.
@@ -53,7 +53,7 @@ async def show_incident(incident_id: str, ports: IncidentPorts) -> None:
     if not await is_held(incident_id, store=ports.store, clock=ports.clock):
         await ping_owner(incident_id, ports)
         await update_details(incident_id, ports)
-        await write_postmortem(incident_id, ports)
+        await link_postmortem(incident_id, ports)
     if refused is not None:
         raise refused
 
@@ -113,7 +113,7 @@ async def _show(message: IncidentMessage, ports: Ports) -> None:
     failures: list[PlumblineError] = []
     for place in (None, *message.incident.also_in):
         try:
-            await (_show_in_its_place(message, ports) if place is None else _copy_to(place, message, ports))
+            await (_show_in_its_place(message, ports) if place is None else _show_copy(place, message, ports))
         except ConfigurationError as error:  # the chat was taken out of the configuration
             failures.append(Undeliverable(str(error)))
         except (Unavailable, Undeliverable, MessageNotFound) as error:
@@ -123,40 +123,40 @@ async def _show(message: IncidentMessage, ports: Ports) -> None:
 
 
 async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
-    incident, version = message.incident, _shown(message)
+    incident, version = message.incident, _version_of(message)
     intent = incident_intent(incident.id)
     is_held = await hold_incident(incident, incident.place, ports)
     if await _may_be_posted(intent, incident, incident.place, ports, is_held=is_held):
         reference = await ports.poster.post_or_edit(intent, incident.place, message, version)
         if incident.message != reference:
             await update_incident(incident.id, lambda latest: replace(latest, message=reference), ports.store)
-            await _link_parts(incident, ports)
-        if _calls_again(incident) and not is_held:
+            await _update_parts(incident, ports)
+        if _is_reopened_loudly(incident) and not is_held:
             thread = replace(reference.place, thread=reference.message_id)  # an edit notifies nobody
             again = f"reopened:{incident.id}:{incident.reopened_count}"
             await ports.poster.post_once(again, thread, Notice(FIRES_AGAIN))
 
 
-async def _copy_to(place: Place, message: IncidentMessage, ports: Ports) -> None:
-    incident, intent = message.incident, _copy(incident_intent(message.incident.id), place)
+async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> None:
+    incident, intent = message.incident, _copy_intent(incident_intent(message.incident.id), place)
     is_held = await hold_incident(incident, place, ports)
     if await _may_be_posted(intent, incident, place, ports, is_held=is_held):
-        await ports.poster.post_or_edit(intent, place, message, _shown(message))
+        await ports.poster.post_or_edit(intent, place, message, _version_of(message))
 
 
-def _calls_again(incident: Incident) -> bool:
+def _is_reopened_loudly(incident: Incident) -> bool:
     is_loud = not incident.flapping and incident.silenced is None and incident.absorbed is None
     return is_loud and incident.reopened_count > 0 and incident.state is IncidentState.OPEN
 
 
-async def _link_parts(incident: Incident, ports: Ports) -> None:
+async def _update_parts(incident: Incident, ports: Ports) -> None:
     """Queue updates of the parts' messages, so that they link to the message that was just posted."""
     async with ports.store.transaction() as transaction:
         for part in await transaction.incidents.merged_into(incident.id, MAX_PARTS):
             await ask_to_present(part, transaction, ports.clock.now())
 
 
-async def group_folds(
+async def parts_of(
     incident: Incident, channels: Sequence[Channel], transaction: Transaction, limit: int
 ) -> list[Incident]:
     """Return the direct and indirect parts of an incident that its readers may see, oldest first."""
@@ -196,10 +196,11 @@ async def present_details(incident_id: str, ports: Ports) -> None:
     for place in (place for place in incident.also_in if place not in held):
         try:
             copy = await ports.poster.post_once(
-                _copy(f"incident:{incident_id}", place), place, IncidentMessage(incident)
+                _copy_intent(f"incident:{incident_id}", place), place, IncidentMessage(incident)
             )
             thread = replace(copy.place, thread=copy.message_id)
-            await ports.poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
+            details = _copy_intent(f"details:{incident_id}", place)
+            await ports.poster.post_once(details, thread, IncidentDetails(incident))
         except NEVER as error:
             refused = error
     if refused is not None:
@@ -229,12 +230,12 @@ async def update_details(incident_id: str, ports: Ports) -> None:
         await ports.poster.post_or_edit(f"details:{incident_id}", thread, IncidentDetails(incident), version)
 
 
-def _copy(intent: str, place: Place) -> str:
+def _copy_intent(intent: str, place: Place) -> str:
     """Return the intent of a copy in another place."""
     return f"{intent}@{place.platform}:{place.channel}"
 
 
-def shown_incident(incident: Incident, policy: Policy) -> IncidentMessage:
+def _without_related(incident: Incident, policy: Policy) -> IncidentMessage:
     """Return the message of an incident, without related incidents."""
     owner = incident.owner.badge if incident.owner else None
     cause = incident.explanation.badge if incident.explanation else None
@@ -265,14 +266,14 @@ async def _with_related(
 ) -> IncidentMessage:
     """Return the message with the related incidents."""
     return replace(
-        shown_incident(incident, policy),
-        leader=await _mention(parent, incident, link) if parent is not None else None,
-        parts=tuple([await _mention(part, incident, link) for part in parts]),
+        _without_related(incident, policy),
+        leader=await _linked(parent, incident, link) if parent is not None else None,
+        parts=tuple([await _linked(part, incident, link) for part in parts]),
     )
 
 
-async def _mention(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
-    """Return a mention of a related incident, linked if both are on the same platform."""
+async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
+    """Return a related incident, linked if both are on the same platform."""
     there = other.message
     url = await link(there) if there is not None and there.place.platform is incident.place.platform else ""
     return RelatedIncident(other.id, other.title, other.alert_count, other.state is IncidentState.OPEN, url)
@@ -283,10 +284,10 @@ async def _related(
 ) -> tuple[Incident | None, list[Incident]]:
     parent = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
     visible = parent if parent is not None and share_an_audience(incident, parent, channels) else None
-    return visible, await group_folds(incident, channels, transaction, MAX_PARTS)
+    return visible, await parts_of(incident, channels, transaction, MAX_PARTS)
 
 
-def _shown(message: IncidentMessage) -> str:
+def _version_of(message: IncidentMessage) -> str:
     """Return a digest that changes exactly when the rendered message changes."""
     incident = message.incident
     seen = replace(incident, revision=0, message=None, updated_at=incident.opened_at, reopenings=())
@@ -294,7 +295,7 @@ def _shown(message: IncidentMessage) -> str:
     return hashlib.blake2b(repr(shown).encode(), digest_size=16).hexdigest()
 
 
-async def write_postmortem(incident_id: str, ports: Ports) -> None:
+async def link_postmortem(incident_id: str, ports: Ports) -> None:
     """Post a link to the draft, once. Does nothing unless the incident is resolved and was investigated.
 
     `public_url` is the address of the local page; without it, the message contains only the path.

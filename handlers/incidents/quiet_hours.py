@@ -15,6 +15,11 @@ from core.ports import Clock, HeldIncident, Store, Task
 from handlers.ports import Ports
 from handlers.questions.post_message import Poster
 
+SUMMARY = "Good morning. While it was quiet here:"
+MAX_TOLD = 15  # incidents listed in a summary; the others are counted
+PRESENT_HELD = "present_held"  # the workflow that posts a held incident with its details
+MAX_TITLE = 120  # characters
+
 
 async def hold_incident(incident: Incident, place: Place, ports: Ports) -> bool:
     """Hold the incident if the place's quiet hours apply to it now. Returns whether it is held, or held back."""
@@ -52,12 +57,6 @@ async def wait_for_morning(place: Place, ports: Ports) -> None:
     if quiet is not None and quiet.cover(now):
         left = max(quiet.left(now), timedelta(minutes=1))
         raise QuietNow(f"The channel {place.channel} is quiet from {quiet}.", left.total_seconds())
-
-
-SUMMARY = "Good morning. While it was quiet here:"
-MAX_TOLD = 15  # incidents listed in a summary; the others are counted
-PRESENT_HELD = "present_held"  # the workflow that posts a held incident with its details
-MAX_TITLE = 120  # characters
 
 
 async def end_quiet_hours(ports: Ports) -> None:

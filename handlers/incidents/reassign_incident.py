@@ -37,6 +37,9 @@ TEAM_UNKNOWN = (
 )
 TOO_MANY_HOPS = f"Nothing was changed, because it has already been reassigned {MAX_HOPS} times. Please agree on an owner in the thread."
 
+TAKEN = "Nothing was changed, because {person} already has it. Press “Take over” above to take it."
+TAKEN_OVER = "{person} took it over from {before}."
+
 
 async def ask_for_owner(feedback: Feedback, ports: Ports) -> None:
     """Post the reassignment menu, once for each hop and claim in a place, unless the platform opens a form.
@@ -118,11 +121,7 @@ async def _is_outdated(feedback: Feedback, incident: Incident, store: Store) -> 
 
 
 def _is_known(feedback: Feedback, incident: Incident) -> bool:
-    return (_person(feedback), feedback.at) in [(hop.person, hop.at) for hop in incident.hops]
-
-
-def _person(feedback: Feedback) -> str:
-    return feedback.person.name or feedback.person.id
+    return (feedback.person.name_or_id, feedback.at) in [(hop.person, hop.at) for hop in incident.hops]
 
 
 def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team]) -> Hop:
@@ -131,12 +130,12 @@ def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequ
     if given is not None and (owner is None or turned_away in (given.id, *given.aliases)):
         turned_away = ""
     reason = " ".join(feedback.text.split())[:MAX_REASON]
-    return Hop(turned_away, given.id if given else "", _person(feedback), reason, feedback.at)
+    return Hop(turned_away, given.id if given else "", feedback.person.name_or_id, reason, feedback.at)
 
 
 def _asked_team_of(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:
     """Return the id of the one candidate team that the person belongs to; empty if there is none or more than one."""
-    person, found = _person(feedback), list[str]()
+    person, found = feedback.person.name_or_id, list[str]()
     for asked in incident.owner.asked if incident.owner is not None else ():
         team = current_team(asked.team_id, teams)
         if person in asked.on_call or (team is not None and person in team.people):
@@ -157,11 +156,12 @@ async def _label(feedback: Feedback, incident: Incident, given: Team | None, por
     if incident.owner is None or incident.owner.owner is None:
         return
     right = given is not None and given == current_team(incident.owner.owner.team_id, ports.teams)
-    person = f"{feedback.person.platform}:{feedback.person.id}"
     async with ports.store.transaction() as transaction:
         if await transaction.predictions.get(incident.owner.prediction_id) is not None:
             await transaction.predictions.label(
-                Outcome(incident.owner.prediction_id, right, person, feedback.at, feedback.text[:MAX_REASON])
+                Outcome(
+                    incident.owner.prediction_id, right, feedback.person.key, feedback.at, feedback.text[:MAX_REASON]
+                )
             )
 
 
@@ -204,10 +204,6 @@ async def _incident(feedback: Feedback, store: Store) -> Incident | None:
         return await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
 
 
-TAKEN = "Nothing was changed, because {person} already has it. Press “Take over” above to take it."
-TAKEN_OVER = "{person} took it over from {before}."
-
-
 async def take_incident(feedback: Feedback, ports: Ports) -> None:
     """Set the person as the assignee, unless another person has the incident and this is not `take over`.
 
@@ -217,7 +213,7 @@ async def take_incident(feedback: Feedback, ports: Ports) -> None:
         incident = await transaction.incidents.get(feedback.subject)
     if incident is None:
         return
-    person, before = feedback.person.name or feedback.person.id, incident.taken_by
+    person, before = feedback.person.name_or_id, incident.taken_by
     takes_over = feedback.verdict is not ButtonAction.TAKE_IT
 
     async def tell(text: str) -> None:

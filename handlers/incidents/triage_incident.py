@@ -16,13 +16,12 @@ from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import LanguageModel, Store
-from core.triage.evidence_negotiation import negotiate_in_rounds
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather, precedents
 from core.triage.model_decider import VERSION as DECIDER_VERSION
 from core.triage.model_decider import decided_by_model, needs_decider
 from core.triage.monitoring import Enrichment, from_explanation
-from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate
+from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate, negotiate_in_rounds
 from core.triage.owner_evidence import evaluate_owner, version_with
 from handlers.feedback.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.ping_owner import find_on_call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -72,7 +72,7 @@ def _sources(hypothesis: Hypothesis) -> list[str]:
 
 async def judge_failing_lines(feedback: Feedback, ports: Ports) -> None:
     """Confirm the shown lines for “right cause”; for “wrong cause”, remove the same person's confirmation."""
-    person = f"{feedback.person.platform}:{feedback.person.id}"
+    person = feedback.person.key
     async with ports.store.transaction() as transaction:
         failure = await transaction.build_failures.get(feedback.subject)
         if failure is None:
@@ -90,19 +90,16 @@ async def unconfirm_failing_lines(failure_id: str, person: str, transaction: Tra
         await transaction.build_failures.save(replace(failure, confirmed_by=""))
 
 
-async def correct_failing_lines(
-    question: Question, ports: QuestionPorts, *, otherwise: Callable[[Question, QuestionPorts], Awaitable[None]]
-) -> None:
-    """Handle `correct: lines 12 to 14` in the thread of a failed build; pass other corrections to `otherwise`.
+async def correct_failing_lines(question: Question, ports: QuestionPorts) -> bool:
+    """Handle `correct: lines 12 to 14` in the thread of a failed build. Returns False for every other correction.
 
     The shown cause counts as right if it lies within the named lines, wherever they begin and end.
     """
     lines = named_lines(question.text)
     failure = await _explained_in(question.place, ports.store) if lines is not None else None
     if lines is None or failure is None:
-        await otherwise(question, ports)
-        return
-    person = f"{question.asker.platform}:{question.asker.id}"
+        return False
+    person = question.asker.key
     better = corrected(failure, lines, person)
     if better is None:
         said = Notice(NO_SUCH_LINES.format(count=failure.log.count("\n") + 1))
@@ -118,6 +115,7 @@ async def correct_failing_lines(
         text = LEARNED.format(project=failure.project, first=lines.start + 1, last=lines.stop)
         said = Notice(text, NoticeKind.THANKS)
     await ports.poster.post_once(f"failing-lines:{question.id}", question.place, said)
+    return True
 
 
 def _text(failure: RecordedFailure) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,41 +11,39 @@ from pydantic import TypeAdapter
 from core.incidents.incident_questions import answer_text, needs_reading, subject_of
 from core.incidents.postmortem import postmortem_address, worth_a_postmortem
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
+from core.knowledge.redactor import Redact, redacted, redacted_beginning
 from core.model.conversation import Question, Speaker, Turn
 from core.model.incident import Incident, IncidentState, ThreadNote
 from core.model.messages import Notice
 from core.ports import Task
 from handlers.incidents.investigate_incident import observe
 from handlers.incidents.stored_incident import incident_of_thread
-from handlers.ports import QuestionPorts, Redact, redacted, redacted_beginning
+from handlers.ports import QuestionPorts
 from handlers.questions.read_thread import remember
 from handlers.questions.show_waiting import ANSWERED, show_answer
 
 RECHECK = "recheck_incident"
 _REMARK = TypeAdapter(Question)
 
-Ask = Callable[[Question, QuestionPorts], Awaitable[None]]
 
-
-async def answer_in_incident(question: Question, ports: QuestionPorts, *, otherwise: Ask) -> None:
-    """Answer a question about the incident in whose thread it is asked. Pass other questions to `otherwise`.
+async def answer_in_incident(question: Question, ports: QuestionPorts) -> Question | None:
+    """Answer a question about the incident whose thread it is asked in.
 
     A remark that names or rules out a cause or a change starts a new investigation, which updates the incident's
-    message; there is no reply. Questions for `otherwise` get the incident as context.
+    message; there is no reply. Returns None if nothing is left to do, otherwise the question that is still to be
+    answered, with the incident as context.
     """
     async with ports.store.transaction() as transaction:
         incident = await incident_of_thread(question.place, transaction)
     if incident is None:
-        await otherwise(question, ports)
-        return
+        return question
     subject = subject_of(question.text, incident)
     if subject is None and bears_on_cause(question.text) and incident.state is IncidentState.OPEN:
         async with ports.store.transaction() as transaction:
             await transaction.tasks.add(recheck_task(incident.id, question, ports.redact))
-        return
+        return None
     if subject is None:
-        await otherwise(replace(question, history=(*_said_of(incident), *question.history)), ports)
-        return
+        return replace(question, history=(*_said_of(incident), *question.history))
     observations = await observe(incident, ports.incidents) if needs_reading(subject) else None
     page = postmortem_address(incident, ports.public_url) if worth_a_postmortem(incident) else ""
     text = answer_text(subject, incident, observations, page)
@@ -53,6 +51,7 @@ async def answer_in_incident(question: Question, ports: QuestionPorts, *, otherw
     await show_answer(Notice(text), question, ANSWERED, ports.poster)
     async with ports.store.transaction() as transaction:
         await remember(question, text, ports.clock.now(), transaction)
+    return None
 
 
 def _said_of(incident: Incident) -> Sequence[Turn]:
@@ -74,4 +73,4 @@ def recheck_task(incident_id: str, remark: Question, redact: Redact) -> Task:
 def note_of(payload: Mapping[str, Any]) -> ThreadNote:
     """Return the note stored in a recheck task."""
     remark = _REMARK.validate_python(payload)
-    return ThreadNote(remark.asker.name or remark.asker.id, remark.text, remark.asked_at)
+    return ThreadNote(remark.asker.name_or_id, remark.text, remark.asked_at)

@@ -115,7 +115,7 @@ async def _answer_from_documents(question: Question, ports: QuestionPorts, show:
     found = await find_answer(question, retriever)
     if examined is None or not needs_choice(found[0]) or (skill := examined.skill) is None:
         return found
-    choosing = asyncio.create_task(_in_time(question, found, retriever, examined.model, skill))
+    choosing = asyncio.create_task(_chosen_in_time(question, found, retriever, examined.model, skill))
     try:
         done, _ = await asyncio.wait([choosing], timeout=QUOTES_AFTER)
         if not done and not found[0].abstained:
@@ -133,7 +133,7 @@ async def _answer_from_documents(question: Question, ports: QuestionPorts, show:
     return chosen if await is_likelier(_claim(chosen), instead, ports.store) else found
 
 
-async def _in_time(
+async def _chosen_in_time(
     question: Question, found: Judged, retriever: Retriever, model: LanguageModel, skill: Skill
 ) -> Judged:
     """Return the model's choice; without one before the deadline, the evidence engine's answer with a note."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.answering.rewrite import is_follow_up
+from core.knowledge.redactor import BEYOND, Redact
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Person, Place, Question, Speaker, turn_key
 from core.model.curated import MAX_QUESTION, MAX_TEXT, SOURCE, CuratedAnswer, answer_id, confirmed, may_confirm
@@ -18,7 +19,7 @@ from core.model.feedback import Feedback
 from core.model.messages import CorrectionRequest, Notice, ProposalMessage
 from core.model.prediction import Outcome, PredictionKind
 from core.ports import Store, Transaction
-from handlers.ports import BEYOND, Ports, QuestionPorts, Redact
+from handlers.ports import Ports, QuestionPorts
 from handlers.questions.post_message import Poster
 
 LOOKED_BACK = 20  # turns of the thread searched for the corrected question
@@ -56,9 +57,10 @@ async def propose_correction(feedback: Feedback, ports: Ports) -> None:
         proposed_at=feedback.at,
     )
     proposal = _redacted(draft, ports.redact)
-    person = f"{feedback.person.platform}:{feedback.person.id}"
     async with ports.store.transaction() as transaction:
-        await transaction.predictions.label(Outcome(prediction.id, False, person, feedback.at, proposal.text))
+        await transaction.predictions.label(
+            Outcome(prediction.id, False, feedback.person.key, feedback.at, proposal.text)
+        )
     await _propose(proposal, feedback, ports.store, ports.poster)
 
 

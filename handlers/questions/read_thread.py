@@ -14,10 +14,11 @@ from datetime import datetime
 import structlog
 
 from core.answering.rewrite import only_calls
+from core.knowledge.redactor import Redact, redacted_beginning
 from core.model.conversation import Platform, Question, Speaker, Turn, turn_key
 from core.model.errors import ChatUnavailable
 from core.ports import Store, ThreadReader, Transaction
-from handlers.ports import QuestionPorts, Redact, redacted_beginning
+from handlers.ports import QuestionPorts
 
 MAX_TURNS = 20  # the first message of a thread and the latest ones
 MAX_CHARACTERS = 1_000  # per message

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import partial
 
 from core.incidents.command import CommandName, parse_command
 from core.model.conversation import MAX_MESSAGE, Place, Question, was_cut
@@ -59,11 +58,17 @@ async def retract_question(question_id: str, place: Place, ports: QuestionPorts)
 
 
 async def ask(question: Question, ports: QuestionPorts) -> None:
-    """Answer the question with its thread as context. Raises Withdrawn if it is deleted or edited meanwhile."""
+    """Answer the question: about the incident in whose thread it is asked, or else with the thread as context.
+
+    Raises Withdrawn if it is deleted or edited meanwhile.
+    """
+    unanswered = await answer_in_incident(question, ports)
+    if unanswered is None:
+        return
     if question.revision:
         await ports.under_way.stop(question.id)
         await forget_conversation(question.id, ports.store)
-    in_its_thread = await in_context(question, ports)
+    in_its_thread = await in_context(unanswered, ports)
     await ports.under_way.run(question.id, answer_question(in_its_thread, ports))
 
 
@@ -85,18 +90,28 @@ async def _explain(question: Question, ports: QuestionPorts) -> None:
     )
 
 
+async def _correct(question: Question, ports: QuestionPorts) -> None:
+    if not await correct_failing_lines(question, ports):
+        await correct_in_words(question, ports)
+
+
+async def _resolve(question: Question, ports: QuestionPorts) -> None:
+    if not await record_resolution(question, ports):
+        await ask(question, ports)
+
+
 async def _accept_thanks(question: Question, ports: QuestionPorts) -> None:
     await ports.poster.post_once(f"thanks:{question.id}", question.place, Notice(WELCOME, NoticeKind.THANKS))
 
 
 COMMANDS: dict[CommandName, Callable[[Question, QuestionPorts], Awaitable[None]]] = {
-    CommandName.ASK: partial(answer_in_incident, otherwise=ask),
+    CommandName.ASK: ask,
     CommandName.TRIAGE: _triage,
     CommandName.RCA: _explain,
     CommandName.STATUS: show_status,
     CommandName.MAINTENANCE: declare_maintenance,
-    CommandName.CORRECT: partial(correct_failing_lines, otherwise=correct_in_words),
-    CommandName.RESOLUTION: partial(record_resolution, otherwise=ask),
+    CommandName.CORRECT: _correct,
+    CommandName.RESOLUTION: _resolve,
     CommandName.SETTINGS: show_settings,
     CommandName.QUIET: set_quiet_hours,
     CommandName.THANKS: _accept_thanks,

@@ -12,8 +12,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
-from unittest.mock import patch
+from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 import sqlalchemy as sa
@@ -22,8 +22,9 @@ from dbos._dbos import _get_or_create_dbos_registry
 
 from adapters.store.database import truncate_log
 from bot.work import engine as workflow_engine
+from bot.work import workflows
 from bot.work.retention import forget_workflows
-from bot.work.workflows import Behaviours, Workflows
+from bot.work.workflows import Workflows
 from core.ports import Task
 from tests.databases import new_postgres_database, sqlite_url
 
@@ -32,21 +33,15 @@ STEPS = "operation_outputs"  # the engine's table of what each step came to
 
 
 class Waiting:
-    """Behaviours: what is read is read at once, and an incident is presented when the test says so."""
+    """Handlers: knowledge is read at once, and an incident is presented when the test says so."""
 
     def __init__(self) -> None:
         self.begun, self.may_end = asyncio.Event(), asyncio.Event()
 
-    async def ingest(self) -> None:
+    async def done(self, *_: object) -> None:
         return
 
-    async def fit_triage(self) -> None:
-        return
-
-    async def details(self, _incident_id: str) -> None:
-        return
-
-    async def present(self, _incident_id: str) -> None:
+    async def present(self, *_: object) -> None:
         self.begun.set()
         await self.may_end.wait()
 
@@ -62,14 +57,18 @@ async def address(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 
 @asynccontextmanager
-async def running(address: str, behaviours: Waiting) -> AsyncIterator[Workflows]:
+async def running(address: str, handlers: Waiting) -> AsyncIterator[Workflows]:
     workflow_engine.configure(address, "replica")
+    done = handlers.done
     try:
-        flows = Workflows(cast("Behaviours", behaviours), asyncio.get_running_loop())
-        await workflow_engine.launch(address, "replica")
-        yield flows
+        with patch.multiple(
+            workflows, ingest_all=done, learn_owners=done, present_details=done, update_chats=handlers.present
+        ):
+            flows = Workflows(Mock(), Mock(), asyncio.get_running_loop())
+            await workflow_engine.launch(address, "replica")
+            yield flows
     finally:
-        behaviours.may_end.set()
+        handlers.may_end.set()
         await workflow_engine.stop()
         # The engine holds one instance per process, and has no public way to forget it.
         _get_or_create_dbos_registry().instance_info_map.clear()
@@ -104,18 +103,18 @@ async def test_finished_workflows_go_with_their_steps_and_those_under_way_stay(p
 
 
 async def finished_and_under_way(address: str) -> None:
-    behaviours = Waiting()
-    async with running(address, behaviours) as flows:
+    handlers = Waiting()
+    async with running(address, handlers) as flows:
         for number in range(3):
             await (await flows.start(Task(f"done {number}", "ingest_knowledge", "", {})))
         waits = await flows.start(Task("under way", "present_held", "i1", {}))
-        await behaviours.begun.wait()
+        await handlers.begun.wait()
         assert await workflow_engine.forget_before(datetime.now(UTC) - DAY) == 0
         assert await kept(address) == {"done 0", "done 1", "done 2"}
         assert await workflow_engine.forget_before(datetime.now(UTC) + DAY) == 3
         assert [each.workflow_id for each in await DBOS.list_workflows_async()] == ["under way"]
         assert await kept(address) == set()
-        behaviours.may_end.set()
+        handlers.may_end.set()
         await waits
         assert await kept(address) == {"under way"}
 

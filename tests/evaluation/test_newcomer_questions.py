@@ -25,7 +25,7 @@ from bot.commands.demo import SAMPLE_COMPANY, stage
 from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core
-from bot.wiring.behaviours import question_ports
+from bot.wiring.ports import question_ports
 from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from handlers.questions.answer_question import prepare_answer

@@ -38,14 +38,17 @@ from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import Core, ingest, open_core
-from bot.wiring.behaviours import behaviours, incident_ports
-from bot.work.workflows import Behaviours
+from bot.wiring.ports import incident_ports, question_ports
 from core.model.conversation import Place, Platform, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction
+from handlers.feedback.record_feedback import take_feedback
+from handlers.feedback.record_reaction import record_reaction
+from handlers.ports import QuestionPorts
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
 from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver
+from handlers.questions.run_command import retract_question, run_command
 from tests.fakes import slack_api, slack_payloads, teams_connector
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.teams_connector import TeamsConnector
@@ -58,28 +61,28 @@ class Inbox:
     """Implements `core.ports.Inbox`: everything is worked on before it is acknowledged."""
 
     def __init__(self) -> None:
-        self.behaviours: Behaviours | None = None
+        self.ports: QuestionPorts | None = None
         self.questions: list[Question] = []
 
     async def ask(self, question: Question) -> None:
-        assert self.behaviours is not None
+        assert self.ports is not None
         self.questions.append(question)
-        await self.behaviours.answer(question)
+        await run_command(question, self.ports)
 
     async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
         raise AssertionError("Nobody speaks past the bot here.")
 
     async def press(self, feedback: Feedback) -> None:
-        assert self.behaviours is not None
-        await self.behaviours.feedback(feedback)
+        assert self.ports is not None
+        await take_feedback(feedback, self.ports)
 
     async def react(self, reaction: Reaction) -> None:
-        assert self.behaviours is not None
-        await self.behaviours.react(reaction)
+        assert self.ports is not None
+        await record_reaction(reaction, self.ports)
 
     async def retract(self, question_id: str, place: Place, *, edited: bool = False) -> None:
-        assert self.behaviours is not None
-        await self.behaviours.retract(question_id, place)
+        assert self.ports is not None
+        await retract_question(question_id, place, self.ports)
 
 
 class Company:
@@ -269,7 +272,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         Platform.TEAMS: teams_messenger,
         Platform.CONSOLE: ConsoleMessenger(console, live, core.clock),
     }
-    inbox.behaviours = behaviours(core, Poster(core.store, messengers), {Platform.SLACK: SlackThreads(client)})
+    inbox.ports = question_ports(core, Poster(core.store, messengers), {Platform.SLACK: SlackThreads(client)})
     page = Console(
         messages=console,
         live=live,

@@ -27,7 +27,7 @@ from bot.server import serve
 from bot.wiring.application import open_core
 from bot.work.dispatcher import Dispatcher
 from bot.work.schedules import INGEST
-from bot.work.workflows import Workflows
+from bot.work.workflows import Handler, Workflows
 from core.ports import Task
 
 INCIDENT_STEPS = ("present", "triage", "present", "explain", "present", "conclude", "present", "details")
@@ -170,13 +170,13 @@ def _prepare(death: Death, reports: Connection) -> None:
         if death == Death(moment, step):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    async def mortal_run(self: Workflows, name: str, arguments: tuple[Any, ...]) -> None:
+    async def mortal_run(self: Workflows, name: str, handler: Handler, arguments: tuple[Any, ...]) -> None:
         if name in ("ingest", "fit_triage"):
-            return await run(self, name, arguments)
+            return await run(self, name, handler, arguments)
         step = DBOS.step_id or 1  # what is all of a workflow is no step to the engine
         current_step.set(step)
         pass_by(Moment.BEFORE_STEP, step)
-        await run(self, name, arguments)
+        await run(self, name, handler, arguments)
         pass_by(Moment.AFTER_STEP, step)
         return reports.send(name)
 

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from adapters.slack.inbound import SlackInbound
 from bot.wiring.application import Core
-from bot.wiring.behaviours import home_pages, incident_ports
+from bot.wiring.ports import home_pages, incident_ports
 from core.ports import Inbox
 from handlers.questions.ask_in_form import AskInForm
 from handlers.questions.post_message import Poster

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.wiring.application import Core
-from bot.wiring.behaviours import behaviours, incident_ports
+from bot.wiring.ports import incident_ports, question_ports
 from core.incidents.command import CommandName
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import ModelUnavailable
@@ -19,8 +19,9 @@ from core.model.incident import Incident, Stage
 from core.model.language_model import ModelRequest
 from core.model.messages import IncidentMessage
 from handlers.incidents.explain_incident import LOOKS_CLOSER
-from handlers.incidents.investigate_incident import explain_step, triage_again
+from handlers.incidents.investigate_incident import find_cause, triage_again
 from handlers.questions.post_message import Poster
+from handlers.questions.run_command import run_command
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.messenger import RecordingMessenger
 from tests.samples import explained_incident
@@ -93,7 +94,7 @@ async def test_owner_and_cause_stand_there_while_a_model_never_answers(core: Cor
         await transaction.incidents.save(raised())
     chat, model = RecordingMessenger(), HangingModel()
     ports = incident_ports(await with_model(core, model), Poster(core.store, {Platform.CONSOLE: chat}))
-    step = asyncio.ensure_future(explain_step("i1", ports))
+    step = asyncio.ensure_future(find_cause("i1", ports))
     await asked(model)
     (shown,) = [message for _, message in chat.posted]
     assert isinstance(shown, IncidentMessage)
@@ -137,11 +138,13 @@ async def test_who_should_own_it_instead_stands_there_while_a_model_never_answer
 async def test_who_asks_sees_at_once_what_the_evidence_says(core: Core, command: CommandName) -> None:
     chat, model = RecordingMessenger(), HangingModel()
     poster = Poster(core.store, {Platform.CONSOLE: chat})
-    answer = behaviours(await with_model(core, model), poster, {}).answer
+    ports = question_ports(await with_model(core, model), poster)
     place = Place(Platform.CONSOLE, "incidents", "7")
     pasted = f"{command} till p99 latency above 2 s"
     asker = Person(Platform.CONSOLE, "operator")
-    answering = asyncio.ensure_future(answer(Question("q1", pasted, asker, place, Audience(), datetime.now(UTC))))
+    answering = asyncio.ensure_future(
+        run_command(Question("q1", pasted, asker, place, Audience(), datetime.now(UTC)), ports)
+    )
     await asked(model)
     (meanwhile,) = chat.standing.values()
     assert isinstance(meanwhile, IncidentMessage)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation import pages
-from bot.wiring.behaviours import incident_ports
+from bot.wiring.ports import incident_ports
 from core.model.badge import Holding
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Severity
 from core.triage.paging import Episode, PageHistory, fit_paging
 from handlers.incidents.judge_page import learn_pages
-from handlers.incidents.present_incident import show_incident
+from handlers.incidents.present_incident import update_chats
 from handlers.incidents.stored_incident import update_incident
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
@@ -72,7 +72,7 @@ async def test_it_is_posted_when_its_time_is_over_or_it_becomes_critical_but_not
         )
         async with core.store.transaction() as transaction:
             await transaction.incidents.save(NEW)
-        await show_incident(NEW.id, ports)
+        await update_chats(NEW.id, ports)
         assert chat.posted == [], "it is held back"
 
         def changed(latest: Incident) -> Incident:
@@ -80,5 +80,5 @@ async def test_it_is_posted_when_its_time_is_over_or_it_becomes_critical_but_not
 
         await update_incident(NEW.id, changed, core.store)
         clock.advance(60 * minutes)
-        await show_incident(NEW.id, ports)
+        await update_chats(NEW.id, ports)
         assert bool(chat.posted) is posted

@@ -22,7 +22,7 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import ingest
-from bot.wiring.behaviours import behaviours
+from bot.wiring.ports import question_ports
 from core.answering.model_exam import QUESTIONS
 from core.model.conversation import Platform
 from core.model.errors import ModelUnavailable
@@ -87,7 +87,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         examined = ExaminedModel(model, lambda: len(QUESTIONS))
         await examined.recall()
         inbox = Inbox()
-        inbox.behaviours = behaviours(
+        inbox.ports = question_ports(
             replace(core, examined=examined),
             Poster(core.store, {Platform.SLACK: messenger}),
             threads={},

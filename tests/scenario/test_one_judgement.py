@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from bot.wiring.application import Core
-from bot.wiring.behaviours import behaviours
-from bot.work.workflows import Behaviours
+from bot.wiring.ports import question_ports
 from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction, IncidentDetails
 from core.model.prediction import Evaluation, Prediction, PredictionKind, RecordedFailure
+from handlers.feedback.record_feedback import take_feedback
+from handlers.feedback.record_reaction import record_reaction
+from handlers.ports import QuestionPorts
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.samples import explained_incident
@@ -32,17 +34,17 @@ async def core(tmp_path: Path) -> AsyncIterator[Core]:
         yield core
 
 
-async def press(bot: Behaviours, _message: MessageReference) -> None:
-    await bot.feedback(Feedback("f1", ButtonAction.CAUSE_RIGHT, CLAIM, ADA, PLACE, NOW))
+async def press(ports: QuestionPorts, _message: MessageReference) -> None:
+    await take_feedback(Feedback("f1", ButtonAction.CAUSE_RIGHT, CLAIM, ADA, PLACE, NOW), ports)
 
 
-async def react(bot: Behaviours, message: MessageReference) -> None:
-    await bot.react(Reaction("r1", message, True, ADA, NOW))
+async def react(ports: QuestionPorts, message: MessageReference) -> None:
+    await record_reaction(Reaction("r1", message, True, ADA, NOW), ports)
 
 
 @pytest.mark.parametrize("judge", [press, react])
 async def test_who_says_that_the_cause_of_a_failed_build_is_right_confirms_its_lines(
-    core: Core, judge: Callable[[Behaviours, MessageReference], Awaitable[None]]
+    core: Core, judge: Callable[[QuestionPorts, MessageReference], Awaitable[None]]
 ) -> None:
     poster = Poster(core.store, {Platform.SLACK: RecordingMessenger()})
     async with core.store.transaction() as transaction:
@@ -50,7 +52,7 @@ async def test_who_says_that_the_cause_of_a_failed_build_is_right_confirms_its_l
         await transaction.predictions.add(claim)
         await transaction.build_failures.save(RecordedFailure(CLAIM, "shop", "a\nb", 0, 1, NOW))
     message = await poster.post_once("details:i1", PLACE, IncidentDetails(explained_incident()))
-    await judge(behaviours(core, poster, {}), message)
+    await judge(question_ports(core, poster), message)
     async with core.store.transaction() as transaction:
         failure = await transaction.build_failures.get(CLAIM)
         (label,) = await transaction.predictions.labels_of(CLAIM)

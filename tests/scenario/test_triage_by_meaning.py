@@ -12,7 +12,7 @@ import pytest
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, learn_owners, open_core
-from bot.wiring.behaviours import incident_ports
+from bot.wiring.ports import incident_ports
 from core.model.conversation import PUBLIC, Audience
 from core.model.incident import Incident
 from handlers.incidents.investigate_incident import triage

@@ -124,6 +124,11 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     assert broken == []
 
 
+def test_every_module_that_is_named_for_contributors_is_there() -> None:
+    named = re.findall(r"`(\w+/[\w/]+\.py)`", (ROOT / "CONTRIBUTING.md").read_text())
+    assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
 def test_every_page_is_linked_from_the_contents() -> None:
     contents = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     assert [page.name for page in DOCS if page.name != "index.md" and f"({page.name})" not in contents] == []

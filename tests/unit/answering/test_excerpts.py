@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from core.answering.excerpts import EXCERPT_WORDS, WHOLE_WORDS, candidates
-from core.answering.pieces import pieces, word_count
+from core.answering.excerpts import EXCERPT_WORDS, WHOLE_WORDS, candidates, pieces, word_count
 from core.knowledge.markdown import BlockKind
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval

@@ -17,7 +17,7 @@ from adapters.clock import SystemClock
 from adapters.store.store import SqlStore
 from bot.commands.records import record_start, run_audit
 from bot.config.settings import Settings
-from bot.work.tasks import TaskInbox
+from bot.work.inbox import TaskInbox
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.errors import MalformedInput, StoreUnavailable

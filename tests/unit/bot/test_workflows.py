@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from dbos._dbos import _get_or_create_dbos_registry
 
-from bot.work.workflows import MAX_RUNNING, Behaviours, Workflows
+from bot.work.workflows import MAX_RUNNING, Workflows
 
 
 async def test_a_step_that_a_stop_interrupts_tells_nobody_that_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,14 +23,13 @@ async def test_a_step_that_a_stop_interrupts_tells_nobody_that_it_failed(monkeyp
     async def apologise(_question: str, reference: str) -> None:
         told.append(reference)
 
-    behaviours = cast("Behaviours", SimpleNamespace(answer=answer, apologise=apologise))
-    flows: Any = Workflows(behaviours, asyncio.get_running_loop())
-    answering = asyncio.create_task(flows._do("answer", "q"))
+    flows: Any = Workflows(Mock(), Mock(), asyncio.get_running_loop())
+    answering = asyncio.create_task(flows._do("answer", answer, "q"))
     await begun.wait()
     await flows.stop()
     assert answering.cancelled(), "it is resumed by the next process"
     with pytest.raises(asyncio.CancelledError):
-        await flows._do("apologise", "q", "after the stop")
+        await flows._do("apologise", apologise, "q", "after the stop")
     assert told == []
 
 
@@ -47,12 +46,11 @@ async def test_questions_that_wait_for_a_language_model_hold_up_no_incident_and_
     async def note(reference: str) -> None:
         done.append(reference)
 
-    behaviours = cast("Behaviours", SimpleNamespace(answer=answer, present=note, retract=note))
-    flows: Any = Workflows(behaviours, asyncio.get_running_loop())
-    asked = [asyncio.create_task(flows._run("answer", ("q",))) for _ in range(MAX_RUNNING)]
+    flows: Any = Workflows(Mock(), Mock(), asyncio.get_running_loop())
+    asked = [asyncio.create_task(flows._run("answer", answer, ("q",))) for _ in range(MAX_RUNNING)]
     await asyncio.sleep(0)
     for step in ("present", "retract"):
-        await asyncio.wait_for(flows._run(step, (step,)), 5)
+        await asyncio.wait_for(flows._run(step, note, (step,)), 5)
     assert done == ["present", "retract"]
     hanging.set()
     await asyncio.gather(*asked)

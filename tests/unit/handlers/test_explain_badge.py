@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.knowledge.redactor import Redact, without_redaction
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform
 from core.model.document import Document
 from core.model.feedback import Feedback
@@ -14,7 +15,6 @@ from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKin
 from core.triage.history import IncidentHistory
 from handlers.feedback.explain_badge import explain_badge
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.ports import Redact, without_redaction
 from handlers.questions.post_message import Poster
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger

@@ -10,8 +10,8 @@ from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, Stage, TeamScore
 from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
-from handlers.feedback.record_feedback import accept_suggestion
-from handlers.incidents.investigate_incident import conclude_investigation, investigate_incident, save_findings
+from handlers.feedback.record_feedback import judge_suggestion
+from handlers.incidents.investigate_incident import conclude_investigation, investigate_and_save, save_findings
 from handlers.incidents.stored_incident import update_incident
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
@@ -33,7 +33,7 @@ async def test_what_is_found_is_saved(store: InMemoryStore) -> None:
         assert incident == RAW
         return replace(incident, owner=owner(), stage=Stage.EXPLAINING)
 
-    await investigate_incident("i1", find, store=store)
+    await investigate_and_save("i1", find, store=store)
     assert store.incidents.by_id["i1"] == replace(RAW, owner=owner(), stage=Stage.EXPLAINING, revision=2)
 
 
@@ -46,7 +46,7 @@ async def test_what_is_known_so_far_is_saved_with_what_goes_on_and_its_end_takes
         assert (known.owner, known.progress, known.stage) == (owner(), "looking closer", Stage.TRIAGING)
         return replace(incident, owner=None, stage=Stage.DONE)
 
-    await investigate_incident("i1", find, store=store)
+    await investigate_and_save("i1", find, store=store)
     known = store.incidents.by_id["i1"]
     assert (known.owner, known.progress, known.stage) == (None, "", Stage.DONE)
 
@@ -56,7 +56,7 @@ async def test_alerts_that_arrive_meanwhile_are_kept(store: InMemoryStore) -> No
         await update_incident("i1", lambda latest: replace(latest, alert_count=77, taken_by="Ada"), store)
         return replace(incident, owner=owner())
 
-    await investigate_incident("i1", find, store=store)
+    await investigate_and_save("i1", find, store=store)
     saved = store.incidents.by_id["i1"]
     assert (saved.alert_count, saved.taken_by, saved.owner) == (77, "Ada", owner())
 
@@ -66,7 +66,7 @@ async def test_an_investigation_that_fails_changes_nothing(store: InMemoryStore)
         raise ToolUnavailable("The logs are down.")
 
     with pytest.raises(ToolUnavailable):
-        await investigate_incident("i1", fail, store=store)
+        await investigate_and_save("i1", fail, store=store)
     assert store.incidents.by_id["i1"] == RAW
 
 
@@ -75,7 +75,7 @@ async def test_an_incident_that_does_not_exist_is_not_investigated(store: InMemo
         raise AssertionError("It was investigated.")
 
     with pytest.raises(PlumblineError, match="Incident i2 does not exist"):
-        await investigate_incident("i2", never, store=store)
+        await investigate_and_save("i2", never, store=store)
 
 
 async def test_a_conclusion_is_one_whatever_was_found(store: InMemoryStore) -> None:
@@ -91,7 +91,7 @@ async def test_the_team_that_people_give_it_to_meanwhile_stays_its_owner(store: 
         await update_incident("i1", lambda latest: replace(latest, hops=(hop,), owner=given), store)
         return replace(incident, owner=owner(), stage=Stage.DONE)
 
-    await investigate_incident("i1", find, store=store)
+    await investigate_and_save("i1", find, store=store)
     saved = store.incidents.by_id["i1"]
     assert (saved.owner, saved.hops, saved.stage) == (given, (hop,), Stage.DONE)
 
@@ -106,10 +106,10 @@ async def test_a_triage_that_is_still_at_work_takes_nothing_back_of_what_another
 
     async def triage_again(incident: Incident) -> Incident:
         if incident.explanation is None:
-            await investigate_incident("i1", explain, store=store)
+            await investigate_and_save("i1", explain, store=store)
         return replace(incident, owner=owner(), stage=Stage.DONE if incident.explanation else Stage.EXPLAINING)
 
-    await investigate_incident("i1", triage_again, store=store)
+    await investigate_and_save("i1", triage_again, store=store)
     saved = store.incidents.by_id["i1"]
     assert (saved.owner, saved.explanation) == (owner(), explanation)
     assert (saved.cut_short, saved.stage) == ("over already", Stage.DONE)
@@ -126,12 +126,12 @@ async def test_a_triage_that_outlasts_the_search_for_the_cause_is_made_again_in_
         if incident.explanation is not None:
             return replace(incident, owner=BY_CAUSE)
         await save_findings(replace(incident, owner=BY_TEXT), incident, store=store)
-        await investigate_incident("i1", explain, store=store)
+        await investigate_and_save("i1", explain, store=store)
         await save_findings(replace(incident, owner=BY_TEXT), incident, store=store)
         assert store.incidents.by_id["i1"].owner == BY_CAUSE
         return replace(incident, owner=BY_TEXT)
 
-    await investigate_incident("i1", triage_again, store=store)
+    await investigate_and_save("i1", triage_again, store=store)
     assert store.incidents.by_id["i1"].owner == BY_CAUSE
 
 
@@ -144,7 +144,7 @@ async def test_an_incident_that_is_sent_on_while_the_cause_is_looked_for_is_tria
         await update_incident("i1", lambda latest: replace(latest, hops=(hop,), owner=BY_TEXT), store)
         return replace(incident, explanation=explained_incident().explanation, owner=owner())
 
-    await investigate_incident("i1", explain, store=store)
+    await investigate_and_save("i1", explain, store=store)
     saved = store.incidents.by_id["i1"]
     assert (saved.owner, saved.explanation) == (BY_TEXT, explained_incident().explanation)
     assert [(task.key, task.workflow) for task in store.tasks.added.values()] == [
@@ -160,7 +160,7 @@ async def test_what_people_said_of_the_owner_is_not_triaged_again_for_a_step_tha
         await update_incident("i1", lambda latest: replace(latest, hops=(hop,)), store)
         return replace(incident, owner=owner())
 
-    await investigate_incident("i1", triage, store=store)
+    await investigate_and_save("i1", triage, store=store)
     assert not store.tasks.added
 
 
@@ -176,9 +176,9 @@ async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_aga
         await save_findings(found, incident, store=store)
         for verdict, suggestion in ((ButtonAction.SEVERITY_WRONG, severity), (ButtonAction.DUPLICATE_WRONG, duplicate)):
             said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.place, RAW.opened_at)
-            await accept_suggestion(said, ports(store=store))
+            await judge_suggestion(said, ports(store=store))
         return found
 
-    await investigate_incident("i1", find, store=store)
+    await investigate_and_save("i1", find, store=store)
     saved = store.incidents.by_id["i1"]
     assert (saved.suggested_severity, saved.suggested_duplicate) == (None, None)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.knowledge.redactor import Redact, without_redaction
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.feedback import Feedback
@@ -15,7 +16,7 @@ from core.triage.history import IncidentHistory
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.investigate_on_demand import incident_from
 from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
-from handlers.ports import QuestionPorts, Readers, Redact, without_redaction
+from handlers.ports import Readers
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.failed_build import BUILD, LOG
@@ -78,12 +79,10 @@ def quotes(incident: Incident) -> list[str]:
 
 
 async def say(text: str, store: InMemoryStore, number: int = 9) -> RecordingMessenger:
-    async def otherwise(_: Question, _ports: QuestionPorts) -> None:
-        await chat.post(THREAD, Notice("otherwise"), "otherwise")
-
     chat = RecordingMessenger()
     poster = Poster(store, {Platform.SLACK: chat})
-    await correct_failing_lines(question(text, number), question_ports(store=store, poster=poster), otherwise=otherwise)
+    is_handled = await correct_failing_lines(question(text, number), question_ports(store=store, poster=poster))
+    assert is_handled is bool(chat.posted)
     return chat
 
 
@@ -185,7 +184,7 @@ async def test_lines_that_the_log_does_not_have_are_not_learned(store: InMemoryS
 async def test_any_other_correction_is_one_of_an_answer(text: str, store: InMemoryStore) -> None:
     if "lines" not in text:
         await explained(LINK, store, FakeBuilds())
-    assert [message for _, message in (await say(text, store)).posted] == [Notice("otherwise")]
+    assert (await say(text, store)).posted == []
 
 
 async def test_names_and_secrets_of_a_log_are_neither_shown_nor_kept(store: InMemoryStore) -> None:

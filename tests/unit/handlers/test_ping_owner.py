@@ -14,7 +14,7 @@ from core.model.incident import Hop, Incident, IncidentState, Merge, Silenced, S
 from core.model.messages import Message, OwnerPing, OwnerQuestion
 from core.model.team import Team
 from handlers.incidents.ping_owner import ping_owner
-from handlers.incidents.present_incident import show_incident
+from handlers.incidents.present_incident import update_chats
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
@@ -76,7 +76,7 @@ async def test_an_owner_is_called_although_a_copy_of_the_message_cannot_be_poste
     await store.posts.mark_stale("incident:i1", RAW.place, CLOCK.now(), timedelta(minutes=5))
     for _ in range(2):
         with pytest.raises(Undeliverable):
-            await show_incident("i1", both)
+            await update_chats("i1", both)
     assert len([message for _, message in chat.posted if isinstance(message, OwnerPing)]) == 1
     assert store.posts.asked == {}, "the next change is shown at once"
 

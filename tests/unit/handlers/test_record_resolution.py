@@ -15,7 +15,6 @@ from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKin
 from core.model.team import Team
 from handlers.feedback.record_resolution import record_resolution, redacted_note
 from handlers.incidents.label_incident import NOTE, label_incident, label_noted_incidents
-from handlers.ports import QuestionPorts
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports, question_ports
@@ -58,17 +57,12 @@ class Bot:
 
     async def note(self, text: str, place: Place = THREAD, at: datetime = NOW) -> None:
         question = Question(f"q{at} {text}", text, Person(Platform.SLACK, "U1", "Ada"), place, Audience(), at)
-        await record_resolution(
-            question,
-            question_ports(teams=TEAMS, store=self._store, poster=self._poster, redact=_redacted, learn=self._learn),
-            otherwise=self._ask,
-        )
+        ports = question_ports(teams=TEAMS, store=self._store, poster=self._poster, redact=_redacted, learn=self._learn)
+        if not await record_resolution(question, ports):
+            self.asked.append(text)
 
     async def _learn(self) -> None:
         self.learned += 1
-
-    async def _ask(self, question: Question, _ports: QuestionPorts) -> None:
-        self.asked.append(question.text)
 
 
 def _redacted(document: Document) -> Document:

@@ -17,7 +17,7 @@ from core.ports import Task
 from core.triage.history import IncidentHistory
 from core.triage.severity import VERSION
 from handlers.feedback.fit_triage import fit_severity
-from handlers.feedback.record_feedback import accept_suggestion
+from handlers.feedback.record_feedback import judge_suggestion
 from handlers.incidents.label_incident import CLOSING, label_suggestions
 from handlers.incidents.suggestions import ENGINE, suggest_duplicate, suggest_severity
 from tests.fakes.clock import FakeClock
@@ -61,7 +61,7 @@ async def press(store: InMemoryStore, verdict: ButtonAction, subject: str) -> No
     feedback = Feedback(
         "f", verdict, subject, Person(Platform.CONSOLE, "ada", "Ada"), Place(Platform.CONSOLE, "x"), START
     )
-    await accept_suggestion(feedback, ports(store=store))
+    await judge_suggestion(feedback, ports(store=store))
 
 
 # --- severity --------------------------------------------------------------------------------------------------------

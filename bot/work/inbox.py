@@ -11,13 +11,13 @@ from bot.observability.telemetry import EVENTS
 from bot.work.batch_writer import BatchWriter
 from core.incidents.command import parse_command
 from core.incidents.thread_notes import bears_on_cause
+from core.knowledge.redactor import Redact, without_redaction
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Place, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.incident import IncidentState
 from core.ports import Store, Task
 from handlers.incidents.stored_incident import incident_of_thread
-from handlers.ports import Redact, without_redaction
 from handlers.questions.answer_in_incident import recheck_task
 
 ANSWER = "answer_question"

@@ -8,11 +8,10 @@ import pytest
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.team import Team
-from core.triage.evidence_negotiation import Look, Settlement, negotiate_in_rounds
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
 from core.triage.monitoring import Enrichment, TeamFinding
-from core.triage.negotiate import MAX_ROUNDS
+from core.triage.negotiate import MAX_ROUNDS, Look, Settlement, negotiate_in_rounds
 from tests.fakes.outage import incident as outage
 
 EMPTY = IncidentHistory([])

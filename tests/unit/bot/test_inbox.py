@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.work.tasks import FEEDBACK_EVENT, QUESTION, TaskInbox
+from bot.work.inbox import FEEDBACK_EVENT, QUESTION, TaskInbox
 from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.model.feedback import Feedback
 from core.model.incident import IncidentState, ThreadNote

@@ -1,4 +1,4 @@
-"""Wiring of the handlers: each step of a workflow calls its handler with the ports of its feature."""
+"""The ports that handlers are called with, built from the parts of the application."""
 
 from __future__ import annotations
 
@@ -7,80 +7,15 @@ from dataclasses import fields
 from functools import partial
 
 from bot.config.workspace import current_teams
-from bot.wiring.application import Core, ingest, learn_owners, operators_place, redactor
-from bot.work.retention import apply_retention
-from bot.work.workflows import Behaviours
+from bot.wiring.application import Core, ingest, redactor
 from core.model.conversation import Audience, Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.messages import Home
 from core.ports import ThreadReader
-from handlers.feedback.recalibrate import recalibrate, watch_calibration
-from handlers.feedback.record_feedback import take_feedback
-from handlers.feedback.record_reaction import record_reaction
-from handlers.incidents.arrange_incident import watch_incidents
-from handlers.incidents.investigate_incident import (
-    conclude_investigation,
-    explain_step,
-    recheck_incident,
-    triage_again,
-    triage_at_once,
-)
-from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
-from handlers.incidents.present_incident import present_details, show_incident
-from handlers.incidents.quiet_hours import end_quiet_hours
 from handlers.ports import IncidentPorts, Ports, QuestionPorts, Readers, no_queue
 from handlers.questions.post_message import Poster
-from handlers.questions.redeliver import redeliver
-from handlers.questions.run_command import apologise, retract_question, run_command
 from handlers.questions.show_home import home_of
 from handlers.questions.show_waiting import QueuedQuestions
-
-
-def behaviours(
-    core: Core,
-    poster: Poster,
-    threads: Mapping[Platform, ThreadReader] | None = None,
-    queued: QueuedQuestions | None = None,
-) -> Behaviours:
-    """Return every handler with its ports. `threads` reads threads on the platforms that support it."""
-    questions = question_ports(core, poster, threads, queued)
-    incidents, store = questions.incidents, core.store
-
-    async def ingest_all() -> None:
-        if not core.awaiting_index.locked():  # otherwise the waiting ingestion includes the changes
-            await ingest(core)
-
-    async def fit_owners() -> None:
-        await learn_owners(core)
-
-    async def learn_from_outcomes() -> None:
-        await label_noted_incidents(questions)
-        await label_suggestions(store=store)
-        await core.history.grow(store)
-        await recalibrate(store=store, clock=core.clock)
-        await watch_calibration(questions, operators=operators_place(core))
-
-    return Behaviours(
-        answer=partial(run_command, ports=questions),
-        apologise=partial(apologise, ports=questions),
-        retract=partial(retract_question, ports=questions),
-        feedback=partial(take_feedback, ports=questions),
-        react=partial(record_reaction, ports=questions),
-        present=partial(show_incident, ports=incidents),
-        triage=partial(triage_at_once, ports=incidents),
-        explain=partial(explain_step, ports=incidents),
-        triage_again=partial(triage_again, ports=incidents),
-        recheck=partial(recheck_incident, ports=incidents),
-        conclude=partial(conclude_investigation, store=store),
-        details=partial(present_details, ports=incidents),
-        watch_incidents=partial(watch_incidents, incidents),
-        redeliver=partial(redeliver, ports=incidents),
-        end_quiet_hours=partial(end_quiet_hours, incidents),
-        ingest=ingest_all,
-        fit_triage=fit_owners,
-        recalibrate=learn_from_outcomes,
-        retain=partial(apply_retention, core.workspace.retention, engine=core.engine, store=store, clock=core.clock),
-    )
 
 
 def incident_ports(core: Core, poster: Poster) -> IncidentPorts:
