@@ -36,7 +36,7 @@ def named(walk: str) -> set[str]:
     """Return the files that a walk names, each relative to the root of the repository."""
     found: set[str] = set()
     folder = ""
-    told, _, _ = WALKS[walk].partition("What is said in that thread")  # which is another walk
+    told, _, _ = WALKS[walk].partition("In the thread, ")  # which is another walk
     for name in re.findall(r"`([\w/…]+\.py)`", told):
         path = name.replace("…", "slack") if "/" in name else f"{folder}/{name}"
         folder = path.rpartition("/")[0]
