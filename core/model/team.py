@@ -131,5 +131,5 @@ class Route:
     also: tuple[str, ...] = ()
 
     def matches(self, facts: Mapping[str, frozenset[str]]) -> bool:
-        """Return whether the route applies to these facts (see `core.model.routing.routing_facts`)."""
+        """Return whether the route applies to these facts (see `core.model.silences.routing_facts`)."""
         return all(not accepted.isdisjoint(facts.get(name, frozenset())) for name, accepted in self.match)
