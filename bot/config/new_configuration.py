@@ -87,7 +87,7 @@ channels:
 sources:
   - {{kind: folder, name: documents, path: {documents}}}
 
-# Each incident is posted in the channels of the first route whose labels match; the last route takes the rest.
+# Each incident is posted in the first reachable channel of the first route that matches; the last route takes the rest.
 routes:
   - {{channels: [incidents]}}
 
