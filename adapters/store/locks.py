@@ -155,7 +155,7 @@ class PostgresLocks:
 
     async def _open_session(self) -> AsyncConnection:
         if self._is_closed:  # whoever opened one now would keep the locks of a process that has stopped
-            raise StoreUnavailable("No lock is taken any more, because the bot is stopping.")
+            raise StoreUnavailable("The bot is stopping and takes no more locks.")
         session = await self._engine.connect()
         self._session = await session.execution_options(isolation_level="AUTOCOMMIT")
         for name in self._kept:
