@@ -26,7 +26,7 @@ def summary(probabilities: FloatArray, correct: FloatArray) -> str:
     """Return the subtitle: the number of predictions, and the error that chance explains."""
     outcomes = f"{len(correct)} outcome{'' if len(correct) == 1 else 's'}"
     error, floor = 100 * ece(probabilities, correct), 100 * ece_floor(probabilities)
-    return f"{outcomes} · off by {error:.1f} %; chance alone gives {floor:.1f} %"
+    return f"{outcomes} · off by {error:.1f} %; by chance alone {floor:.1f} %"
 
 
 def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, scale: float = PNG_SCALE) -> bytes:

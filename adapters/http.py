@@ -79,7 +79,7 @@ class Answer:
 
     @property
     def may_pass(self) -> bool:
-        """Return whether the request may succeed later. GitHub answers with 403, too, where there were too many."""
+        """Return whether the request may succeed later. GitHub also answers 403 to too many requests."""
         is_limited = self.retry_after is not None or self.headers.get("X-RateLimit-Remaining") == "0"
         return may_pass(self.status) or (self.status == 403 and is_limited)
 

@@ -1,1 +1,1 @@
-"""Behaviours of the bot, one per file. Each depends only on core's types and ports."""
+"""Handlers of the bot, one behaviour per file. Each depends only on core's types and ports."""

@@ -26,7 +26,7 @@ from core.model.filing import Filed, Report
 INDEXED_AFTER = 60.0  # seconds until Jira's search shows a new issue; usually much less
 
 _ADDRESS = re.compile(r"https?://|mailto:")  # a link to anything else could name a person, a file or a macro
-# Jira links a bare address by itself, and takes an escape in it for a part of it. Inside a word, “-” and “_” are no markup.
+# Jira links a bare address, and reads an escape in it as a part of it. Inside a word, “-” and “_” are not markup.
 _WIKI_SPECIAL = re.compile(r"https?://[^\s\\{}\[\]|!]+|[\\{}\[\]*+^~|!#@?]|(?<![^\W_])[_-]|[_-](?![^\W_])")
 _markdown = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True})
 

@@ -25,7 +25,6 @@ MAX_OPTION_VALUE = 150  # characters
 MAX_OPTIONS = 100  # per picker, or per group of it
 MAX_OVERFLOW = 5  # options of the overflow menu
 MAX_OPTION_URL = 3_000  # characters
-MAX_BUTTON_VALUE = 2_000  # characters
 MAX_FALLBACK = 500  # characters of the notification line; Slack accepts 4 000
 
 Block = dict[str, Any]

@@ -44,7 +44,6 @@ TITLE = "title"  # id of the block and of its field
 DRAFT_FIELDS = tuple(f"draft-{number}" for number in range(1, 7))  # a long draft is split, since a field takes 3 000
 
 MAX_TITLE = 24  # characters of a form's title and buttons
-MAX_METADATA = 3_000  # characters
 TEAM_GROUPS = 5  # groups of blocks.MAX_OPTIONS teams; a form is limited to 250 kB
 
 MAX_PART = 2_800  # characters of a part of a draft, which leaves room to edit it

@@ -209,7 +209,7 @@ def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Patte
     """Return a value of JSON without their names, and without the words of their notes and drafts."""
     inside = partial(_nameless, person=person, names=names, is_named=is_named)
     if isinstance(value, list):
-        return [inside(each) for each in value if not _is_draft(each, names)]
+        return [inside(each) for each in value]
     if isinstance(value, dict):
         if "platform" in value and value.get("id") == person:
             return value | {"id": NOBODY, "name": ""}
@@ -219,6 +219,8 @@ def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Patte
             value = value | {"reason": ""}
         elif value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:  # evidence made from a note
             value = value | {"source": NOBODY, "quote": ""}
+        elif _is_draft(value, names):  # kept, so that a retry finds what was filed without a confirmation
+            value = value | {"text": "", "problem": ""}
         if "proposed_at" in value and is_named.search(value["id"]):
             value = value | {"id": answer_id(value["id"])}
         if "press" in value and is_named.search(value["press"]):  # a filed report

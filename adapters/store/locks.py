@@ -115,7 +115,7 @@ class PostgresLocks:
         return seconds >= NEW_SESSION_TIMEOUT
 
     async def close(self) -> None:
-        """Release all locks, and take none any more."""
+        """Release all locks, and take no more."""
         self._is_closed = True
         async with self._talking:
             if self._session is not None:
@@ -154,7 +154,7 @@ class PostgresLocks:
                 raise
 
     async def _open_session(self) -> AsyncConnection:
-        if self._is_closed:  # whoever opened one now would keep the locks of a process that has stopped
+        if self._is_closed:  # a session opened now would keep the locks of a stopped process
             raise StoreUnavailable("The bot is stopping and takes no more locks.")
         session = await self._engine.connect()
         self._session = await session.execution_options(isolation_level="AUTOCOMMIT")

@@ -247,7 +247,7 @@ async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -
 
     async def attempt() -> str:
         await open_publisher(section, session).check()
-        is_known = not isinstance(section, GitHubIssueSection)  # of a public repository, GitHub tells this nobody
+        is_known = not isinstance(section, GitHubIssueSection)  # GitHub does not report this for public ones
         may = "the token may write there" if is_known else "reached; whether the token may create issues is not known"
         return f"{section.kind.replace('_', ' ')}: {may}"
 

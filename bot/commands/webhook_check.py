@@ -51,7 +51,7 @@ def _lines(reading: Reading) -> Iterator[str]:
     for place in reading.places:
         yield f"posted in {place.platform} {place.channel}, unless the group already has an open incident"
     if not reading.places:
-        yield "posts nothing new; if the group has an incident, it changes that"
+        yield "posts nothing new, but changes the incident of the group if there is one"
 
 
 def _alert_lines(alert: Alert) -> Iterator[str]:

@@ -318,7 +318,9 @@ def _truth(path: Path) -> Truth:
             datetime.fromisoformat(known["onset"]) if "onset" in known else None,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise MalformedInput(f"{path} lacks the format in `bot/evaluation/incidents.py`: {error!r}.") from error
+        raise MalformedInput(
+            f"{path} is not in the format that `bot/evaluation/incidents.py` describes: {error!r}."
+        ) from error
 
 
 def _changed(seen: Observations, **fields: Any) -> Observations:

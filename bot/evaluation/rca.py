@@ -187,7 +187,7 @@ def cases_of(path: Path) -> list[Case]:
         found = [_case(row) for row in rows if row["gradable"]]
     except (AttributeError, KeyError, TypeError) as error:
         raise MalformedInput(
-            f"{path} has a case without the format that `bot/evaluation/rca.py` describes: {error!r}."
+            f"{path} has a case that is not in the format that `bot/evaluation/rca.py` describes: {error!r}."
         ) from error
     if not any(case.kind == HEADLINE for case in found):
         raise MalformedInput(f"{path} has no gradable case of kind {HEADLINE}.")

@@ -55,7 +55,7 @@ BASELINE_CHARACTERS = 1_000
 BASELINE_SECTIONS = 3
 FIGURES = {
     "states": "of the questions with an answer, those whose shown answer states it",
-    "states_anywhere": "those whose answer, or an excerpt offered below it, states it",
+    "states_anywhere": "of these, those whose answer, or an excerpt offered below it, states it",
     "certain_precision": "of the answers without a hedge, those that state what was asked",
     "certain_share": "of the questions with an answer, those answered without a hedge",
     "hedged_right": "of the answers that state what was asked, those with a hedge",

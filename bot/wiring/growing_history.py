@@ -43,7 +43,7 @@ class GrowingHistory:
         self._clock = clock
         self._known = {incident.id for incident in self._incidents}
         self._episodes: Mapping[str, Episode] = {}  # replaced, never changed, because other threads read it
-        self._pages: tuple[Mapping[str, Episode], PageHistory] | None = None  # what it was made of, and it
+        self._pages: tuple[Mapping[str, Episode], PageHistory] | None = None  # its episodes, and the history
         self._closed: dict[str, tuple[datetime, PastIncident]] = {}  # by id, with the time of opening
         self._whole = IncidentHistory(self._incidents)
         self._whole_at: datetime | None = None

@@ -95,9 +95,9 @@ class Workflows(DBOSConfiguredInstance):
         return frozenset(self._running)
 
     async def stop(self) -> None:
-        """Interrupt all steps and begin no more, to be called before the engine and what steps use are closed.
+        """Interrupt all steps and start no more. Call it before the engine and the resources of steps are closed.
 
-        The next process resumes them. A step that went on would fail, and tell people so, or use what nobody closes.
+        The next process resumes the steps. A step that continued would fail and tell people so, or use closed resources.
         """
         self._is_stopped = True
         interrupted = [task for task in self._running.values() if task is not None]

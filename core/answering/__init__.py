@@ -1,1 +1,1 @@
-"""Answer questions from the documents, with a citation for every sentence."""
+"""Answer questions from the documents, and cite them."""

@@ -145,7 +145,7 @@ def _changes(incident: Incident, observations: Observations | None) -> Sequence[
         ]
         lines += [f"Elsewhere: {_change(change, incident.started_at)}" for change in latest]
     elif others := len(observations.changes) - len(shown):
-        lines.append(f"{others} more changes to other services or earlier.")
+        lines.append(f"{others} more change{'s' if others > 1 else ''} to other services or earlier.")
     return [*_blamed_change(incident), *lines, *_gaps(observations)]
 
 

@@ -226,7 +226,7 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
         badge = explanation.badge.text if explanation.badge is not None else ""
         yield from _line(CAUSE, COULD_IT_BE.format(cause=said) if asks else said, badge=badge)
     if explanation.rechecked_after is not None:
-        yield from _line("", f"Re-checked after {cut(explanation.rechecked_after.person, MAX_NAME)}'s note")
+        yield from _line("", f"Re-checked after {cut(explanation.rechecked_after.person, MAX_NAME)}’s note")
 
 
 def _not_read(explanation: Explanation) -> str:

@@ -588,7 +588,7 @@ class Incident:
     def is_held_back(self, now: datetime) -> bool:
         """Return whether it is not posted for now, or was over before it would have been posted.
 
-        One that is critical is posted at once, and so is one that is suggested to be.
+        A critical incident is posted at once, and so is one that Plumbline suggests to be critical.
         """
         until = self.page.held_until if self.page is not None else None
         suggested = self.suggested_severity.severity if self.suggested_severity is not None else None

@@ -255,7 +255,6 @@ ON_CALL = "On call"
 ON_CALL_UNKNOWN = "unknown, {name} did not answer"  # who is on call
 IS_IT_YOURS = "Is this yours, {team}?"
 OR = " or "  # between the teams that are asked
-NOT_CLEAR = "not clear"  # whose it is
 NEAREST = "Nearest"  # teams, where none is asked
 LESS_LIKELY = "Less likely"  # than those that are asked
 I_AM_UNSURE = "I’m not sure who owns it. Press “Take” or “Reassign…” above to settle it."

@@ -220,7 +220,7 @@ def _call_schema(tool: Tool, left: Mapping[str, Sequence[str]]) -> dict[str, Any
 
 
 def finding_schema(services: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON schema of a finding. `services` are the possible places of the cause; if empty, any text is."""
+    """Return the JSON schema of a finding. `services` are the possible places of the cause; if empty, any text is allowed."""
     return _object(
         {
             "tool": {"const": FINALISE},

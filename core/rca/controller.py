@@ -46,7 +46,7 @@ Listener = Callable[[Step], Awaitable[None]]  # receives every step when it is t
 class Investigation:
     """One run of the controller over one incident. `request` gives requester and urgency; its messages are replaced.
 
-    `services` are the possible places of a cause; if empty, any text is. By default, steps are decoded greedily, as in
+    `services` are the possible places of a cause; if empty, any text is allowed. By default, steps are decoded greedily, as in
     section 4.1.
     """
 

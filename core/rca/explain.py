@@ -105,8 +105,8 @@ def _ruled_out(
         dict.fromkeys(f"{_name(candidate, incident_signals)}: {candidate.objection}." for candidate in others)
     )
     lines = objections[:MAX_RULED_OUT]
-    if len(objections) > MAX_RULED_OUT:
-        lines.append(f"{len(objections) - MAX_RULED_OUT} more that are less likely.")
+    if (more := len(objections) - MAX_RULED_OUT) > 0:
+        lines.append(f"{more} more that {'is' if more == 1 else 'are'} less likely.")
     logged = {line.service for line in observations.logs}
     measured = {series.service for series in observations.series}
     read = logged | measured

@@ -2,7 +2,7 @@
 
 In Triangle (sections 3.1.2 and 3.3) a model plays each manager, and all vote in up to five rounds. With a 1.5 B model,
 each of five managers voted for its own team, in every round, for minutes. Here the managers report the evidence for
-their own team (`core/triage/managers.py`, `core/triage/evidence_negotiation.py`), and a decider that belongs to no team
+their own team (`core/triage/managers.py`, `core/triage/negotiate.py`), and a decider that belongs to no team
 has the remaining vote. The prompt contains the beginning of each team document: nothing is compressed or distilled by
 further calls (section 3.2), because that takes longer than the choice itself.
 """

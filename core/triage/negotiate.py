@@ -79,7 +79,7 @@ def judge(
     `silent` maps teams to the reason why their managers abstain.
     """
     discussion = discuss(evidence, group, removed)
-    located = _sureness(evidence.located)  # the more certain the cause, the more likely is other trouble a symptom
+    located = _sureness(evidence.located)  # the more certain the cause, the more likely other trouble is a symptom
     sure = {Ground.MONITORING: located, Ground.OBSERVED: _sureness(evidence.observed) * (1 - located)}
     candidates = tuple(
         sorted(

@@ -33,7 +33,7 @@ MIN_EACH = 10  # minimum that needed a person, and minimum that did not
 MIN_SEEN = 3  # known outcomes of an alert, before one of its incidents is held back
 BLOCKS = 5  # of time; each but the first is judged by a model of the earlier ones
 DAY, HOUR, JUST_NOW = timedelta(days=1), timedelta(hours=1), timedelta(minutes=10)
-AT_ONCE = timedelta(minutes=1)  # after an incident began, for merges by the rules that also judge it
+AT_ONCE = timedelta(minutes=1)  # after an incident was opened; later merges were not known when it was judged
 ALIKE = 200  # past judgements that one is compared with, before an incident is held back
 LATEST = 5  # outcomes of an alert that show whether it has changed
 KEPT_SPANS = 20  # latest durations kept of an alert that ended by itself

@@ -87,7 +87,7 @@ async def record_prediction(
 async def is_likelier(claim: Claimed, instead: Claimed | None, store: Store) -> bool:
     """Return whether, by people's verdicts, a claim is at least as likely to be right as the one shown `instead`.
 
-    If `instead` is None, it must be right with at least EVEN_ODDS. Returns True while there are too few verdicts on
+    If `instead` is None, the claim must be right with at least EVEN_ODDS. Returns True while there are too few verdicts on
     either.
     """
     probability = await _calibrated_probability(*claim, store)

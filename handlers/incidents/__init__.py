@@ -1,1 +1,1 @@
-"""Behaviours of an incident, from its alert to its postmortem."""
+"""Handlers of incidents, from the alert to the postmortem."""

@@ -95,7 +95,7 @@ class AnswerAgents:
         )
 
     async def _stored(self, tool: str, incident_id: str, caller: AgentCaller) -> Incident:
-        """Return an incident. The call is recorded first, because one that is refused is of interest, too."""
+        """Return an incident. The call is recorded first, so that refused calls are recorded too."""
         await self._record(tool, incident_id[:MAX_ID], caller)
         async with self.ports.store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)

@@ -58,7 +58,7 @@ async def _declared(wish: MaintenanceWish, length: timedelta, question: Question
 
 async def _ended(service: str, question: Question, store: Store, now: datetime) -> str:
     matcher = Matcher("service", frozenset({service}))
-    since = min(question.asked_at, now) - CLOCK_SKEW  # what this step has ended itself, if it runs again
+    since = min(question.asked_at, now) - CLOCK_SKEW  # so that a repeated step finds the windows that it ended
     async with store.transaction() as transaction:
         windows = [
             each

@@ -190,16 +190,16 @@ async def present_details(incident_id: str, ports: Ports) -> None:
         held = await transaction.held_incidents.places(incident_id)
     if is_put_off(incident) or (incident.message is None and incident.place not in held):
         return
-    if incident.message is not None and incident.place not in held:
-        thread = replace(incident.message.place, thread=incident.message.message_id)
-        await ports.poster.post_once(f"details:{incident_id}", thread, IncidentDetails(incident))
-    for place in (place for place in incident.also_in if place not in held):
+    for place in (each for each in (incident.place, *incident.also_in) if each not in held):
         try:
-            copy = await ports.poster.post_once(
-                _copy_intent(f"incident:{incident_id}", place), place, IncidentMessage(incident)
-            )
-            thread = replace(copy.place, thread=copy.message_id)
-            details = _copy_intent(f"details:{incident_id}", place)
+            if place != incident.place:
+                intent, details = (_copy_intent(f"{kind}:{incident_id}", place) for kind in ("incident", "details"))
+                root = await ports.poster.post_once(intent, place, IncidentMessage(incident))
+            elif incident.message is not None:
+                root, details = incident.message, f"details:{incident_id}"
+            else:
+                continue
+            thread = replace(root.place, thread=root.message_id)
             await ports.poster.post_once(details, thread, IncidentDetails(incident))
         except NEVER as error:
             refused = error

@@ -58,7 +58,7 @@ async def triage_incident(
 
     - `observe` lets the managers of the teams consult their own monitoring and vote in rounds.
     - A language model that passed its exam decides if the managers do not agree. Its choice is shown unless people's
-      verdicts speak against it.
+      verdicts are against it.
     """
     teams = await ports.current_teams() if ports.current_teams is not None else ports.teams
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
@@ -136,7 +136,7 @@ async def _decided(
     right: float,
     store: Store,
 ) -> _Found:
-    """Return the model's proposal; `found` with a note if the model fails, or as it is if verdicts speak against it."""
+    """Return the model's proposal; `found` with a note if the model fails, or as it is if verdicts are against it."""
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
     try:
         async with asyncio.timeout(DEADLINE):

@@ -50,7 +50,7 @@ async def apologise(question: Question, reference: str, ports: Ports) -> None:
 async def retract_question(question_id: str, place: Place, ports: QuestionPorts) -> None:
     """Stop and remove the answer to a deleted question, and delete the stored conversation.
 
-    Does nothing for a message that was no question.
+    Does nothing for a message that was not a question.
     """
     await ports.under_way.stop(question_id)
     await ports.poster.withdraw(answer_intent(question_id), place)

@@ -210,7 +210,7 @@ def test_what_is_not_set_up_is_not_called_unreadable() -> None:
 def test_a_cause_that_was_looked_at_again_says_after_whose_note() -> None:
     again = explanation(rechecked_after=ThreadNote("Dana", "it is not the pool", samples.START))
     assert any(
-        each.plain == "Re-checked after Dana's note" and not each.subtle
+        each.plain == "Re-checked after Dana’s note" and not each.subtle
         for each in seen(explained_incident(explanation=again)).lines
     )
 
