@@ -93,5 +93,5 @@ async def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
         await run(wrong)
     row = {"question": "", "observations": [3], "kind": "root_cause", "gradable": True, "keys": [], "evidence_keys": []}
     wrong.write_text(json.dumps(row), "utf-8")
-    with pytest.raises(MalformedInput, match="without the format"):
+    with pytest.raises(MalformedInput, match="is not in the format"):
         await run(wrong)

@@ -39,4 +39,4 @@ def test_the_page_needs_to_allow_no_inline_style() -> None:
 
 def test_the_summary_names_the_error_and_what_chance_alone_would_make() -> None:
     assert summary(SAID, RIGHT).startswith("60 outcomes · off by 28.3 %; by chance alone ")
-    assert summary(np.array([0.5]), np.array([1.0])) == "1 outcome · off by 50.0 %; chance alone gives 50.0 %"
+    assert summary(np.array([0.5]), np.array([1.0])) == "1 outcome · off by 50.0 %; by chance alone 50.0 %"
