@@ -130,6 +130,8 @@ def main() -> None:
     sets = {"tickets": [_fold(*part) for part in parts], "sample": _sample()}
     whole = {name: _gathered(folds) for name, folds in sets.items()}
     rows = {"everything": _figures(whole) | _held_out(learned_from)}
+    print("| taken out | first | named | wrong | first, sample | named, sample | wrong, sample | held out |")
+    print(f"{'| --- ' * 8}|")
     _print("everything", rows["everything"], rows["everything"])
     for each in MECHANISMS:
         if not given.only or each.name.startswith(tuple(given.only)):
