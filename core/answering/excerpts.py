@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, groupby
-from math import log1p
+from math import fsum, log1p
 
 from core.answering.statements import sentences, statements
 from core.knowledge.encoder import K1, B
@@ -210,7 +210,10 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
         return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry
 
     scored = [replace(run, score=score(run)) for run in runs]
-    return sorted(scored, key=lambda run: (not is_answered_by(query, run.passage), -run.score))
+    # The order of sets differs between processes, and with it the last digits of sums: these decide nothing.
+    return sorted(
+        scored, key=lambda run: (not is_answered_by(query, run.passage), -round(run.score, 6), run.passage.id)
+    )
 
 
 def _rare(retrieval: Retrieval) -> dict[str, float]:
@@ -237,7 +240,7 @@ def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str,
         for each, piece in zip(held, all_pieces, strict=True)
     ]
     near = [
-        sum(rare[term] for term in weights.keys() & piece.path.union(each))
+        fsum(rare[term] for term in weights.keys() & piece.path.union(each))
         for each, piece in zip(held, all_pieces, strict=True)
     ]
     for start, end in _bounds(all_pieces):
@@ -254,10 +257,10 @@ def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str,
             found,
             all_pieces[start:end],
             all_pieces[marked],
-            sum(weights[term] * share for term, share in shares.items()),
-            sum(rare[term] * share for term, share in shares.items()),
+            fsum(weights[term] * share for term, share in shares.items()),
+            fsum(rare[term] * share for term, share in shares.items()),
             sum(weights[term] for term in weights if term in counts or term in all_pieces[start].path) / total,
-            sum(weights[term] for term in titled) / total,
+            fsum(weights[term] for term in titled) / total,
         )
 
 
@@ -271,7 +274,7 @@ def _entry(chosen: Sequence[Piece], weights: Mapping[str, float]) -> float:
         if head and piece.block != block:
             header, block = distinct_terms(head[0]) & weights.keys(), piece.block
         if named := _named(row, weights.keys(), header):
-            best = max(best, sum(weights[term] for term in named | header))
+            best = max(best, fsum(weights[term] for term in named | header))
     return best / sum(weights.values()) if best else 0.0
 
 
