@@ -160,7 +160,10 @@ def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out
 def _with_evidence(hypothesis: Hypothesis, note: ThreadNote) -> Hypothesis:
     return replace(
         hypothesis,
-        evidence=(Evidence(EvidenceKind.NOTE, note.person, note.text, note.at), *hypothesis.evidence),
+        evidence=(
+            Evidence(EvidenceKind.NOTE, note.person, note.text, note.at, readers=note.readers),
+            *hypothesis.evidence,
+        ),
     )
 
 

@@ -6,15 +6,17 @@ system whether the report is already there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
 
 from core.incidents.filing import KINDS, MAX_DRAFT, MAX_TITLE, allowed_targets, cut_draft, draft_report, file_stem
 from core.incidents.postmortem import worth_a_postmortem
+from core.incidents.readable import readable
 from core.knowledge.redactor import redacted
 from core.model.audit import Act, audit_entry
-from core.model.conversation import Audience, Person
+from core.model.conversation import PUBLIC, Audience, Channel, Person, named_readers
 from core.model.errors import SourceUnavailable, Unavailable
 from core.model.feedback import Feedback
 from core.model.filing import Filed, Filing, FilingKind, FilingTarget, Report, marker_of
@@ -50,12 +52,21 @@ async def draft_of(
         return NOT_ALLOWED
     if kind is FilingKind.POSTMORTEM and not worth_a_postmortem(incident):
         return NOT_YET
+    incident = _for_targets(readable(incident, audience, ports.channels), allowed, ports.channels)
     names = [target.name for target in allowed]
     kept = next((each for each in incident.filings if each.target in names and each.filed is None and each.text), None)
     drafted = partial(redacted, redact=ports.redact)
     title, text = (kept.title, kept.text) if kept is not None else draft_report(incident, kind, drafted)
     names.sort(key=lambda name: kept is None or name != kept.target)
     return FilingRequest(incident.id, kind, title, cut_draft(text, MAX_DRAFT), tuple(names))
+
+
+def _for_targets(incident: Incident, targets: Sequence[FilingTarget], channels: Sequence[Channel]) -> Incident:
+    """Return the part of an incident that everybody who can read one of the targets may read."""
+    for reader in {reader for target in targets for reader in target.readers}:
+        name = [] if reader == PUBLIC else [reader.removeprefix("channel:")]
+        incident = readable(incident, Audience(named_readers(name, channels) | {PUBLIC}), channels)
+    return incident
 
 
 def _allowed(
@@ -115,7 +126,17 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
         raise SourceUnavailable(f"{target.name} may not show yet what was written there.", left)
     person, since = feedback.person.name_or_id, known.since if known is not None else now
     title = " ".join(feedback.title.split())[:MAX_TITLE]
-    filing = Filing(target.name, target.kind, title, feedback.text, person, feedback.id, since, now)
+    filing = Filing(
+        target.name,
+        target.kind,
+        title,
+        feedback.text,
+        person,
+        feedback.id,
+        since,
+        now,
+        readers=tuple(sorted(feedback.audience.disclosed_to)),
+    )
     stem = file_stem(incident, partial(redacted, redact=ports.redact))
 
     def report(filing: Filing) -> Report:
