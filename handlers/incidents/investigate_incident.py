@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from core.incidents.thread_notes import with_note
-from core.model.conversation import Audience
+from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Stage, ThreadNote
 from core.ports import AlertMonitor, Store, Task
@@ -16,7 +16,7 @@ from core.rca.observations import Observations
 from handlers.feedback.record_prediction import is_rejected
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.incidents.find_runbook import find_runbook
-from handlers.incidents.incident_readers import audience_of
+from handlers.incidents.incident_readers import audience_at, audience_of
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.present_incident import present_meanwhile
@@ -131,8 +131,13 @@ async def triage_again(incident_id: str, ports: IncidentPorts) -> None:
     await _investigate(incident_id, _triage_and_show, ports, requested=True)
 
 
-async def recheck_incident(incident_id: str, note: ThreadNote, ports: IncidentPorts) -> None:
-    """Investigate an incident again with a remark from its thread."""
+async def recheck_incident(incident_id: str, remark: Question, ports: IncidentPorts) -> None:
+    """Investigate an incident again with a remark from its thread, whose readers are those of the place.
+
+    A remark that was only overheard comes without its audience.
+    """
+    said_to = remark.audience.disclosed_to or (await audience_at(remark.place, ports)).disclosed_to
+    note = ThreadNote(remark.asker.name_or_id, remark.text, remark.asked_at, tuple(sorted(said_to)))
     await update_incident(incident_id, lambda latest: with_note(latest, note), ports.store)
     await _investigate(incident_id, _explain_and_show, ports, requested=True)
 

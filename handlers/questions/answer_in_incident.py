@@ -14,7 +14,7 @@ from core.incidents.readable import readable
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
 from core.knowledge.redactor import Redact, redacted, redacted_beginning
 from core.model.conversation import Question, Speaker, Turn
-from core.model.incident import Incident, IncidentState, ThreadNote
+from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
 from core.ports import Task
 from handlers.incidents.investigate_incident import observe
@@ -72,8 +72,6 @@ def recheck_task(incident_id: str, remark: Question, redact: Redact) -> Task:
     return Task(f"recheck:{remark.key}", RECHECK, incident_id, _REMARK.dump_python(said, mode="json"))
 
 
-def note_of(payload: Mapping[str, Any]) -> ThreadNote:
-    """Return the note stored in a recheck task."""
-    remark = _REMARK.validate_python(payload)
-    readers = tuple(sorted(remark.audience.disclosed_to))
-    return ThreadNote(remark.asker.name_or_id, remark.text, remark.asked_at, readers)
+def remark_of(payload: Mapping[str, Any]) -> Question:
+    """Return the remark stored in a recheck task."""
+    return _REMARK.validate_python(payload)
