@@ -35,12 +35,12 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     A person's words are for the readers of the place where they were said. Quotations of documents and past incidents
     are for those who may read everything that the investigation might quote. The rest is for all who see the incident.
     """
-    unknown = _strictest(incident, channels)
+    unknown = _all_places(incident, channels)
     basis = incident_audience(incident, channels).basis if incident.basis is None else incident.basis
     quotes = audience.readers.issuperset(basis)
 
     def may_read(readers: Sequence[str] | None) -> bool:
-        return audience.may_read(unknown if readers is None else readers)
+        return audience.may_read(readers) if readers is not None else all(map(audience.may_read, unknown))
 
     def may_quote(evidence: Evidence) -> bool:
         if evidence.kind is EvidenceKind.NOTE:
@@ -67,24 +67,25 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     return seen if quotes else _without_quotations(seen)
 
 
-def note_readers(incident: Incident, channels: Sequence[Channel]) -> Mapping[str, frozenset[str]]:
-    """Return the readers of each text of the note on its end, except of texts that came with an alert."""
+def note_readers(incident: Incident, channels: Sequence[Channel]) -> Mapping[str, tuple[frozenset[str], ...]]:
+    """Return the readers of each text of the note on its end, except of texts that came with an alert.
+
+    An audience must be among all readers of a text: those of its place, or of every place if its place is unknown.
+    """
     note = incident.resolution or Resolution()
     sent = {getattr(read_resolution(alert.note), name) for alert in incident.alerts if alert.note for name in NOTED}
     said = [name for name in NOTED if getattr(note, name) not in {"", *sent}]
-    return {name: frozenset(note.readers.get(name, _strictest(incident, channels))) for name in said}
+    known = {name: (frozenset(readers),) for name, readers in note.readers.items()}
+    return {name: known.get(name, _all_places(incident, channels)) for name in said}
 
 
-def _strictest(incident: Incident, channels: Sequence[Channel]) -> frozenset[str]:
-    """Return the readers of words that were said in an unknown place of an incident."""
-    places = [channel_audience(place, channels).disclosed_to for place in incident.places]
-    first, *others = [each for each in places if PUBLIC not in each] or places
-    return first.intersection(*others)
+def _all_places(incident: Incident, channels: Sequence[Channel]) -> tuple[frozenset[str], ...]:
+    return tuple(channel_audience(place, channels).disclosed_to for place in incident.places)
 
 
 def _resolution(incident: Incident, audience: Audience, channels: Sequence[Channel]) -> Resolution | None:
     readers = note_readers(incident, channels)
-    hidden = {name: "" for name in readers if not audience.may_read(readers[name])}
+    hidden = {name: "" for name in readers if not all(map(audience.may_read, readers[name]))}
     if incident.resolution is None or not hidden:
         return incident.resolution
     left = replace(incident.resolution, **hidden)

@@ -22,7 +22,7 @@ def closed_incident(
     teams: Sequence[Team],
     readers: frozenset[str],
     labels: OwnerLabels | None = None,
-    note_readers: Mapping[str, frozenset[str]] | None = None,
+    note_readers: Mapping[str, tuple[frozenset[str], ...]] | None = None,
 ) -> PastIncident | None:
     """Return an incident as a past incident; None if nothing can be learned from it.
 

@@ -656,7 +656,8 @@ class Incident:
 class PastIncident:
     """A closed incident of the history that triage and root-cause analysis learn from.
 
-    `readers` are the reader names that may see it (see `Audience`), `veiled` those of the fields that fewer may see.
+    `readers` are the reader names that may see it (see `Audience`), `veiled` those of the fields that fewer may see, who
+    must be among all of them.
     """
 
     id: str
@@ -674,11 +675,11 @@ class PastIncident:
     labels: dict[str, str] = field(default_factory=dict[str, str])
     url: str = ""
     readers: frozenset[str] = frozenset({PUBLIC})
-    veiled: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    veiled: dict[str, tuple[frozenset[str], ...]] = field(default_factory=dict[str, tuple[frozenset[str], ...]])
 
     def without(self, hidden: Collection[frozenset[str]]) -> PastIncident:
         """Return the incident with the fields empty whose readers are among the hidden ones."""
-        blank = {name: "" for name, readers in self.veiled.items() if readers in hidden}
+        blank = {name: "" for name, readers in self.veiled.items() if any(each in hidden for each in readers)}
         return replace(self, **blank) if blank else self
 
 

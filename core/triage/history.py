@@ -79,7 +79,7 @@ class IncidentHistory:
 
     def __init__(self, incidents: Sequence[PastIncident]) -> None:
         self.incidents = tuple(incidents)
-        self._readers = frozenset(r for each in self.incidents for r in (each.readers, *each.veiled.values()))
+        self._readers = frozenset(r for each in self.incidents for r in (each.readers, *sum(each.veiled.values(), ())))
         self._readable: dict[frozenset[frozenset[str]], IncidentHistory] = {}
         self.owners = frozenset(incident.owner for incident in self.incidents)
         self.severities = SeverityCounts.of(self.incidents)

@@ -53,9 +53,12 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
 
     known, looks = replace(incident, explanation=None), 0
 
+    def seen(found: Incident) -> Incident:
+        return found if question.text else readable(found, question.audience, ports.channels)
+
     async def report(doing: str) -> None:
         version = f"under way: {looks} {doing}"
-        message = IncidentMessage(replace(known, stage=stage, progress=doing))
+        message = IncidentMessage(replace(seen(known), stage=stage, progress=doing))
         with suppress(Unavailable):  # a failed progress update is not retried
             await ports.poster.post_or_edit(intent, question.place, message, version)
 
@@ -76,7 +79,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
             found = await transaction.incidents.get(incident.id) or incident
             if found.revision != incident.revision:
                 await transaction.tasks.add(present_task(found))  # its own message shows the new findings too
-        found = readable(found, question.audience, ports.channels)
+    found = seen(found)
     await ports.poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")
     if found.explanation is not None:
         await ports.poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
