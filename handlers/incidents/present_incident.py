@@ -233,18 +233,31 @@ async def show_details(feedback: Feedback, ports: Ports) -> None:
 
 
 async def update_details(incident_id: str, ports: Ports) -> None:
-    """Update the details in the thread after people reassigned the incident or commented on its cause."""
+    """Update the details in each thread after people reassigned the incident or commented on its cause."""
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         if not (incident.hops or incident.notes) or incident.message is None:
             return
-        thread = replace(incident.message.place, thread=incident.message.message_id)
-        post = await transaction.posts.intend(f"details:{incident_id}", thread)
-    if post.reference is not None:
-        incident = await readable_at(incident.place, incident, ports)
-        seen = (incident.owner, incident.hops, incident.explanation)
-        version = hashlib.blake2b(repr(seen).encode(), digest_size=16).hexdigest()
-        await ports.poster.post_or_edit(f"details:{incident_id}", thread, IncidentDetails(incident), version)
+        copies = [
+            (
+                place,
+                (await transaction.posts.intend(_copy_intent(incident_intent(incident_id), place), place)).reference,
+            )
+            for place in incident.also_in
+        ]
+    for place, root in ((incident.place, incident.message), *copies):
+        if root is not None:
+            await _update_details_at(place, root, incident, ports)
+
+
+async def _update_details_at(place: Place, root: MessageReference, incident: Incident, ports: Ports) -> None:
+    thread = replace(root.place, thread=root.message_id)
+    intent = f"details:{incident.id}" if place == incident.place else _copy_intent(f"details:{incident.id}", place)
+    if await ports.poster.is_posted(intent, thread):
+        seen = await readable_at(place, incident, ports)
+        shown = repr((seen.owner, seen.hops, seen.explanation))
+        version = hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
+        await ports.poster.post_or_edit(intent, thread, IncidentDetails(seen), version)
 
 
 def _copy_intent(intent: str, place: Place) -> str:
