@@ -48,8 +48,8 @@ async def stored(bot: RunningBot, incident_id: str, reached: Callable[[Incident]
             await asyncio.sleep(0.05)
 
 
-async def opened(bot: RunningBot, group: str, **labels: str) -> Incident:
-    incident_id = await bot.deliver(group, alert(group, **labels))
+async def opened(bot: RunningBot, group: str, audience: str = "") -> Incident:
+    incident_id = await bot.deliver(group, alert(group, audience=audience))
     assert incident_id is not None
     return await stored(bot, incident_id, lambda incident: incident.stage is Stage.DONE)
 
