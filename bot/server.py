@@ -157,7 +157,8 @@ def _rate_limited(
 
 def _workflows(core: Core, poster: Poster, chats: Mapping[Platform, Chat | None], queued: QueuedQuestions) -> Workflows:
     threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
-    return Workflows(core, question_ports(core, poster, threads, queued), asyncio.get_running_loop())
+    audiences = {platform: chat.audience_at for platform, chat in chats.items() if chat and chat.audience_at}
+    return Workflows(core, question_ports(core, poster, threads, queued, audiences), asyncio.get_running_loop())
 
 
 def _pages(

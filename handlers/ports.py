@@ -11,7 +11,7 @@ from core.knowledge.redactor import Redact, without_redaction
 from core.knowledge.retriever import Retriever
 from core.model.badge import NO_HOLDING, NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
-from core.model.conversation import Audience, Channel, Platform
+from core.model.conversation import Audience, Channel, Place, Platform
 from core.model.filing import FilingTarget
 from core.model.silences import Maintenance
 from core.model.team import Team
@@ -40,6 +40,8 @@ from core.triage.paging import PageHistory, PageModel
 from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
 from handlers.questions.show_waiting import AnswersUnderWay, QueuedQuestions
+
+AudienceAt = Callable[[Place], Awaitable[Audience]]
 
 
 async def nothing_to_do() -> None:
@@ -87,7 +89,8 @@ class Readers:
 class Ports:
     """The ports and settings that all features share.
 
-    `history_for` returns the past incidents of an audience. `publishers` are those of the `targets`, by name.
+    `history_for` returns the past incidents of an audience. `publishers` are those of the `targets`, by name. `audiences`
+    return the current audience of a place on their platform; without one, plumbline.yaml tells it. They do not raise.
     """
 
     store: Store
@@ -100,6 +103,7 @@ class Ports:
     maintenance: Maintenance = field(default_factory=Maintenance)
     schedules: Sequence[OnCall] = ()
     history_for: Callable[[Audience], IncidentHistory] = no_history
+    audiences: Mapping[Platform, AudienceAt] = field(default_factory=dict[Platform, AudienceAt])
     public_url: str = ""  # of the local page; empty if unknown
     targets: Sequence[FilingTarget] = ()
     publishers: Mapping[str, Publisher] = field(default_factory=dict[str, Publisher])

@@ -119,6 +119,13 @@ class Readers:
         guests = self._guests.is_guest(person.id) if alone else self._guests.read_along(place.channel)
         return with_outsiders(audience) if await guests else audience
 
+    async def audience_at(self, place: Place) -> Audience:
+        """Return the audience of everybody in a place. Does not raise."""
+        kind = await self.kind(place.channel)
+        if kind is ChannelKind.DIRECT:  # the person is unknown
+            return with_outsiders(channel_audience(place, self._channels))
+        return await self.audience(kind, place, Person(Platform.SLACK, ""))
+
     async def audience_alone(self, person: Person) -> Audience:
         """Return the audience of this person in private."""
         return await self.audience(ChannelKind.DIRECT, Place(Platform.SLACK, person.id), person)

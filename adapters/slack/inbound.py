@@ -67,6 +67,7 @@ class SlackInbound:
         client = slack_client(bot_token, api_url)
         identity = BotIdentity(client)
         self._readers = Readers(client, channels, clock)
+        self.audience_at = self._readers.audience_at
         self._assistant = AssistantThreads(client, examples)
         self._app = _listening_app(
             AsyncApp(

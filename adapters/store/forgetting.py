@@ -25,6 +25,7 @@ NOBODY = "forgotten"  # replaces a person who asked to be forgotten
 
 _NOTE = frozenset({"person", "text", "at"})  # the fields of a `ThreadNote`
 _HOP = frozenset({"turned_away", "given_to", "person", "reason", "at"})  # the fields of a `Hop`
+_READERS = frozenset({"readers"})  # of both; older ones lack it
 _NAMING = frozenset({"taken_by", "person", "by", "severity_by", "silenced_by", "author"})  # fields with a person's name
 _LISTS = frozenset({"on_call", "reasons"})  # fields with texts that are or begin with a person's name
 _SAID = "person"  # the kind of a person's message on the local page
@@ -213,9 +214,9 @@ def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Patte
     if isinstance(value, dict):
         if "platform" in value and value.get("id") == person:
             return value | {"id": NOBODY, "name": ""}
-        if value.keys() == _NOTE and value["person"] in names:
+        if value.keys() - _READERS == _NOTE and value["person"] in names:
             value = value | {"text": ""}
-        elif value.keys() == _HOP and value["person"] in names:
+        elif value.keys() - _READERS == _HOP and value["person"] in names:
             value = value | {"reason": ""}
         elif value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:  # evidence made from a note
             value = value | {"source": NOBODY, "quote": ""}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from adapters.teams.activity import Activity
 from adapters.teams.connector import TeamsGuests
-from adapters.teams.references import ConversationReference
+from adapters.teams.references import ConversationReference, ConversationReferences, recall
 from core.model.conversation import (
     Audience,
     Channel,
@@ -21,7 +21,7 @@ from core.model.conversation import (
     person_audience,
     with_outsiders,
 )
-from core.model.errors import MalformedInput
+from core.model.errors import MalformedInput, StoreUnavailable
 
 # Other reactions neither approve nor disapprove.
 REACTIONS = {"like": True, "heart": True, "yes": True, "angry": False, "no": False}
@@ -90,9 +90,25 @@ def approves(reaction: str) -> bool | None:
 class TeamsAudiences:
     """Audiences of conversations. `guests` tells where outsiders can read; None in the playground."""
 
-    def __init__(self, channels: Iterable[Channel], guests: TeamsGuests | None) -> None:
+    def __init__(
+        self, channels: Iterable[Channel], guests: TeamsGuests | None, references: ConversationReferences
+    ) -> None:
         self._channels = tuple(channels)
         self._guests = guests
+        self._references = references
+
+    async def at(self, place: Place) -> Audience:
+        """Return the audience of a place. If it cannot be looked up, outsiders are assumed. Does not raise."""
+        audience = channel_audience(place, self._channels)
+        if self._guests is None:
+            return audience
+        try:
+            home = await recall(self._references, place.channel, place.workspace)
+        except StoreUnavailable:
+            home = None
+        if home is None or await self._guests.read_along(home.service_url, place.channel, home.tenant_id):
+            return with_outsiders(audience)
+        return audience
 
     async def of(self, activity: Activity) -> Audience:
         """Return the audience of an activity's conversation. Does not raise."""

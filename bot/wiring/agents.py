@@ -13,7 +13,7 @@ from bot.config.settings import Settings, named_secret
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, open_core
 from bot.wiring.ports import question_ports
-from core.model.conversation import PUBLIC, Audience
+from core.model.conversation import PUBLIC, Audience, Channel, named_readers
 from core.model.errors import ConfigurationError
 from core.ports import AgentCaller
 from handlers.incidents.answer_agents import AnswerAgents
@@ -28,7 +28,9 @@ async def open_agents(core: Core, stack: AsyncExitStack) -> Handler | None:
     from adapters.agents.endpoint import AgentEndpoint
 
     callers = {
-        named_secret(section.token_env, section.name): agent_caller(section.name, section.channels)
+        named_secret(section.token_env, section.name): agent_caller(
+            section.name, section.channels, core.workspace.channels
+        )
         for section in sections
     }
     if len(callers) < len(sections):
@@ -38,9 +40,9 @@ async def open_agents(core: Core, stack: AsyncExitStack) -> Handler | None:
     return endpoint.handle
 
 
-def agent_caller(name: str, channels: Sequence[str]) -> AgentCaller:
+def agent_caller(name: str, channels: Sequence[str], known: Sequence[Channel]) -> AgentCaller:
     """Return a caller that is shown what everybody in the workspace may read, and what these channels may read."""
-    readers = frozenset({PUBLIC, *(f"channel:{channel}" for channel in channels)})
+    readers = named_readers(channels, known) | {PUBLIC}
     return AgentCaller(name, Audience(readers, readers))
 
 
@@ -59,6 +61,6 @@ async def run_mcp(settings: Settings, channel: str) -> int:
     async with open_core(settings, workspace) as core:
         if not await core.knowledge.index.count():
             sys.stderr.write("plumbline: Nothing is indexed yet. Run `plumbline ingest`.\n")
-        caller = agent_caller("terminal", [channel] if channel else [])
+        caller = agent_caller("terminal", [channel] if channel else [], workspace.channels)
         await agent_server(agent_tools(core), caller).run_stdio_async()
     return 0

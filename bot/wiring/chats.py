@@ -16,6 +16,7 @@ from bot.wiring.ports import home_pages, incident_ports
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Message
 from core.ports import Inbox, Messenger, SignallingMessenger, ThreadReader
+from handlers.ports import AudienceAt
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
 from handlers.questions.post_message import Poster
 
@@ -24,13 +25,14 @@ from handlers.questions.post_message import Poster
 class Chat:
     """A chat platform: its messenger, its request handler and its thread reader.
 
-    `warm_up` loads everything that would delay the first post.
+    `audience_at` returns the current audience of a place, None if plumbline.yaml tells it. `warm_up` loads everything that would delay the first post.
     """
 
     messenger: Messenger
     handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
     threads: ThreadReader | None = None
     warm_up: Callable[[], Awaitable[object]] | None = None
+    audience_at: AudienceAt | None = None
 
 
 async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
@@ -59,7 +61,7 @@ async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     stack.push_async_callback(inbound.close)
     await inbound.start()
     client = slack_client(token, settings.slack_api_url, core.session)
-    return Chat(SlackMessenger(client), inbound.handle, SlackThreads(client))
+    return Chat(SlackMessenger(client), inbound.handle, SlackThreads(client), audience_at=inbound.audience_at)
 
 
 async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
@@ -101,6 +103,8 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     )
     guests = TeamsGuests(Connector(token, core.session), core.clock) if token else None
 
+    audiences = TeamsAudiences(core.workspace.channels, guests, references)
+
     async def link_in_teams(reference: MessageReference) -> str:
         return await messenger.link(reference) if reference.place.platform is Platform.TEAMS else ""
 
@@ -109,10 +113,12 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         app_id=app_id,
         tenant_ids=tenant_ids,
         anonymous=settings.teams_anonymous,
-        audiences=TeamsAudiences(core.workspace.channels, guests),
+        audiences=audiences,
         inbox=inbox,
         forms=AskInForm(ports),
-        refresher=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams, ports.targets),
+        refresher=ShownAgain(
+            core.store, core.workspace.policy, core.workspace.channels, link_in_teams, ports.targets, audiences.at
+        ),
         references=references,
         clock=core.clock,
         session=core.session,
@@ -121,7 +127,7 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     stack.push_async_callback(messenger.close)
     threads = TeamsThreads(history, core.clock) if history else None
     # Without an app id, Teams may never be used, so the SDK is loaded on first use.
-    return Chat(messenger, inbound.handle, threads, transport.opened if app_id else None)
+    return Chat(messenger, inbound.handle, threads, transport.opened if app_id else None, audiences.at)
 
 
 class MeasuredMessenger:

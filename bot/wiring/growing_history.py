@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from core.incidents.readable import note_readers
 from core.model.closed_incident import OwnerLabels, closed_incident
 from core.model.conversation import Audience, Channel
 from core.model.errors import StoreUnavailable
@@ -133,7 +134,7 @@ class GrowingHistory:
             self._episodes = {**episodes, **{each.id: episode_of(each) for each, _ in labelled}}
         for each, labels in labelled:
             readers = incident_audience(each, self._channels).disclosed_to
-            past = closed_incident(each, self._teams, readers, labels)
+            past = closed_incident(each, self._teams, readers, labels, note_readers(each, self._channels))
             if past is not None and past.id not in self._known:
                 closed[past.id] = each.opened_at, past
             else:

@@ -12,13 +12,13 @@ from core.model.conversation import Audience, Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.messages import Home
 from core.ports import ThreadReader
-from handlers.ports import IncidentPorts, Ports, QuestionPorts, Readers, no_queue
+from handlers.ports import AudienceAt, IncidentPorts, Ports, QuestionPorts, Readers, no_queue
 from handlers.questions.post_message import Poster
 from handlers.questions.show_home import home_of
 from handlers.questions.show_waiting import QueuedQuestions
 
 
-def incident_ports(core: Core, poster: Poster) -> IncidentPorts:
+def incident_ports(core: Core, poster: Poster, audiences: Mapping[Platform, AudienceAt] | None = None) -> IncidentPorts:
     """Return the ports of incidents and their investigation."""
     workspace, tools = core.workspace, core.tools
     return IncidentPorts(
@@ -32,6 +32,7 @@ def incident_ports(core: Core, poster: Poster) -> IncidentPorts:
         maintenance=workspace.maintenance,
         schedules=core.schedules,
         history_for=core.history.readable_by,
+        audiences=audiences or {},
         public_url=core.settings.public_url,
         policy=workspace.policy,
         monitors=tools.monitors,
@@ -67,10 +68,11 @@ def question_ports(
     poster: Poster,
     threads: Mapping[Platform, ThreadReader] | None = None,
     queued: QueuedQuestions | None = None,
+    audiences: Mapping[Platform, AudienceAt] | None = None,
 ) -> QuestionPorts:
     """Return the ports of questions, commands and feedback. `queued` are the questions that wait for their work."""
     workspace = core.workspace
-    incidents = incident_ports(core, poster)
+    incidents = incident_ports(core, poster, audiences)
 
     async def publish() -> None:
         await ingest(core, only=CURATED)

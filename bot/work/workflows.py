@@ -40,7 +40,7 @@ from handlers.incidents.label_incident import label_noted_incidents, label_sugge
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.incidents.quiet_hours import end_quiet_hours
 from handlers.ports import QuestionPorts
-from handlers.questions.answer_in_incident import note_of
+from handlers.questions.answer_in_incident import remark_of
 from handlers.questions.redeliver import redeliver
 from handlers.questions.run_command import apologise, retract_question, run_command
 
@@ -169,7 +169,7 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def recheck_incident(self, incident_id: str, payload: dict[str, Any]) -> None:
         """Investigate again after a remark about the cause, and update the message."""
-        await self._step("recheck", recheck_incident, incident_id, note_of(payload), self._incidents)
+        await self._step("recheck", recheck_incident, incident_id, remark_of(payload), self._incidents)
         await self._step("present", update_chats, incident_id, self._incidents)
 
     @DBOS.workflow()

@@ -33,7 +33,7 @@ def read_resolution(note: str) -> Resolution:
         name = found["name"].lower()
         kind = "owner" if "own" in name else "root_cause" if "cause" in name else "fix"
         fields.setdefault(kind, found["text"].strip()[:MAX_FIELD])
-    return Resolution(**fields)
+    return Resolution(fields.get("root_cause", ""), fields.get("fix", ""), fields.get("owner", ""))
 
 
 def is_resolution(text: str) -> bool:
@@ -45,7 +45,10 @@ def completed(earlier: Resolution | None, note: Resolution) -> Resolution:
     """Return the note, with its empty fields taken from the earlier one."""
     if earlier is None:
         return note
-    return Resolution(note.root_cause or earlier.root_cause, note.fix or earlier.fix, note.owner or earlier.owner)
+    readers = earlier.readers | note.readers
+    return Resolution(
+        note.root_cause or earlier.root_cause, note.fix or earlier.fix, note.owner or earlier.owner, readers
+    )
 
 
 def agreement(claimed: str, noted: str) -> float:

@@ -92,7 +92,7 @@ def bears_on_cause(text: str) -> bool:
 
 def with_note(incident: Incident, note: ThreadNote) -> Incident:
     """Return the incident with one more note, unless it already has the note."""
-    if note in incident.notes:
+    if note in (replace(each, readers=note.readers) for each in incident.notes):
         return incident
     notes = sorted((*incident.notes, note), key=lambda each: each.at)
     return replace(incident, notes=tuple(notes[-MAX_NOTES:]))
@@ -160,7 +160,10 @@ def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out
 def _with_evidence(hypothesis: Hypothesis, note: ThreadNote) -> Hypothesis:
     return replace(
         hypothesis,
-        evidence=(Evidence(EvidenceKind.NOTE, note.person, note.text, note.at), *hypothesis.evidence),
+        evidence=(
+            Evidence(EvidenceKind.NOTE, note.person, note.text, note.at, readers=note.readers),
+            *hypothesis.evidence,
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.model.incident import Incident, IncidentState, PastIncident, Resolution
@@ -18,15 +18,21 @@ class OwnerLabels:
 
 
 def closed_incident(
-    incident: Incident, teams: Sequence[Team], readers: frozenset[str], labels: OwnerLabels | None = None
+    incident: Incident,
+    teams: Sequence[Team],
+    readers: frozenset[str],
+    labels: OwnerLabels | None = None,
+    note_readers: Mapping[str, tuple[frozenset[str], ...]] | None = None,
 ) -> PastIncident | None:
     """Return an incident as a past incident; None if nothing can be learned from it.
 
     With a note, the owner is the team that the note names (or nobody), else the team that people last assigned, else
     the team of the person who took the incident, else empty. The bot's own proposals do not count. Without a note, the
-    incident must be resolved, and people's statements about its owner must agree.
+    incident must be resolved, and people's statements about its owner must agree. `note_readers` are the readers of the
+    fields of the note that fewer people may read than the incident.
     """
     note = incident.resolution or Resolution()
+    veiled = dict(note_readers or {})
     if incident.resolution is None:
         owner = _undisputed(incident, teams, labels or OwnerLabels())
         if not owner or incident.state is not IncidentState.RESOLVED:
@@ -36,6 +42,8 @@ def closed_incident(
     else:
         team = team_named(note.owner, teams) or _given_to(incident, teams) or _taken_by(incident, teams)
         owner = team.id if team else ""
+        if team_named(note.owner, teams) is None:
+            veiled.pop("owner", None)
     return PastIncident(
         id=incident.id,
         title=incident.title,
@@ -50,6 +58,7 @@ def closed_incident(
         fix=note.fix,
         labels=incident.labels,
         readers=readers,
+        veiled=veiled,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -70,8 +70,13 @@ class Audience:
     readers: frozenset[str] = frozenset({PUBLIC})
     disclosed_to: frozenset[str] = frozenset()
 
-    def may_read(self, readers: frozenset[str]) -> bool:
+    def may_read(self, readers: Iterable[str]) -> bool:
         return not self.readers.isdisjoint(readers)
+
+    @property
+    def basis(self) -> frozenset[str]:
+        """Return the reader names that others need to read whatever is quoted here. A public place makes it public."""
+        return self.readers & {PUBLIC} if PUBLIC in self.disclosed_to else self.readers
 
 
 def cut_message(text: str) -> str:
@@ -152,6 +157,21 @@ def channel_audience(place: Place, channels: Sequence[Channel]) -> Audience:
     own = frozenset({f"channel:{place.platform}:{place.channel}", *(f"channel:{channel.name}" for channel in named)})
     is_public = bool(named) and not any(channel.private for channel in named)
     return Audience(own | {PUBLIC}, own | {PUBLIC} if is_public else own)
+
+
+def named_readers(names: Collection[str], channels: Iterable[Channel]) -> frozenset[str]:
+    """Return the reader names that the members of the channels with these names hold, except the public."""
+    ids = {f"channel:{platform}:{id_}" for each in channels if each.name in names for platform, id_ in each.ids.items()}
+    return frozenset(ids.union(f"channel:{name}" for name in names))
+
+
+def common_audience(audiences: Sequence[Audience]) -> Audience:
+    """Return the audience of one message in several places: readers common to all, disclosed to each of them."""
+    first, *others = audiences
+    return Audience(
+        first.readers.intersection(*(each.readers for each in others)),
+        first.disclosed_to.union(*(each.disclosed_to for each in others)),
+    )
 
 
 def person_audience(person: Person) -> Audience:

@@ -82,6 +82,7 @@ class Filing:
 
     `filed` is None until it is written; until then, `text` keeps the draft and `problem` says why the last attempt
     failed. `press` is the id of the press that sent it, `since` and `at` are the times of the first and the latest attempt.
+    `readers` are the reader names of the place of that press; None if unknown.
     """
 
     target: str
@@ -94,6 +95,7 @@ class Filing:
     at: datetime
     filed: Filed | None = None
     problem: str = ""
+    readers: tuple[str, ...] | None = None
 
 
 def marker_of(incident_id: str, target: str) -> str:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
 from core.model.answer import Citation
 from core.model.badge import Badge
-from core.model.conversation import PUBLIC, Audience, Channel, MessageReference, Place, channel_audience
+from core.model.conversation import (
+    PUBLIC,
+    Audience,
+    Channel,
+    MessageReference,
+    Place,
+    channel_audience,
+    common_audience,
+)
 from core.model.correlation import current_correlation
 from core.model.filing import Filing
 from core.model.trajectory import Responsibility, Trajectory
@@ -33,11 +41,15 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The note on the end of an incident; a field that it lacks is empty. Untrusted text."""
+    """The note on the end of an incident; a field that it lacks is empty. Untrusted text.
+
+    `readers` are, by field, the reader names of the place where it was said; unknown for older notes and for alerts.
+    """
 
     root_cause: str = ""
     fix: str = ""
     owner: str = ""
+    readers: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +263,8 @@ class Hop:
     """A person's statement that an incident does not belong to team `turned_away` (empty if none was named), with the
     reason.
 
-    `given_to` is the new team, empty if the person does not know. Names and reason are untrusted.
+    `given_to` is the new team, empty if the person does not know. Names and reason are untrusted. `readers` are those of
+    the reason, as in `ThreadNote`.
     """
 
     turned_away: str
@@ -259,6 +272,7 @@ class Hop:
     person: str
     reason: str
     at: datetime
+    readers: tuple[str, ...] | None = None
 
 
 class EvidenceKind(StrEnum):
@@ -273,13 +287,14 @@ class EvidenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One quoted line and its source. `quote` is verbatim and untrusted."""
+    """One quoted line and its source. `quote` is verbatim and untrusted. `readers` are those of a note."""
 
     kind: EvidenceKind
     source: str
     quote: str
     at: datetime | None = None
     url: str = ""
+    readers: tuple[str, ...] | None = None
 
 
 class Origin(StrEnum):
@@ -423,11 +438,15 @@ class SuggestedParent:
 
 @dataclass(frozen=True, slots=True)
 class ThreadNote:
-    """A remark in the incident's thread about its cause. All texts are untrusted."""
+    """A remark in the incident's thread about its cause. All texts are untrusted.
+
+    `readers` are the reader names of the place where it was said; None if unknown, as in older notes.
+    """
 
     person: str
     text: str
     at: datetime
+    readers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,6 +543,7 @@ class Incident:
     - `severity`: the worst severity of any alert so far, unless a person set it (`severity_by`).
     - `progress`: the current activity within the stage; may be empty.
     - `duplicate_of`: the id of the incident that a person confirmed it duplicates.
+    - `basis`: the reader names with which its findings quote documents and past incidents; None if not recorded.
     """
 
     id: str
@@ -569,7 +589,12 @@ class Incident:
     runbook: Runbook | None = None
     notes: tuple[ThreadNote, ...] = ()  # oldest first
     filings: tuple[Filing, ...] = ()  # what people filed, or tried to, oldest first; at most one per target
+    basis: tuple[str, ...] | None = None
     revision: int = 1
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return (self.place, *self.also_in)
 
     @property
     def firing_count(self) -> int:
@@ -631,7 +656,8 @@ class Incident:
 class PastIncident:
     """A closed incident of the history that triage and root-cause analysis learn from.
 
-    `readers` are the reader names that may see it (see `Audience`).
+    `readers` are the reader names that may see it (see `Audience`), `veiled` those of the fields that fewer may see, who
+    must be among all of them.
     """
 
     id: str
@@ -649,6 +675,12 @@ class PastIncident:
     labels: dict[str, str] = field(default_factory=dict[str, str])
     url: str = ""
     readers: frozenset[str] = frozenset({PUBLIC})
+    veiled: dict[str, tuple[frozenset[str], ...]] = field(default_factory=dict[str, tuple[frozenset[str], ...]])
+
+    def without(self, hidden: Collection[frozenset[str]]) -> PastIncident:
+        """Return the incident with the fields empty whose readers are among the hidden ones."""
+        blank = {name: "" for name, readers in self.veiled.items() if any(each in hidden for each in readers)}
+        return replace(self, **blank) if blank else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -666,9 +698,4 @@ def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[
 
 def incident_audience(incident: Incident, channels: Sequence[Channel]) -> Audience:
     """Return the audience of an incident's message: readers common to all its places, disclosed to each of them."""
-    main = channel_audience(incident.place, channels)
-    others = [channel_audience(place, channels) for place in incident.also_in]
-    return Audience(
-        main.readers.intersection(*(each.readers for each in others)),
-        main.disclosed_to.union(*(each.disclosed_to for each in others)),
-    )
+    return common_audience([channel_audience(place, channels) for place in incident.places])

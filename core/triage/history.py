@@ -79,19 +79,19 @@ class IncidentHistory:
 
     def __init__(self, incidents: Sequence[PastIncident]) -> None:
         self.incidents = tuple(incidents)
-        self._readers = frozenset(incident.readers for incident in self.incidents)
+        self._readers = frozenset(r for each in self.incidents for r in (each.readers, *sum(each.veiled.values(), ())))
         self._readable: dict[frozenset[frozenset[str]], IncidentHistory] = {}
         self.owners = frozenset(incident.owner for incident in self.incidents)
         self.severities = SeverityCounts.of(self.incidents)
         self._postings = Postings.of(Counter(terms(_text_of(incident))) for incident in self.incidents)
 
     def readable_by(self, audience: Audience) -> IncidentHistory:
-        """Return the history without the incidents that this audience may not read; cached by access."""
+        """Return the history without the incidents and fields that this audience may not read; cached by access."""
         hidden = frozenset(readers for readers in self._readers if not audience.may_read(readers))
         if not hidden:
             return self
         if hidden not in self._readable:
-            kept = [incident for incident in self.incidents if incident.readers not in hidden]
+            kept = [incident.without(hidden) for incident in self.incidents if incident.readers not in hidden]
             self._readable = {hidden: IncidentHistory(kept), **dict(list(self._readable.items())[: KEPT_VIEWS - 1])}
         return self._readable[hidden]
 

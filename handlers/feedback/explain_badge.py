@@ -7,6 +7,7 @@ from collections import Counter
 
 from core.confidence.badge_explanation import explained
 from core.confidence.calibrator import badge_for
+from core.incidents.readable import readable
 from core.knowledge.redactor import Redact, redacted
 from core.model.badge import BadgeReference
 from core.model.conversation import Audience
@@ -36,6 +37,7 @@ async def explain_badge(feedback: Feedback, ports: QuestionPorts) -> None:
         calibrator = await transaction.predictions.calibrator_version(version) if version else None
         labelled = await transaction.predictions.labelled(prediction.estimator)
         incident = await transaction.incidents.get(prediction.subject)
+    incident = readable(incident, feedback.audience, ports.channels) if incident is not None else None
     badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group)
     if prediction.kind is PredictionKind.ANSWER:
         references = await _documents(prediction, feedback.audience, ports.index)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.confidence.resolution import completed, read_resolution
+from core.incidents.readable import NOTED as TEXTS
 from core.knowledge.redactor import Redact, redacted
 from core.model.conversation import Question
 from core.model.incident import Resolution
@@ -28,6 +29,8 @@ async def record_resolution(question: Question, ports: QuestionPorts) -> bool:
     if incident is None:
         return False
     note = redacted_note(read_resolution(question.text), ports.redact, ports.teams)
+    readers = tuple(sorted(question.audience.disclosed_to))
+    note = replace(note, readers={name: readers for name in TEXTS if getattr(note, name)})
     incident = await update_incident(
         incident.id, lambda latest: replace(latest, resolution=completed(latest.resolution, note)), ports.store
     )

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from core.incidents.readable import readable, visible
 from core.model.audit import Act, audit_entry
 from core.model.conversation import Audience, Person, Place, Platform, Question, cut_message
 from core.model.errors import MalformedInput, PlumblineError
@@ -57,9 +58,8 @@ class AnswerAgents:
             incidents = await latest(MAX_SEARCHED)
         found = [
             incident
-            for incident in incidents
-            if may_see_incident(caller.audience, incident, self.ports.channels)
-            and all(word in f"{incident.id} {incident.title} {incident.service}".casefold() for word in wanted)
+            for incident in visible(incidents, caller.audience, self.ports.channels)
+            if all(word in f"{incident.id} {incident.title} {incident.service}".casefold() for word in wanted)
             and (not only_open or incident.state is IncidentState.OPEN)
         ]
         await self._record("find", "incidents", caller)
@@ -101,7 +101,7 @@ class AnswerAgents:
             incident = await transaction.incidents.get(incident_id)
         if incident is None or not may_see_incident(caller.audience, incident, self.ports.channels):
             raise PlumblineError(f"There is no incident {incident_id[:MAX_ID]} that this caller may see.")
-        return incident
+        return readable(incident, caller.audience, self.ports.channels)
 
     async def _record(self, tool: str, subject: str, caller: AgentCaller, documents: tuple[str, ...] = ()) -> None:
         key, actor = f"called:{uuid.uuid4().hex}", f"agent:{caller.name}"

@@ -12,15 +12,17 @@ from math import ceil
 
 from core.incidents.filing import KINDS, MAX_DRAFT, MAX_TITLE, allowed_targets, cut_draft, draft_report, file_stem
 from core.incidents.postmortem import worth_a_postmortem
+from core.incidents.readable import readable
 from core.knowledge.redactor import redacted
 from core.model.audit import Act, audit_entry
-from core.model.conversation import Audience, Person
+from core.model.conversation import PUBLIC, Audience, Person, Place, named_readers
 from core.model.errors import SourceUnavailable, Unavailable
 from core.model.feedback import Feedback
 from core.model.filing import Filed, Filing, FilingKind, FilingTarget, Report, marker_of
-from core.model.incident import Incident
+from core.model.incident import Incident, may_see_incident
 from core.model.messages import BUTTON_LABELS, ButtonAction, FilingRequest, Notice, NoticeKind
 from core.ports import Transaction
+from handlers.incidents.incident_readers import audience_at
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.stored_incident import change_incident, save_next, stored_incident, update_incident
 from handlers.ports import Ports
@@ -45,11 +47,13 @@ async def draft_of(
     async with ports.store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
     kind = KINDS[action]
-    allowed = _allowed(incident, kind, audience, person, ports) if incident is not None else []
+    allowed = await _allowed(incident, kind, audience, person, ports) if incident is not None else []
     if incident is None or not allowed:
         return NOT_ALLOWED
     if kind is FilingKind.POSTMORTEM and not worth_a_postmortem(incident):
         return NOT_YET
+    for each in [audience, *[one for target in allowed for one in await _audiences(target, ports)]]:
+        incident = readable(incident, each, ports.channels)
     names = [target.name for target in allowed]
     kept = next((each for each in incident.filings if each.target in names and each.filed is None and each.text), None)
     drafted = partial(redacted, redact=ports.redact)
@@ -58,11 +62,28 @@ async def draft_of(
     return FilingRequest(incident.id, kind, title, cut_draft(text, MAX_DRAFT), tuple(names))
 
 
-def _allowed(
+async def _allowed(
     incident: Incident, kind: FilingKind, audience: Audience, person: Person, ports: Ports
 ) -> list[FilingTarget]:
     found = allowed_targets(incident, kind, audience, ports.targets, ports.channels)
-    return [target for target in found if target.is_open_to(person)]
+    return [
+        target
+        for target in found
+        if target.is_open_to(person)
+        and all(may_see_incident(each, incident, ports.channels) for each in await _audiences(target, ports))
+    ]
+
+
+async def _audiences(target: FilingTarget, ports: Ports) -> list[Audience]:
+    """Return the audiences that can read a target: the public, or the members of channels, with guests if it has any."""
+    found: list[Audience] = []
+    for reader in sorted(target.readers):
+        named = [channel for channel in ports.channels if f"channel:{channel.name}" == reader]
+        places = [Place(platform, channel_id) for channel in named for platform, channel_id in channel.ids.items()]
+        readers = named_readers([channel.name for channel in named], named) | {reader}
+        has_outsiders = any([PUBLIC not in (await audience_at(place, ports)).readers for place in places])
+        found.append(Audience(readers if has_outsiders else readers | {PUBLIC}))
+    return found
 
 
 async def ask_to_file(feedback: Feedback, ports: Ports) -> None:
@@ -85,7 +106,7 @@ async def file_report(feedback: Feedback, ports: Ports) -> None:
     allowed = [
         target
         for kind in FilingKind
-        for target in _allowed(incident, kind, feedback.audience, feedback.person, ports)
+        for target in await _allowed(incident, kind, feedback.audience, feedback.person, ports)
         if target.name == feedback.choice
     ]
     if not allowed:
@@ -115,7 +136,17 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
         raise SourceUnavailable(f"{target.name} may not show yet what was written there.", left)
     person, since = feedback.person.name_or_id, known.since if known is not None else now
     title = " ".join(feedback.title.split())[:MAX_TITLE]
-    filing = Filing(target.name, target.kind, title, feedback.text, person, feedback.id, since, now)
+    filing = Filing(
+        target.name,
+        target.kind,
+        title,
+        feedback.text,
+        person,
+        feedback.id,
+        since,
+        now,
+        readers=tuple(sorted(feedback.audience.disclosed_to)),
+    )
     stem = file_stem(incident, partial(redacted, redact=ports.redact))
 
     def report(filing: Filing) -> Report:

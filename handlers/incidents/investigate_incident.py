@@ -8,14 +8,15 @@ from dataclasses import replace
 from functools import partial
 
 from core.incidents.thread_notes import with_note
-from core.model.conversation import Audience
+from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable
-from core.model.incident import Incident, IncidentState, Stage, ThreadNote, incident_audience
+from core.model.incident import Incident, IncidentState, Stage, ThreadNote
 from core.ports import AlertMonitor, Store, Task
 from core.rca.observations import Observations
 from handlers.feedback.record_prediction import is_rejected
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.incidents.find_runbook import find_runbook
+from handlers.incidents.incident_readers import audience_at, audience_of
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.present_incident import present_meanwhile
@@ -90,11 +91,19 @@ async def save_findings(found: Incident, read: Incident, *, progress: str = "", 
             cut_short=found.cut_short if found.cut_short != read.cut_short else latest.cut_short,
             suggested_severity=latest.suggested_severity if latest.severity_by else severity,
             suggested_duplicate=latest.suggested_duplicate if latest.duplicate_of else duplicate,
+            basis=_joint_basis(found, latest),
             stage=found.stage if latest.stage is read.stage else latest.stage,
             progress=progress,
         ),
         store,
     )
+
+
+def _joint_basis(found: Incident, latest: Incident) -> tuple[str, ...] | None:
+    """Return the basis of new findings and of those kept. Unknown if that of the kept ones is."""
+    if latest.basis is None:
+        return None if latest.owner is not None or latest.explanation is not None else found.basis
+    return tuple(sorted({*latest.basis, *(found.basis or ())}))
 
 
 async def conclude_investigation(incident_id: str, store: Store) -> None:
@@ -122,8 +131,13 @@ async def triage_again(incident_id: str, ports: IncidentPorts) -> None:
     await _investigate(incident_id, _triage_and_show, ports, requested=True)
 
 
-async def recheck_incident(incident_id: str, note: ThreadNote, ports: IncidentPorts) -> None:
-    """Investigate an incident again with a remark from its thread."""
+async def recheck_incident(incident_id: str, remark: Question, ports: IncidentPorts) -> None:
+    """Investigate an incident again with a remark from its thread, whose readers are those of the place.
+
+    A remark that was only overheard comes without its audience.
+    """
+    said_to = remark.audience.disclosed_to or (await audience_at(remark.place, ports)).disclosed_to
+    note = ThreadNote(remark.asker.name_or_id, remark.text, remark.asked_at, tuple(sorted(said_to)))
     await update_incident(incident_id, lambda latest: with_note(latest, note), ports.store)
     await _investigate(incident_id, _explain_and_show, ports, requested=True)
 
@@ -140,7 +154,7 @@ async def _investigate(
         is_alone = incident.silenced is None and incident.absorbed is None
         if not (is_alone or requested):
             return incident
-        return await investigate(incident, incident_audience(incident, ports.channels), ports)
+        return await investigate(incident, await audience_of(incident, ports), ports)
 
     await investigate_and_save(incident_id, unless_put_off, store=ports.store)
 
@@ -178,9 +192,9 @@ async def explain(
     return await _triage(replace(explained, cut_short=""), audience, ports)
 
 
-async def observe(incident: Incident, ports: IncidentPorts) -> Observations:
-    """Read the tools around an incident, with the history that its audience may read."""
-    history = await asyncio.to_thread(ports.history_for, incident_audience(incident, ports.channels))
+async def observe(incident: Incident, audience: Audience, ports: IncidentPorts) -> Observations:
+    """Read the tools around an incident, with the history that the audience may read."""
+    history = await asyncio.to_thread(ports.history_for, audience)
     return await observe_incident(incident, ports.readers, history=history, clock=ports.clock)
 
 
@@ -221,7 +235,8 @@ async def _triage(incident: Incident, audience: Audience, ports: IncidentPorts, 
         history=history,
         observe=observe if looks else None,
     )
-    return await find_runbook(incident, retriever=ports.retriever, audience=audience)
+    incident = await find_runbook(incident, retriever=ports.retriever, audience=audience)
+    return replace(incident, basis=tuple(sorted(audience.basis)))
 
 
 async def reason_to_stop(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:

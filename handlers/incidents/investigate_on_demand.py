@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
 from core.incidents.folding import open_from
-from core.model.conversation import PUBLIC, Audience, Channel, Question
+from core.incidents.readable import readable
+from core.model.conversation import PUBLIC, Audience, Question
 from core.model.errors import Unavailable
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage, incident_audience
+from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
 from core.rca.observations import QUESTION, investigation_intent
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
+from handlers.incidents.incident_readers import audience_of
 from handlers.incidents.investigate_incident import investigate_and_save
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.open_incident import present_task
@@ -51,9 +53,12 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
 
     known, looks = replace(incident, explanation=None), 0
 
+    def seen(found: Incident) -> Incident:
+        return found if question.text else readable(found, question.audience, ports.channels)
+
     async def report(doing: str) -> None:
         version = f"under way: {looks} {doing}"
-        message = IncidentMessage(replace(known, stage=stage, progress=doing))
+        message = IncidentMessage(replace(seen(known), stage=stage, progress=doing))
         with suppress(Unavailable):  # a failed progress update is not retried
             await ports.poster.post_or_edit(intent, question.place, message, version)
 
@@ -66,7 +71,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
     if question.text:
         found = await investigate(incident, question.audience, report, show)
     else:
-        readers = _readers_of(incident, question.audience, ports.channels)
+        readers = await _readers_of(incident, question.audience, ports)
         await investigate_and_save(
             incident.id, lambda latest: investigate(latest, readers, report, show), store=ports.store
         )
@@ -74,6 +79,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
             found = await transaction.incidents.get(incident.id) or incident
             if found.revision != incident.revision:
                 await transaction.tasks.add(present_task(found))  # its own message shows the new findings too
+    found = seen(found)
     await ports.poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")
     if found.explanation is not None:
         await ports.poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
@@ -84,11 +90,11 @@ async def _in_thread(question: Question, store: Store) -> Incident | None:
         return await incident_of_thread(question.place, transaction)
 
 
-def _readers_of(incident: Incident, audience: Audience, channels: Sequence[Channel]) -> Audience:
+async def _readers_of(incident: Incident, audience: Audience, ports: Ports) -> Audience:
     """Return the asking audience, restricted to those who can read every place that shows the incident."""
     if not incident.also_in:
         return audience
-    return replace(audience, readers=audience.readers & incident_audience(incident, channels).readers)
+    return replace(audience, readers=audience.readers & (await audience_of(incident, ports)).readers)
 
 
 def incident_from(question: Question, services: Iterable[str]) -> Incident:

@@ -6,13 +6,15 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from core.incidents.filing import offered_actions
 from core.incidents.grouping import share_an_audience
 from core.incidents.incident_view import is_put_off
 from core.incidents.postmortem import draft_postmortem, postmortem_address, worth_a_postmortem
+from core.incidents.readable import readable, visible
 from core.model.badge import Policy
-from core.model.conversation import Channel, MessageReference, Place
+from core.model.conversation import Audience, Channel, MessageReference, Place
 from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.model.feedback import Feedback
 from core.model.filing import FilingTarget
@@ -20,6 +22,7 @@ from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Store, Transaction
 from handlers.incidents.arrange_incident import arrange_incident
+from handlers.incidents.incident_readers import audience_at, readable_at
 from handlers.incidents.judge_page import judge_page
 from handlers.incidents.open_incident import ask_to_present
 from handlers.incidents.ping_owner import ping_owner
@@ -34,6 +37,7 @@ FIRES_AGAIN = "The alert is firing again, so I reopened the incident."
 
 
 Link = Callable[[MessageReference], Awaitable[str]]
+Related = tuple[Incident | None, Sequence[Incident]]  # the parent and the parts of an incident
 
 
 async def update_chats(incident_id: str, ports: IncidentPorts) -> None:
@@ -92,12 +96,10 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
             # Read first, so that the incident that is read next is not older.
             pending_updates = await transaction.posts.pending_updates(intent)
             incident = await stored_incident(incident_id, transaction)
-            parent, parts = await _related(incident, ports.channels, transaction)
+            related = await _related(incident, ports.channels, transaction)
         if incident.silenced is None or incident.message is not None:
-            message = await _with_related(incident, parent, parts, ports.policy, ports.poster.link)
-            message = replace(message, filing=offered_actions(incident, ports.targets, ports.channels))
             try:
-                await _show(message, ports)
+                await _show(incident, related, ports)
             except (Undeliverable, MessageNotFound) as error:
                 refused = error
         async with ports.store.transaction() as transaction:
@@ -108,18 +110,29 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
         raise refused
 
 
-async def _show(message: IncidentMessage, ports: Ports) -> None:
-    """Show the message in all places, then raise the most temporary of the errors, if any."""
+async def _show(incident: Incident, related: Related, ports: IncidentPorts) -> None:
+    """Show the message in all places, to each what it may read, then raise the most temporary of the errors, if any."""
     failures: list[PlumblineError] = []
-    for place in (None, *message.incident.also_in):
+    for place in incident.places:
         try:
-            await (_show_in_its_place(message, ports) if place is None else _show_copy(place, message, ports))
+            message = await _message_at(place, incident, related, ports)
+            shown = _show_in_its_place if place == incident.place else partial(_show_copy, place)
+            await shown(message, ports)
         except ConfigurationError as error:  # the chat was taken out of the configuration
             failures.append(Undeliverable(str(error)))
         except (Unavailable, Undeliverable, MessageNotFound) as error:
             failures.append(error)
     if failures:
         raise min(failures, key=lambda error: not isinstance(error, Unavailable))
+
+
+async def _message_at(place: Place, incident: Incident, related: Related, ports: IncidentPorts) -> IncidentMessage:
+    seen = await readable_at(place, incident, ports)
+    parent, parts = related
+    if parent is not None or parts:
+        related = _visible_to(await audience_at(place, ports), related, ports.channels)
+    message = await _with_related(seen, related, ports.policy, ports.poster.link)
+    return replace(message, filing=offered_actions(incident, ports.targets, ports.channels))
 
 
 async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
@@ -194,13 +207,15 @@ async def present_details(incident_id: str, ports: Ports) -> None:
         try:
             if place != incident.place:
                 intent, details = (_copy_intent(f"{kind}:{incident_id}", place) for kind in ("incident", "details"))
-                root = await ports.poster.post_once(intent, place, IncidentMessage(incident))
+                message = IncidentMessage(await readable_at(place, incident, ports))
+                root = await ports.poster.post_once(intent, place, message)
             elif incident.message is not None:
                 root, details = incident.message, f"details:{incident_id}"
             else:
                 continue
             thread = replace(root.place, thread=root.message_id)
-            await ports.poster.post_once(details, thread, IncidentDetails(incident))
+            seen = await readable_at(place, incident, ports)
+            await ports.poster.post_once(details, thread, IncidentDetails(seen))
         except NEVER as error:
             refused = error
     if refused is not None:
@@ -213,21 +228,36 @@ async def show_details(feedback: Feedback, ports: Ports) -> None:
         return
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(feedback.subject, transaction)
-    await ports.poster.post_once(f"details-asked:{feedback.id}", feedback.place, IncidentDetails(incident))
+    details = IncidentDetails(readable(incident, feedback.audience, ports.channels))
+    await ports.poster.post_once(f"details-asked:{feedback.id}", feedback.place, details)
 
 
 async def update_details(incident_id: str, ports: Ports) -> None:
-    """Update the details in the thread after people reassigned the incident or commented on its cause."""
+    """Update the details in each thread after people reassigned the incident or commented on its cause."""
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         if not (incident.hops or incident.notes) or incident.message is None:
             return
-        thread = replace(incident.message.place, thread=incident.message.message_id)
-        post = await transaction.posts.intend(f"details:{incident_id}", thread)
-    if post.reference is not None:
-        seen = (incident.owner, incident.hops, incident.explanation)
-        version = hashlib.blake2b(repr(seen).encode(), digest_size=16).hexdigest()
-        await ports.poster.post_or_edit(f"details:{incident_id}", thread, IncidentDetails(incident), version)
+        copies = [
+            (
+                place,
+                (await transaction.posts.intend(_copy_intent(incident_intent(incident_id), place), place)).reference,
+            )
+            for place in incident.also_in
+        ]
+    for place, root in ((incident.place, incident.message), *copies):
+        if root is not None:
+            await _update_details_at(place, root, incident, ports)
+
+
+async def _update_details_at(place: Place, root: MessageReference, incident: Incident, ports: Ports) -> None:
+    thread = replace(root.place, thread=root.message_id)
+    intent = f"details:{incident.id}" if place == incident.place else _copy_intent(f"details:{incident.id}", place)
+    if await ports.poster.is_posted(intent, thread):
+        seen = await readable_at(place, incident, ports)
+        shown = repr((seen.owner, seen.hops, seen.explanation))
+        version = hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
+        await ports.poster.post_or_edit(intent, thread, IncidentDetails(seen), version)
 
 
 def _copy_intent(intent: str, place: Place) -> str:
@@ -244,6 +274,7 @@ def _without_related(incident: Incident, policy: Policy) -> IncidentMessage:
 
 async def message_now(
     incident_id: str,
+    audience: Audience,
     *,
     policy: Policy,
     channels: Sequence[Channel],
@@ -251,20 +282,27 @@ async def message_now(
     link: Link,
     targets: Sequence[FilingTarget] = (),
 ) -> IncidentMessage | None:
-    """Return an incident's message as it would be shown now; None if the incident is not stored."""
+    """Return an incident's message as it would be shown now to an audience; None if the incident is not stored."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
         if incident is None:
             return None
-        parent, parts = await _related(incident, channels, transaction)
-    message = await _with_related(incident, parent, parts, policy, link)
+        related = await _related(incident, channels, transaction)
+    seen = readable(incident, audience, channels)
+    message = await _with_related(seen, _visible_to(audience, related, channels), policy, link)
     return replace(message, filing=offered_actions(incident, targets, channels))
 
 
-async def _with_related(
-    incident: Incident, parent: Incident | None, parts: Sequence[Incident], policy: Policy, link: Link
-) -> IncidentMessage:
+def _visible_to(audience: Audience, related: Related, channels: Sequence[Channel]) -> Related:
+    parent, parts = related
+    seen = visible([*([parent] if parent is not None else []), *parts], audience, channels)
+    is_parent_seen = parent is not None and seen[:1] and seen[0].id == parent.id
+    return (parent, seen[1:]) if is_parent_seen else (None, seen)
+
+
+async def _with_related(incident: Incident, related: Related, policy: Policy, link: Link) -> IncidentMessage:
     """Return the message with the related incidents."""
+    parent, parts = related
     return replace(
         _without_related(incident, policy),
         leader=await _linked(parent, incident, link) if parent is not None else None,
@@ -279,9 +317,7 @@ async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedInc
     return RelatedIncident(other.id, other.title, other.alert_count, other.state is IncidentState.OPEN, url)
 
 
-async def _related(
-    incident: Incident, channels: Sequence[Channel], transaction: Transaction
-) -> tuple[Incident | None, list[Incident]]:
+async def _related(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> Related:
     parent = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
     visible = parent if parent is not None and share_an_audience(incident, parent, channels) else None
     return visible, await parts_of(incident, channels, transaction, MAX_PARTS)

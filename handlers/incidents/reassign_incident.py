@@ -130,7 +130,8 @@ def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequ
     if given is not None and (owner is None or turned_away in (given.id, *given.aliases)):
         turned_away = ""
     reason = " ".join(feedback.text.split())[:MAX_REASON]
-    return Hop(turned_away, given.id if given else "", feedback.person.name_or_id, reason, feedback.at)
+    readers = tuple(sorted(feedback.audience.disclosed_to))
+    return Hop(turned_away, given.id if given else "", feedback.person.name_or_id, reason, feedback.at, readers)
 
 
 def _asked_team_of(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from core.incidents.readable import visible
 from core.model.conversation import Audience
-from core.model.incident import DuplicateSuggestion, Incident, SeveritySuggestion, may_see_incident
+from core.model.incident import DuplicateSuggestion, Incident, SeveritySuggestion
 from core.model.prediction import PredictionKind
 from core.triage.duplicates import VERSION as DUPLICATE_VERSION
 from core.triage.duplicates import duplicate_candidates, evaluate_duplicate
@@ -31,7 +32,7 @@ async def suggest_duplicate(incident: Incident, ports: IncidentPorts, *, audienc
         return incident
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(COMPARED)
-    others = [other for other in recent if may_see_incident(audience, other, ports.channels)]
+    others = visible(recent, audience, ports.channels)
     ranked = await asyncio.to_thread(duplicate_candidates, incident, others, ports.dependencies)
     candidate = next((each for each in ranked if each.convinces), None)
     if candidate is None:

@@ -11,13 +11,14 @@ import structlog
 
 from core.answering.find import read_as
 from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup, may_be_recorded
+from core.incidents.readable import visible
 from core.incidents.runbook import RunbookSearch
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.terms import distinct_terms
 from core.model.answer import RECORDS, Answer, Citation, Sentence
 from core.model.conversation import PUBLIC, Question
 from core.model.errors import ToolUnavailable
-from core.model.incident import Incident, may_see_incident
+from core.model.incident import Incident
 from core.model.messages import ON_CALL_UNKNOWN
 from core.model.prediction import Evaluation
 from core.model.team import Team
@@ -56,7 +57,7 @@ async def _seen(question: Question, ports: QuestionPorts) -> list[Incident]:
     """Return the latest incidents that the audience of a question may see."""
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
-    return [each for each in recent if may_see_incident(question.audience, each, ports.channels)]
+    return visible(recent, question.audience, ports.channels)
 
 
 async def answer_from_records(
@@ -275,9 +276,8 @@ async def _incidents(wanted: Lookup, question: Question, ports: QuestionPorts) -
     past = [each for each in recent if window and window.start <= each.started_at < window.end]
     found = [
         each
-        for each in {each.id: each for each in (*opened, *past)}.values()
-        if may_see_incident(question.audience, each, ports.channels)
-        and not services.isdisjoint({each.service, *(alert.service for alert in each.alerts)})
+        for each in visible({each.id: each for each in (*opened, *past)}.values(), question.audience, ports.channels)
+        if not services.isdisjoint({each.service, *(alert.service for alert in each.alerts)})
     ]
     told, named = _Findings(), team.name if team is not None else wanted.service
     for incident in found[:MAX_SHOWN]:

@@ -10,10 +10,11 @@ from pydantic import TypeAdapter
 
 from core.incidents.incident_questions import answer_text, needs_reading, subject_of
 from core.incidents.postmortem import postmortem_address, worth_a_postmortem
+from core.incidents.readable import readable
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
 from core.knowledge.redactor import Redact, redacted, redacted_beginning
 from core.model.conversation import Question, Speaker, Turn
-from core.model.incident import Incident, IncidentState, ThreadNote
+from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
 from core.ports import Task
 from handlers.incidents.investigate_incident import observe
@@ -37,6 +38,7 @@ async def answer_in_incident(question: Question, ports: QuestionPorts) -> Questi
         incident = await incident_of_thread(question.place, transaction)
     if incident is None:
         return question
+    incident = readable(incident, question.audience, ports.channels)
     subject = subject_of(question.text, incident)
     if subject is None and bears_on_cause(question.text) and incident.state is IncidentState.OPEN:
         async with ports.store.transaction() as transaction:
@@ -44,7 +46,7 @@ async def answer_in_incident(question: Question, ports: QuestionPorts) -> Questi
         return None
     if subject is None:
         return replace(question, history=(*_said_of(incident), *question.history))
-    observations = await observe(incident, ports.incidents) if needs_reading(subject) else None
+    observations = await observe(incident, question.audience, ports.incidents) if needs_reading(subject) else None
     page = postmortem_address(incident, ports.public_url) if worth_a_postmortem(incident) else ""
     text = answer_text(subject, incident, observations, page)
     text = text if observations is None else redacted(text, ports.redact)  # stored facts are redacted already
@@ -70,7 +72,6 @@ def recheck_task(incident_id: str, remark: Question, redact: Redact) -> Task:
     return Task(f"recheck:{remark.key}", RECHECK, incident_id, _REMARK.dump_python(said, mode="json"))
 
 
-def note_of(payload: Mapping[str, Any]) -> ThreadNote:
-    """Return the note stored in a recheck task."""
-    remark = _REMARK.validate_python(payload)
-    return ThreadNote(remark.asker.name_or_id, remark.text, remark.asked_at)
+def remark_of(payload: Mapping[str, Any]) -> Question:
+    """Return the remark stored in a recheck task."""
+    return _REMARK.validate_python(payload)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.incidents.readable import readable
 from core.model.badge import NO_POLICY, Policy
-from core.model.conversation import Audience, Channel, MessageReference, Person
+from core.model.conversation import Audience, Channel, MessageReference, Person, channel_audience
 from core.model.filing import FilingTarget
 from core.model.incident import Incident, may_see_incident
 from core.model.messages import (
@@ -25,7 +26,7 @@ from core.model.team import Team, current_team
 from core.ports import Store
 from handlers.incidents.file_incident import draft_of
 from handlers.incidents.present_incident import Link, message_now
-from handlers.ports import Ports
+from handlers.ports import AudienceAt, Ports
 
 # The kind of claim that each button disputes.
 DISPUTED = {
@@ -47,7 +48,7 @@ class AskInForm:
             return await self._handover(subject, audience)
         if verdict is ButtonAction.DETAILS:
             incident = await self._visible(subject, audience)
-            return IncidentDetails(incident) if incident is not None else None
+            return IncidentDetails(readable(incident, audience, self._ports.channels)) if incident is not None else None
         if verdict in FILING_ACTIONS:
             seen = await self._visible(subject, audience)
             draft = await draft_of(verdict, subject, audience, person, self._ports) if seen else ""
@@ -103,13 +104,18 @@ class ShownAgain:
         channels: Sequence[Channel] = (),
         link: Link = no_link,
         targets: Sequence[FilingTarget] = (),
+        audience_at: AudienceAt | None = None,
     ) -> None:
-        """Create the renderer. `link` returns the address of a message, for people who may read it."""
+        """Create the renderer. `link` returns the address of a message, for people who may read it.
+
+        `audience_at` returns the current audience of a place; without it, that of plumbline.yaml.
+        """
         self._store = store
         self._policy = policy
         self._channels = channels
         self._link = link
         self._targets = targets
+        self._audience_at = audience_at
 
     async def message(self, reference: MessageReference) -> Message | None:
         async with self._store.transaction() as transaction:
@@ -118,8 +124,10 @@ class ShownAgain:
             answer = await transaction.curated.get(subject) if kind == "proposal" else None
         if kind == "incident":
             incident_id = subject.partition("@")[0]  # a suffix names the place of a copy
+            place, look_up = reference.place, self._audience_at
             return await message_now(
                 incident_id,
+                await look_up(place) if look_up else channel_audience(place, self._channels),
                 policy=self._policy,
                 channels=self._channels,
                 store=self._store,

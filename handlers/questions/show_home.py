@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.incidents.readable import visible
 from core.model.conversation import PUBLIC, Audience, Question
-from core.model.incident import Incident, IncidentState, may_see_incident
+from core.model.incident import Incident, IncidentState
 from core.model.messages import Home, KnownSource, Notice
 from core.model.team import Team
 from handlers.ports import QuestionPorts
@@ -29,9 +30,7 @@ async def home_of(names: Sequence[str], audience: Audience, ports: QuestionPorts
         ingestions = await transaction.ingestions.all()
     known = {name.casefold() for name in names if name}
     opened = [
-        incident
-        for incident in recent
-        if incident.state is IncidentState.OPEN and may_see_incident(audience, incident, ports.channels)
+        incident for incident in visible(recent, audience, ports.channels) if incident.state is IncidentState.OPEN
     ]
     mine = [incident for incident in opened if _belongs_to(incident, known, ports.teams)]
     belongs = PUBLIC in audience.readers

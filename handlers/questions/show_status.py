@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from core.incidents.incident_view import format_owner
+from core.incidents.readable import visible
 from core.model.conversation import PUBLIC, Question
-from core.model.incident import Incident, IncidentState, may_see_incident
+from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
 from core.ports import Ingestion
 from handlers.incidents.declare_maintenance import open_windows
@@ -26,8 +27,8 @@ async def show_status(question: Question, ports: QuestionPorts) -> None:
         ingestions = await transaction.ingestions.all()
     opened = [
         incident
-        for incident in recent
-        if incident.state is IncidentState.OPEN and may_see_incident(question.audience, incident, ports.channels)
+        for incident in visible(recent, question.audience, ports.channels)
+        if incident.state is IncidentState.OPEN
     ]
     lines = [f"{len(opened)} open incident{'' if len(opened) == 1 else 's'}."]
     lines += [f"• {incident.title} ({_format_state(incident)})" for incident in opened[:SHOWN_INCIDENTS]]

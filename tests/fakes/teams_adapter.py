@@ -103,7 +103,9 @@ async def open_teams(
             app_id=app_id,
             tenant_ids=tenant_ids,
             anonymous=anonymous,
-            audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, session), clock) if token else None),
+            audiences=TeamsAudiences(
+                channels, TeamsGuests(Connector(token, session), clock) if token else None, references
+            ),
             inbox=inbox,
             forms=forms,
             refresher=standing,

@@ -252,7 +252,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
     teams_inbound = TeamsInbound(
         **credentials,
         anonymous=False,
-        audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, core.session), core.clock)),
+        audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, core.session), core.clock), references),
         inbox=inbox,
         forms=AskInForm(incident_ports(core, Poster(core.store, {}))),
         refresher=ShownAgain(core.store),

@@ -22,6 +22,8 @@ channels:
   - {name: incidents, console: incidents}
   - {name: vault, private: true, console: vault}
   - {name: pages, slack: C0PAGES}
+  - {name: keepers, private: true, slack: C0PAYPRIV}
+  - {name: partners, slack: C0SHARED}
 sources:
   - {kind: folder, name: handbook, path: documents}
   - {kind: past_incidents, name: incidents, path: incidents.jsonl}
@@ -35,6 +37,8 @@ routes:
       source: [pagerduty, opsgenie, jira_service_management, azure_monitor, grafana, datadog, sentry, incident_io,
         servicenow, generic]
       team: payments
+  - {channels: [pages], also: [keepers], match: {audience: split}}
+  - {channels: [partners], match: {audience: partners}}
   - {channels: [incidents]}
 webhooks:
   generic:

@@ -9,9 +9,9 @@ import pytest
 from bot.work.inbox import FEEDBACK_EVENT, QUESTION, TaskInbox
 from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.model.feedback import Feedback
-from core.model.incident import IncidentState, ThreadNote
+from core.model.incident import IncidentState
 from core.model.messages import ButtonAction
-from handlers.questions.answer_in_incident import note_of
+from handlers.questions.answer_in_incident import remark_of
 from tests.fakes.store import InMemoryStore
 from tests.samples import incident
 
@@ -88,4 +88,5 @@ async def test_of_what_people_say_only_what_bears_on_an_open_incident_is_kept(
     assert bool(store.tasks.added) is kept
     for task in store.tasks.added.values():
         assert (task.workflow, task.subject) == ("recheck_incident", "incident-1")
-        assert note_of(task.payload) == ThreadNote("Dana", text, NOW)
+        remark = remark_of(task.payload)
+        assert (remark.asker.name, remark.text, remark.asked_at) == ("Dana", text, NOW)

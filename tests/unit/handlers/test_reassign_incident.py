@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.model.conversation import Person, Place, Platform
+from core.model.conversation import Audience, Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, TeamScore
 from core.model.messages import ButtonAction, HandoverRequest, Notice
@@ -32,6 +32,7 @@ from tests.samples import explained_incident, owner, unclear_owner
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 LATER = datetime(2026, 3, 14, 9, 31, tzinfo=UTC)
 THREAD = Place(Platform.SLACK, "C0INC", "17.25")
+SAID_TO = Audience(disclosed_to=frozenset({"channel:payments"}))
 PAYMENTS, BOOKINGS = Team("payments", "Payments"), Team("bookings", "Bookings", on_call=("Mira",), aliases=("berths",))
 TEAMS = (PAYMENTS, BOOKINGS)
 
@@ -48,7 +49,15 @@ def store() -> InMemoryStore:
 
 def press(verdict: ButtonAction, choice: str = "", text: str = "") -> Feedback:
     return Feedback(
-        f"{verdict} {choice}", verdict, "i1", Person(Platform.SLACK, "U1", "Ada"), THREAD, NOW, text, choice=choice
+        f"{verdict} {choice}",
+        verdict,
+        "i1",
+        Person(Platform.SLACK, "U1", "Ada"),
+        THREAD,
+        NOW,
+        text,
+        choice=choice,
+        audience=SAID_TO,
     )
 
 
@@ -109,7 +118,7 @@ async def test_the_team_that_was_picked_owns_it_from_then_on_and_the_proposal_wa
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     found = await reassigned(press(ButtonAction.REASSIGN, "bookings", "the  ledger\nis theirs"), store, chat)
-    assert found.hops == (Hop("payments", "bookings", "Ada", "the ledger is theirs", NOW),)
+    assert found.hops == (Hop("payments", "bookings", "Ada", "the ledger is theirs", NOW, ("channel:payments",)),)
     assert found.owner is not None
     assert found.owner.owner == TeamScore("bookings", "Bookings", 1.0, ("Ada gave it to Bookings",))
     assert found.owner.on_call == ("Mira",)

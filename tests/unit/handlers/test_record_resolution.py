@@ -27,6 +27,7 @@ CHANNEL = Place(Platform.SLACK, "C0INC")
 THREAD = replace(CHANNEL, thread="1")
 TEAMS = (Team("payments", "Payments"), Team("bookings", "Bookings", aliases=("reservations",)))
 CAUSE = "A configuration change lowered the maximum pool size of payment-gateway from 40 to 4."
+SAID_TO = Audience(disclosed_to=frozenset({"channel:payments"}))
 RIGHT_NOTE = "root cause: the maximum pool size of payment-gateway was lowered to 4; fix: pool back to 40"
 
 
@@ -56,7 +57,7 @@ class Bot:
         self.asked: list[str] = []
 
     async def note(self, text: str, place: Place = THREAD, at: datetime = NOW) -> None:
-        question = Question(f"q{at} {text}", text, Person(Platform.SLACK, "U1", "Ada"), place, Audience(), at)
+        question = Question(f"q{at} {text}", text, Person(Platform.SLACK, "U1", "Ada"), place, SAID_TO, at)
         ports = question_ports(teams=TEAMS, store=self._store, poster=self._poster, redact=_redacted, learn=self._learn)
         if not await record_resolution(question, ports):
             self.asked.append(text)
@@ -84,7 +85,10 @@ async def test_a_note_is_kept_labels_both_claims_and_is_acknowledged_in_a_line(
     await bot.note(f"{RIGHT_NOTE}; owner: Payments team")
     incident = store.incidents.by_id["i1"]
     assert incident.resolution == Resolution(
-        "the maximum pool size of payment-gateway was lowered to 4", "pool back to 40", "Payments team"
+        "the maximum pool size of payment-gateway was lowered to 4",
+        "pool back to 40",
+        "Payments team",
+        dict.fromkeys(("root_cause", "fix", "owner"), ("channel:payments",)),
     )
     assert labels(store) == {"c1": True, "o1": True}
     assert {outcome.labelled_by for outcome in store.predictions.outcomes.values()} == {NOTE}

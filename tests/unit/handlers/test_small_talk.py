@@ -10,7 +10,7 @@ import pytest
 
 from core.incidents.command import CommandName, parse_command
 from core.model.badge import Policy
-from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
+from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.model.messages import Home, IncidentMessage, KnownSource, Message, Notice, ProposalMessage
 from handlers.ports import QuestionPorts
 from handlers.questions.ask_in_form import ShownAgain
@@ -87,7 +87,7 @@ def test_a_long_list_is_counted() -> None:
 
 
 async def test_a_message_that_changes_is_shown_as_it_stands_now(store: InMemoryStore, poster: Poster) -> None:
-    incident = explained_incident(id="i1", revision=1)
+    incident = explained_incident(id="i1", revision=1, basis=(PUBLIC,))
     copied_to = Place(Platform.TEAMS, "19:copy@thread.tacv2")
     store.incidents.by_id["i1"] = incident
     store.curated.by_id["c1"] = proposed()

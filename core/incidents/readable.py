@@ -1,0 +1,137 @@
+"""The part of an incident that an audience may read: an audience belongs to a piece of text, not to an incident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from core.confidence.resolution import read_resolution
+from core.incidents.thread_notes import DENIED
+from core.model.conversation import PUBLIC, Audience, Channel, channel_audience
+from core.model.incident import (
+    Evidence,
+    EvidenceKind,
+    Explanation,
+    Incident,
+    Origin,
+    OwnerProposal,
+    Resolution,
+    Runbook,
+    incident_audience,
+    may_see_incident,
+)
+
+NOTED = ("root_cause", "fix", "owner")  # the texts of a `Resolution`
+
+
+def visible(incidents: Iterable[Incident], audience: Audience, channels: Sequence[Channel]) -> list[Incident]:
+    """Return the incidents that an audience may see, each as far as it may read it."""
+    return [readable(each, audience, channels) for each in incidents if may_see_incident(audience, each, channels)]
+
+
+def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]) -> Incident:
+    """Return an incident without the texts that this audience may not read.
+
+    A person's words are for the readers of the place where they were said. Quotations of documents and past incidents
+    are for those who may read everything that the investigation might quote. The rest is for all who see the incident.
+    """
+    unknown = _all_places(incident, channels)
+    basis = incident_audience(incident, channels).basis if incident.basis is None else incident.basis
+    quotes = audience.readers.issuperset(basis)
+
+    def may_read(readers: Sequence[str] | None) -> bool:
+        return audience.may_read(readers) if readers is not None else all(map(audience.may_read, unknown))
+
+    def may_quote(evidence: Evidence) -> bool:
+        if evidence.kind is EvidenceKind.NOTE:
+            return may_read(evidence.readers)
+        return quotes or evidence.kind is not EvidenceKind.PAST_INCIDENT
+
+    notes = tuple(note for note in incident.notes if may_read(note.readers))
+    explanation = incident.explanation and _with_evidence(incident.explanation, may_quote, quotes=quotes)
+    if explanation is not None and len(notes) < len(incident.notes):
+        told = tuple(line for line in explanation.ruled_out if not line.endswith(f"{DENIED}."))
+        explanation = replace(explanation, ruled_out=told)
+    if explanation is not None and (last := explanation.rechecked_after) and not may_read(last.readers):
+        explanation = replace(explanation, rechecked_after=None)
+    seen = replace(
+        incident,
+        notes=notes,
+        hops=tuple(hop if may_read(hop.readers) else replace(hop, reason="") for hop in incident.hops),
+        filings=tuple(each for each in incident.filings if each.filed or may_read(each.readers)),
+        resolution=_resolution(incident, audience, channels),
+        explanation=explanation,
+    )
+    if not (quotes and PUBLIC in audience.readers):  # the reasons quote the teams' documents
+        seen = replace(seen, owner=seen.owner and _without_reasons(seen.owner), suggested_parent=None)
+    return seen if quotes else _without_quotations(seen)
+
+
+def note_readers(incident: Incident, channels: Sequence[Channel]) -> Mapping[str, tuple[frozenset[str], ...]]:
+    """Return the readers of each text of the note on its end, except of texts that came with an alert.
+
+    An audience must be among all readers of a text: those of its place, or of every place if its place is unknown.
+    """
+    note = incident.resolution or Resolution()
+    sent = {getattr(read_resolution(alert.note), name) for alert in incident.alerts if alert.note for name in NOTED}
+    said = [name for name in NOTED if getattr(note, name) not in {"", *sent}]
+    known = {name: (frozenset(readers),) for name, readers in note.readers.items()}
+    return {name: known.get(name, _all_places(incident, channels)) for name in said}
+
+
+def _all_places(incident: Incident, channels: Sequence[Channel]) -> tuple[frozenset[str], ...]:
+    return tuple(channel_audience(place, channels).disclosed_to for place in incident.places)
+
+
+def _resolution(incident: Incident, audience: Audience, channels: Sequence[Channel]) -> Resolution | None:
+    readers = note_readers(incident, channels)
+    hidden = {name: "" for name in readers if not all(map(audience.may_read, readers[name]))}
+    if incident.resolution is None or not hidden:
+        return incident.resolution
+    left = replace(incident.resolution, **hidden)
+    return left if any(getattr(left, name) for name in NOTED) else None
+
+
+def _with_evidence(explanation: Explanation, may_quote: Callable[[Evidence], bool], *, quotes: bool) -> Explanation:
+    """Return the explanation with the evidence that may be quoted.
+
+    The model that wrote a trajectory may have read everything, so its own causes are quotations too.
+    """
+    causes = explanation.hypotheses
+    if not quotes and explanation.trajectory is not None:
+        causes = tuple(each for each in causes if each.origin is not Origin.OTHER)
+    is_first = causes[:1] == explanation.hypotheses[:1]
+    return replace(
+        explanation,
+        hypotheses=tuple(
+            replace(
+                each,
+                evidence=tuple(filter(may_quote, each.evidence)),
+                contradicting=tuple(filter(may_quote, each.contradicting)),
+            )
+            for each in causes
+        ),
+        similar=explanation.similar if quotes else (),
+        trajectory=explanation.trajectory if quotes else None,
+        badge=explanation.badge if is_first else None,
+        prediction_id=explanation.prediction_id if is_first else None,
+    )
+
+
+def _without_reasons(owner: OwnerProposal) -> OwnerProposal:
+    named = owner.owner and replace(owner.owner, reasons=())
+    return replace(
+        owner, owner=named, candidates=tuple(replace(each, reasons=()) for each in owner.candidates), votes=()
+    )
+
+
+def _without_quotations(incident: Incident) -> Incident:
+    """Return an incident without quotations of documents and other incidents, beside those in its explanation."""
+    runbook, severity = incident.runbook, incident.suggested_severity
+    return replace(
+        incident,
+        owner=incident.owner and replace(incident.owner, precedents=()),
+        runbook=Runbook(runbook.url) if runbook is not None and runbook.url else None,
+        suggested_severity=severity and replace(severity, evidence=()),
+        suggested_duplicate=None,
+    )

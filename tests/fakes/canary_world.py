@@ -1,0 +1,520 @@
+"""Small worlds of channels, guests, people, incidents and documents, in which every text carries a word of its own.
+
+A world knows for each word who may read it, from who is in which channel and not from the code under test. Whatever is
+said or shown in a world is checked at once: nobody who reads there may read a word that is not for them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+from adapters.agents import server as agents
+from adapters.slack import render as slack
+from adapters.teams import render as teams
+from bot.wiring.agents import agent_caller
+from bot.wiring.growing_history import GrowingHistory
+from core.knowledge.retriever import RankedPassage
+from core.model.conversation import (
+    PUBLIC,
+    Audience,
+    Channel,
+    MessageReference,
+    Person,
+    Place,
+    Platform,
+    Question,
+    channel_audience,
+    person_audience,
+    with_outsiders,
+)
+from core.model.document import DocumentKind, Passage
+from core.model.feedback import Feedback
+from core.model.filing import FilingKind, FilingTarget
+from core.model.incident import (
+    Alert,
+    AlertDelivery,
+    AlertStatus,
+    Incident,
+    IncidentState,
+    PastIncident,
+    Severity,
+    Stage,
+)
+from core.model.messages import ButtonAction, FilingRequest, IncidentDetails, IncidentMessage, Message
+from core.model.team import Team
+from core.ports import AgentTools, Change
+from handlers.feedback.explain_badge import explain_badge
+from handlers.feedback.record_feedback import take_feedback
+from handlers.feedback.record_resolution import record_resolution
+from handlers.incidents.answer_agents import AnswerAgents
+from handlers.incidents.investigate_incident import find_cause, find_owner, recheck_incident, triage
+from handlers.incidents.investigate_on_demand import investigate_on_demand
+from handlers.incidents.open_incident import open_incident
+from handlers.incidents.present_incident import present_details, update_chats
+from handlers.ports import IncidentPorts, QuestionPorts, Readers
+from handlers.questions.answer_in_incident import answer_in_incident
+from handlers.questions.ask_in_form import AskInForm, ShownAgain
+from handlers.questions.post_message import Poster
+from handlers.questions.show_home import format_home, home_of
+from handlers.questions.show_status import show_status
+from tests.fakes.clock import FakeClock
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.outage import CALLS, START, change, errors
+from tests.fakes.ports import question_ports
+from tests.fakes.publisher_servers import FakePublisher
+from tests.fakes.store import InMemoryStore
+from tests.fakes.tools import FakeChangeReader, FakeLogReader
+
+NAMES = ("quay", "mole", "jetty", "basin")
+TEAMS = (
+    Team("shops", "Shops", "We run the shop.", services=frozenset({"shop"}), on_call=("Ada Quist",)),
+    Team("carts", "Carts", "We run the cart.", services=frozenset({"cart"}), on_call=("Bo Lindgren",)),
+)
+ASKED = ("how do I fix this?", "what does the runbook say?", "seen this before?", "what is the cause?", "postmortem")
+CHANGES: list[Change] = [
+    change("CHG-1", "shop", -11, "Smaller pool", "config", "maximumPoolSize of the connection pool from 40 to 4")
+]
+LOGS = errors("shop", "Connection is not available, pool request timed out", since=-10.5, per_minute=2)
+WORD = re.compile(r"zq\d+x")
+MEMBER = "member"  # of the workspace, and of no private channel
+
+Readers_ = Callable[[], frozenset[str]]
+
+
+class Leak(AssertionError):
+    """A person could read a word that is not for them."""
+
+
+@dataclass(slots=True)
+class Room:
+    """A channel: whether it is private, in plumbline.yaml, and read by a guest now."""
+
+    name: str
+    platform: Platform
+    private: bool
+    known: bool
+    guest: bool
+
+    @property
+    def place(self) -> Place:
+        return Place(self.platform, f"id-of-{self.name}")
+
+    @property
+    def channel(self) -> Channel:
+        return Channel(self.name, {self.platform: self.place.channel}, self.private)
+
+    @property
+    def reader(self) -> str:
+        return f"channel:{self.name}" if self.known else f"channel:{self.platform}:{self.place.channel}"
+
+
+class World:
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.rooms = [
+            Room(
+                name, self._of(Platform.SLACK, Platform.TEAMS), self._chance(0.4), self._chance(0.85), self._chance(0.2)
+            )
+            for name in NAMES
+        ]
+        self.words: dict[str, tuple[str, Readers_]] = {}  # each word: what it is about, and who may read it now
+        self.store, self.clock = InMemoryStore(), FakeClock(START)
+        channels = tuple(room.channel for room in self.rooms if room.known)
+        self.chat = _WatchedChat(self)
+        self.history = GrowingHistory(self._past(), channels, TEAMS, self.clock)
+        self.publisher = FakePublisher(failure="It is down.")
+        targets = tuple(self._target(kind) for kind in FilingKind)
+        incidents: dict[str, Any] = {
+            "store": self.store,
+            "clock": self.clock,
+            "poster": Poster(self.store, {Platform.SLACK: self.chat, Platform.TEAMS: self.chat}),
+            "channels": channels,
+            "teams": TEAMS,
+            "dependencies": CALLS,
+            "history_for": self.history.readable_by,
+            "audiences": {Platform.SLACK: self.audience_at, Platform.TEAMS: self.audience_at},
+            "targets": targets,
+            "publishers": {each.name: self.publisher for each in targets},
+            "readers": Readers(logs=[FakeLogReader(LOGS)], changes=[FakeChangeReader(CHANGES)], dependencies=CALLS),
+            "retriever": _Handbook(self._runbooks()),
+        }
+        shared = {name: each for name, each in incidents.items() if name not in {"readers", "retriever"}}
+
+        self.ports: QuestionPorts = question_ports(
+            **shared, incidents=IncidentPorts(**incidents), retriever=incidents["retriever"]
+        )
+
+    # --- who reads what ----------------------------------------------------------------------------------------------
+
+    @property
+    def workspace(self) -> frozenset[str]:
+        return frozenset({MEMBER, *(f"in {room.name}" for room in self.rooms if self._is_closed(room))})
+
+    @staticmethod
+    def _is_closed(room: Room) -> bool:
+        return room.private or not room.known
+
+    def people_in(self, room: Room) -> frozenset[str]:
+        inside = frozenset({f"in {room.name}"}) if self._is_closed(room) else self.workspace
+        return inside | ({f"guest of {room.name}"} if room.guest else set())
+
+    def room_at(self, place: Place) -> Room:
+        return next(room for room in self.rooms if room.place.channel == place.channel)
+
+    async def audience_at(self, place: Place) -> Audience:
+        room = self.room_at(place)
+        audience = channel_audience(place, [each.channel for each in self.rooms if each.known])
+        return with_outsiders(audience) if room.guest else audience
+
+    def word(self, about: str, readers: Readers_) -> str:
+        """Return a new word that only these people may read."""
+        made = f"zq{len(self.words)}x"
+        self.words[made] = about, readers
+        return made
+
+    def check(self, shown: object, people: Collection[str], door: str) -> None:
+        """Raise Leak if one of the people who read here may not read a word of what is shown."""
+        for word in WORD.findall(str(shown)):
+            about, readers = self.words[word]
+            if strangers := sorted(set(people) - readers()):
+                rooms = [(each.name, each.private, each.known, each.guest) for each in self.rooms]
+                raise Leak(f"{door} shows {about} to {strangers}. Rooms (name, private, known, guest): {rooms}")
+
+    # --- what there is -----------------------------------------------------------------------------------------------
+
+    def _chance(self, share: float) -> bool:
+        return self.dice.random() < share
+
+    def _of(self, *choices: Any) -> Any:
+        return self.dice.choice(choices)
+
+    def _source(self) -> tuple[frozenset[str], Readers_]:
+        """Return the reader names of a document, and the people that they mean."""
+        room = self._of(None, *self.rooms)
+        if room is None:
+            return frozenset({PUBLIC}), lambda: self.workspace
+        return frozenset({room.reader}), lambda: self.people_in(room)
+
+    def _past(self) -> list[PastIncident]:
+        found: list[PastIncident] = []
+        for number in range(self.dice.randint(1, 4)):
+            readers, people = self._source()
+            word = self.word(f"past incident {number} for {sorted(readers)}", people)
+            found.append(
+                PastIncident(
+                    f"OLD-{word}",
+                    f"ShopLatencyHigh of the shop {word}",
+                    "Connection is not available",
+                    "shop",
+                    Severity.WARNING,
+                    START - timedelta(days=number + 1),
+                    "shops",
+                    root_cause=f"Smaller pool, maximumPoolSize of the connection pool from 40 to 4 {word}",
+                    fix=f"Restore the pool {word}",
+                    readers=readers,
+                )
+            )
+        return found
+
+    def _runbooks(self) -> list[Passage]:
+        passages: list[Passage] = []
+        for number in range(self.dice.randint(0, 2)):
+            readers, people = self._source()
+            word = self.word(f"a runbook for {sorted(readers)}", people)
+            text = f"Look at the connection pool {word}:\n\n```\npoolctl restore {word}\n```"
+            passages.append(
+                Passage(
+                    f"r{number}#1", f"r{number}", 1, "ShopLatencyHigh", "Pool", text, "runbooks", DocumentKind.PAGE,
+                    "", "", None, readers, "hash",
+                )
+            )  # fmt: skip
+        return passages
+
+    def _target(self, kind: FilingKind) -> FilingTarget:
+        room = self._of(None, *(room for room in self.rooms if room.known))
+        readers = frozenset({PUBLIC} if room is None else {room.reader})
+        return FilingTarget(f"{kind} target", kind, frozenset(NAMES), readers=readers)
+
+    def target_people(self, name: str) -> frozenset[str]:
+        (target,) = [each for each in self.ports.targets if each.name == name]
+        rooms = [room for room in self.rooms if room.known and room.reader in target.readers]
+        return frozenset().union(*(self.people_in(room) for room in rooms)) if rooms else self.workspace
+
+    # --- what happens ------------------------------------------------------------------------------------------------
+
+    async def incident(self, group: str) -> str:
+        """Open, investigate and show an incident in one to three drawn channels; returns its id."""
+        rooms = self.dice.sample(self.rooms, self.dice.randint(1, 3))
+        word = self.word("an alert", lambda: frozenset().union(*(self.people_in(room) for room in rooms)))
+        alert = Alert(
+            group,
+            "ShopLatencyHigh",
+            AlertStatus.FIRING,
+            Severity.WARNING,
+            START,
+            "shop",
+            f"ShopLatencyHigh {word}",
+            word,
+        )
+        opened = await open_incident(
+            AlertDelivery(group, "generic", group, (alert,), START),
+            store=self.store,
+            places_for=lambda _: tuple(room.place for room in rooms),
+            new_id=lambda: f"{len(self.store.incidents.by_id):010x}",
+        )
+        assert opened is not None
+        await update_chats(opened.id, self.ports.incidents)
+        await find_owner(opened.id, self.ports.incidents)
+        await find_cause(opened.id, self.ports.incidents)
+        await self._change(opened.id, stage=Stage.DONE)
+        await update_chats(opened.id, self.ports.incidents)
+        await present_details(opened.id, self.ports.incidents)
+        return opened.id
+
+    async def over(self, incident_id: str) -> None:
+        await self._change(incident_id, state=IncidentState.RESOLVED, resolved_at=START + timedelta(minutes=9))
+
+    async def learn(self) -> None:
+        await self.history.catch_up(self.store)
+
+    async def _change(self, incident_id: str, **fields: Any) -> None:
+        known = self.store.incidents.by_id[incident_id]
+        self.store.incidents.by_id[incident_id] = replace(known, revision=known.revision + 1, **fields)
+
+    def _thread(self, incident_id: str, place: Place) -> Place:
+        """Return the thread of an incident's message in this channel."""
+        for reference, message in self.chat.standing.items():
+            is_root = isinstance(message, IncidentMessage) and message.incident.id == incident_id
+            if is_root and reference.place == place:
+                return replace(place, thread=reference.message_id)
+        raise AssertionError("The incident was not posted there.")
+
+    async def _said(self, incident: Incident, text: str, *, heard: bool = True) -> tuple[Question, Room]:
+        place = self._of(*incident.places)
+        thread = self._thread(incident.id, place)
+        audience = await self.audience_at(place) if heard else Audience()
+        asker = Person(place.platform, "U1", "Ada Quist")
+        number = f"q{self.dice.random()}"
+        return Question(number, text, asker, thread, audience, self.clock.now()), self.room_at(place)
+
+    def _spoken(self, about: str, room: Room) -> str:
+        return self.word(f"{about} in {room.name}", lambda: self.people_in(room))
+
+    async def remark(self, incident_id: str) -> None:
+        """Somebody names the cause in a thread, with or without mentioning the bot."""
+        incident = self.store.incidents.by_id[incident_id]
+        question, room = await self._said(incident, "", heard=self._chance(0.7))
+        said = self._of("It was CHG-1 that broke it", "It is not CHG-1", "The root cause is the connection pool")
+        question = replace(question, text=f"{said} {self._spoken('a remark', room)}")
+        await recheck_incident(incident_id, question, self.ports.incidents)
+        await update_chats(incident_id, self.ports.incidents)
+
+    async def outcome(self, incident_id: str) -> None:
+        """Somebody notes how it ended, in one or two threads."""
+        for name in self._of(["root cause"], ["root cause", "fix"], ["fix", "root cause"]):
+            incident = self.store.incidents.by_id[incident_id]
+            question, room = await self._said(incident, "")
+            text = f"{name}: Smaller pool, maximumPoolSize of the connection pool {self._spoken('an outcome', room)}"
+            assert await record_resolution(replace(question, text=text), self.ports)
+
+    async def press(self, incident_id: str, action: ButtonAction, **fields: Any) -> None:
+        """Somebody presses a button in a thread, with a text if it takes one."""
+        incident = self.store.incidents.by_id[incident_id]
+        question, room = await self._said(incident, "")
+        if action in (ButtonAction.NOT_OURS, ButtonAction.OWNER_WRONG, ButtonAction.FILE):
+            fields["text"] = f"because {self._spoken(f'the text of “{action}”', room)}"
+        subject = incident.owner.prediction_id if incident.owner and action in CLAIMED else incident_id
+        asker, thread, at, audience = question.asker, question.place, question.asked_at, question.audience
+        await take_feedback(
+            replace(Feedback(question.id, action, subject, asker, thread, at, audience=audience), **fields), self.ports
+        )
+
+    def forget_places(self, incident_id: str) -> None:
+        """Store the incident as an older version did, which kept no readers: the fewest people may read its words."""
+        known = self.store.incidents.by_id[incident_id]
+        rooms = [self.room_at(place) for place in known.places]
+        for word, (about, readers) in self.words.items():
+            if about.split(" in ")[0] in {"a remark", "an outcome"} or about.startswith("the text"):
+                fewest = lambda: frozenset.intersection(*(self.people_in(room) for room in rooms))  # noqa: E731
+                self.words[word] = f"{about} (old)", (lambda r=readers, f=fewest: r() & f())
+        plain = json.loads(_INCIDENT.dump_json(known))
+        self.store.incidents.by_id[incident_id] = _INCIDENT.validate_python(_without_readers(plain))
+
+    # --- the doors ---------------------------------------------------------------------------------------------------
+
+    async def look_everywhere(self, incident_id: str) -> None:
+        """Go through every door. What is posted is checked as it is posted."""
+        await update_chats(incident_id, self.ports.incidents)
+        await present_details(incident_id, self.ports.incidents)
+        incident = self.store.incidents.by_id[incident_id]
+        for place in incident.places:
+            await self._ask_in_thread(incident, place)
+        await self._refresh()
+        for room in self.rooms:
+            await self._open_forms(incident_id, room)
+        for caller, people in self._agents():
+            await self._call_tools(caller, people, incident_id)
+        for person, audience in self._people():
+            home = await home_of([person], audience, self.ports)
+            self.check((home, format_home(home)), {person}, "the home page")
+
+    async def _ask_in_thread(self, incident: Incident, place: Place) -> None:
+        thread, audience = self._thread(incident.id, place), await self.audience_at(place)
+        person = Person(place.platform, "U2", "Bo Lindgren")
+
+        def question(text: str) -> Question:
+            return Question(f"q{self.dice.random()}", text, person, thread, audience, self.clock.now())
+
+        for text in self.dice.sample(ASKED, 2):
+            left = await answer_in_incident(question(text), self.ports)
+            self.check(left, self.people_in(self.room_at(place)), "the context of a question")
+        await show_status(question("status"), self.ports)
+
+        async def again(latest: Incident, said_to: Audience, *_: object) -> Incident:
+            return await triage(latest, said_to, self.ports.incidents)
+
+        await investigate_on_demand(question(""), self.ports.incidents, again, Stage.TRIAGING)
+        for action in (ButtonAction.DETAILS, ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM):
+            asked = question("")
+            feedback = Feedback(asked.id, action, incident.id, person, thread, asked.asked_at, audience=audience)
+            await take_feedback(feedback, self.ports)
+        latest = self.store.incidents.by_id[incident.id]
+        claims = [
+            latest.owner.prediction_id if latest.owner else "",
+            latest.explanation and latest.explanation.prediction_id,
+        ]
+        for claim in filter(None, claims):
+            asked = question("")
+            why = Feedback(asked.id, ButtonAction.WHY_OWNER, claim, person, thread, asked.asked_at, audience=audience)
+            await explain_badge(why, self.ports)
+
+    async def _refresh(self) -> None:
+        """Open each message again, as Teams does."""
+        again = ShownAgain(self.store, channels=self.ports.channels, audience_at=self.audience_at)
+        for reference, shown in list(self.chat.standing.items()):
+            if not isinstance(shown, IncidentMessage):
+                continue
+            message = await again.message(reference)
+            if message is not None:
+                self.chat.shown(reference.place, message)
+
+    async def _open_forms(self, incident_id: str, room: Room) -> None:
+        forms, audience = AskInForm(self.ports), await self.audience_at(room.place)
+        person = Person(room.platform, "U2", "Bo Lindgren")
+        for action in (ButtonAction.DETAILS, ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM):
+            form = await forms.form(action, incident_id, audience, person)
+            if isinstance(form, FilingRequest):
+                self._check_draft(form)
+            if form is not None:
+                self.chat.shown(room.place, form)
+
+    def _check_draft(self, draft: FilingRequest) -> None:
+        for name in draft.targets:
+            self.check(draft, self.target_people(name), f"a draft for {name}")
+
+    def _agents(self) -> list[tuple[Any, frozenset[str]]]:
+        known = [room for room in self.rooms if room.known]
+        alone = [(agent_caller("agent", [], self.ports.channels), self.workspace)]
+        return alone + [
+            (agent_caller("agent", [room.name], self.ports.channels), self.people_in(room) - {f"guest of {room.name}"})
+            for room in known
+        ]
+
+    async def _call_tools(self, caller: Any, people: frozenset[str], incident_id: str) -> None:
+        text = "ShopLatencyHigh of the shop: Connection is not available"
+        calls: dict[str, dict[str, Any]] = {
+            "get_incident": {"incident_id": incident_id},
+            "triage": {"incident": incident_id},
+            "explain_incident": {"incident": incident_id},
+            "find_incidents": {"only_open": False},
+            "similar_incidents": {"text": text},
+        }
+        for name, arguments in calls.items():
+            _DOOR.tools, _DOOR.caller = AnswerAgents(self.ports), caller
+            self.check(await _SERVER.call_tool(name, arguments), people, f"the agents’ {name}")
+
+    def _people(self) -> list[tuple[str, Audience]]:
+        alone = person_audience(Person(Platform.SLACK, "U3"))
+        guests = [(f"guest of {room.name}", with_outsiders(alone)) for room in self.rooms if room.guest]
+        return [(MEMBER, alone), *guests]
+
+
+_INCIDENT = TypeAdapter(Incident)
+
+
+def _without_readers(value: Any) -> Any:
+    """Return a stored incident as it was before texts had readers."""
+    if isinstance(value, list):
+        return [_without_readers(each) for each in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        known = cast("dict[str, Any]", value)
+        return {key: _without_readers(each) for key, each in known.items() if key not in {"readers", "basis"}}
+    return value
+
+
+CLAIMED = frozenset({ButtonAction.OWNER_WRONG, ButtonAction.NOT_OURS})
+
+
+class _WatchedChat(RecordingMessenger):
+    """A chat in which everything is read by everybody who is in the channel at that moment."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+        self.seen = 0
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        self.shown(place, message)
+        return await super().post(place, message, intent)
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        self.shown(reference.place, message)
+        await super().edit(reference, message)
+
+    def shown(self, place: Place, message: Any) -> None:
+        room = self._world.room_at(place)
+        self.seen += 1
+        kind = type(message).__name__
+        if isinstance(message, FilingRequest):
+            self._world._check_draft(message)
+        if isinstance(message, IncidentMessage | IncidentDetails):
+            rendered = slack.render(message) if room.platform is Platform.SLACK else teams.render(message).content
+            self._world.check(rendered, self._world.people_in(room), f"{kind} in {room.name} on {room.platform}")
+        else:
+            self._world.check(message, self._world.people_in(room), f"{kind} in {room.name}")
+
+
+class _Door:
+    """The tools of the world and the caller at hand, because a server takes long to be made."""
+
+    tools: Any = None
+    caller: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments, **more: getattr(self.tools, name)(*arguments[:-1], self.caller, **more)
+
+
+_DOOR = _Door()
+_SERVER = agents.agent_server(cast("AgentTools", _DOOR), agent_caller("nobody", [], ()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Handbook:
+    """A retriever that finds every page that the audience may read."""
+
+    passages: list[Passage] = field(default_factory=list[Passage])
+
+    async def retrieve(self, query: str, audience: Audience, limit: int) -> list[RankedPassage]:
+        return [RankedPassage(each, 1.0, 1.0, 1.0) for each in self.passages if audience.may_read(each.readers)]
+
+    async def page(self, document_id: str, audience: Audience) -> list[Passage]:
+        found = await self.retrieve("", audience, 1)
+        return [each.passage for each in found if each.passage.document_id == document_id]

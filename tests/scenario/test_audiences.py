@@ -1,0 +1,55 @@
+"""Whatever an audience may not read is shown to it through no door: drawn worlds, in which every text has a word of its own."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from core.model.messages import ButtonAction
+from tests.fakes.canary_world import World
+
+SEED = int(os.environ.get("AUDIENCE_SEED", "40"))
+FEW, MANY = 8, 2_000
+
+
+async def lived_through(seed: int) -> World:
+    """A world in which people talk about an incident and another like it follows; everybody looks at everything."""
+    world = World(seed)
+    dice = random.Random(seed)
+    first = await world.incident("first")
+    for _ in range(dice.randint(1, 3)):
+        await world.remark(first)
+    if dice.random() < 0.5:
+        await world.press(first, ButtonAction.NOT_OURS)
+    if dice.random() < 0.5:
+        await world.press(first, ButtonAction.OWNER_WRONG)
+    if dice.random() < 0.5:
+        name = dice.choice([target.name for target in world.ports.targets])
+        await world.press(first, ButtonAction.FILE, title="Till", choice=name)
+    await world.outcome(first)
+    if dice.random() < 0.3:
+        world.forget_places(first)
+    if dice.random() < 0.7:
+        await world.over(first)
+    await world.learn()
+    second = await world.incident("second")
+    await world.look_everywhere(dice.choice([first, second]))
+    for room in world.rooms:
+        room.guest = room.guest or dice.random() < 0.3
+    for incident in (first, second):
+        await world.look_everywhere(incident)
+    return world
+
+
+@pytest.mark.parametrize("number", range(FEW))
+async def test_no_word_of_a_drawn_world_is_shown_to_anybody_who_may_not_read_it(number: int) -> None:
+    world = await lived_through(SEED + number)
+    assert world.chat.seen > 10
+
+
+@pytest.mark.external
+async def test_no_word_of_two_thousand_drawn_worlds_is_shown_to_anybody_who_may_not_read_it() -> None:
+    for number in range(MANY):
+        await lived_through(SEED + number)
