@@ -228,7 +228,7 @@ async def _choices(model: LanguageModel, keep: Callable[[int], None]) -> Outcome
     right = await examined(model, ModelRequest((), requester="llm check", deadline=DEADLINE))
     keep(right)
     skill = skill_of(right)
-    use = "not asked" if skill is None else "chooses and composes" if skill.composes else "chooses"
+    use = "not asked" if skill is None else "writes answers" if skill.writes else "chooses excerpts"
     return (
         skill is not None,
         f"{right} of {len(QUESTIONS)} questions of its exam right: {use} with PLUMBLINE_LLM_ANSWERS=auto",

@@ -93,7 +93,8 @@ async def examined(model: LanguageModel, request: ModelRequest) -> int:
 
 def skill_of(right: int) -> Skill | None:
     """Return the skill of a model with this number of right choices; None if it is too low to use the model."""
-    return Skill(_proven(right, len(QUESTIONS)), right >= COMPOSES) if right >= CHOOSES else None
+    proven = _proven(right, len(QUESTIONS))
+    return Skill(proven, proven if right >= COMPOSES else 0.0) if right >= CHOOSES else None
 
 
 def _proven(right: int, count: int) -> float:

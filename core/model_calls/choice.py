@@ -11,14 +11,25 @@ from core.ports import LanguageModel
 
 NONE = "none of them"  # in place of the name of a candidate
 NAME_TOKENS = 32  # room for a name
+PROVEN = 0.8  # share of right answers from which those with strong evidence need no hedge
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """The skill of a model: the share of right choices that its exam proves, in [0, 1], and whether it composes."""
+    """The skill of a model: the shares that its exam proves, in [0, 1], or that the operator vouches for.
+
+    `right` is that of right choices, `writes` that of right answers in its own words; 0 if it is not to write.
+    With `always`, it is also asked where the evidence engine is certain.
+    """
 
     right: float
-    composes: bool = False
+    writes: float = 0.0
+    always: bool = False
+
+    @property
+    def is_proven(self) -> bool:
+        """Return whether what it writes may be shown without a hedge, if the evidence for it is strong."""
+        return self.writes >= PROVEN
 
 
 async def choose(

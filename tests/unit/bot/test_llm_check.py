@@ -8,7 +8,7 @@ from bot.commands.llm_commands import LEAST_CONTEXT, check_model
 from bot.wiring.models import KeptExam
 from core.answering.model_exam import QUESTIONS, skill_of
 from core.model.errors import ModelUnavailable
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from handlers.questions.examine_model import ExaminedModel
 from tests.fakes.language_model import ScriptedModel
 
@@ -20,7 +20,7 @@ def reply(request: ModelRequest) -> str:
 class ServerLike(ScriptedModel):
     """Answers and streams as a server does, and has computed what it saw before."""
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         seen = bool(self.requests)
         whole = await super().generate(request)
         cached = whole.prompt_tokens - 5 if seen else 0
