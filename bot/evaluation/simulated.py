@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.answering.composed.reply import NOT_FOUND
+from core.answering.composed.reply import NOT_FOUND, claims
 from core.answering.model_exam import EXCERPTS, QUESTIONS
 from core.answering.statements import sentences
 from core.knowledge.markdown import BlockKind, blocks, plain
@@ -27,7 +27,7 @@ from core.model_calls.prompts.composing import NO, YES
 
 CONTEXT = 32_768  # tokens
 SHORT = 3  # statements that an answer is made of at most, before it is a list
-LONGEST = 8  # statements of a list
+LONGEST = 12  # statements of a list
 SURE = 0.9  # probability that it gives to what it chooses
 
 _PASSAGE = re.compile(r"^\[(\d+)\] ([^\n]*)\n", re.MULTILINE)
@@ -114,7 +114,7 @@ class SimulatedModel:
                 return YES if said[1] in self._faithful else NO
             return YES if self._stating(prompt) else NO
         question = _QUESTION.search(prompt)
-        exam = {text: name for text, name in QUESTIONS}
+        exam = dict(QUESTIONS)
         if question and question[1] in exam and {excerpt.name for excerpt in EXCERPTS} < set(choices):
             return exam[question[1]]
         truth = self._truth(question[1] if question else "")
@@ -125,13 +125,14 @@ class SimulatedModel:
         return NONE if NONE in choices else choices[-1]
 
     def _truth(self, question: str) -> Truth | None:
-        """Return the truth of the question that shares the most words with one in a prompt."""
+        """Return the truth of the question whose words are most like those of one in a prompt."""
         words = set(terms(question))
-        ranked = [
-            (len(words & set(terms(each.question))) / (len(set(terms(each.question))) or 1), each)
-            for each in self._truths
-        ]
-        return max(ranked, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+        def likeness(truth: Truth) -> float:
+            own = set(terms(truth.question))
+            return len(words & own) / (len(words | own) or 1)
+
+        return max(self._truths, key=likeness, default=None)
 
     def _stating(self, prompt: str) -> list[tuple[int, list[str]]]:
         """Return the fewest statements of each passage that state the answer, fewest first; none if none does."""
@@ -167,7 +168,7 @@ class SimulatedModel:
     def _cited(self, answer: tuple[int, list[str]], *, is_faithful: bool) -> str:
         number, said = answer
         if is_faithful:
-            self._faithful.update(said)
+            self._faithful.update(claim.text for each in said for claim in claims(each))
         mark = "- " if len(said) > SHORT else ""
         return "\n".join(f"{mark}{each} [{number}]" for each in said)
 

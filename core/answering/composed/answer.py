@@ -14,7 +14,7 @@ from itertools import count
 
 from core.answering.certainty import evaluation_of
 from core.answering.composed.checker import Fault, fault_of, source_of
-from core.answering.composed.evidence import Evidence, fitting, relevant
+from core.answering.composed.evidence import Evidence, fitting, of_one_family, relevant
 from core.answering.composed.reply import Claim, Form, claims, complete_claims, is_not_found
 from core.answering.composed.translation import TRANSLATED, translated
 from core.answering.contradictions import contradictions
@@ -87,7 +87,9 @@ async def composed_answer(
     if is_not_found(reply.text):
         return _without(found)
     abilities = await model.abilities()
-    checked = await _checked(claims(reply.text), asked.query, evidence, model, request, abilities)
+    checked = await _checked(
+        of_one_family(claims(reply.text), asked.query, evidence), asked.query, evidence, model, request, abilities
+    )
     if not checked.kept:
         return found
     agreement = await _agreement(checked, writing, model, abilities)

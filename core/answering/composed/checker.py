@@ -54,7 +54,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause of a statement, with its terms and its literals."""
+    """A clause of a statement, with its terms and its literals, whether or not they stand between code marks."""
 
     text: str
     terms: frozenset[str]
@@ -123,7 +123,7 @@ def clauses(statement: str) -> tuple[Clause, ...]:
             parts[-1] = f"{parts[-1]} {part}"
         elif part.strip():
             parts.append(part)
-    return tuple(Clause(part, wording(part), literals(part)) for part in parts)
+    return tuple(Clause(part, wording(part), literals(part.replace("`", ""))) for part in parts)
 
 
 def _statements(passage: Passage) -> Iterator[str]:

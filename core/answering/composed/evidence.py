@@ -6,10 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from core.answering.certainty import named_families
+from core.answering.composed.reply import Claim
 from core.answering.rewrite import compares
-from core.knowledge.retriever import RankedPassage, Retrieval
+from core.knowledge.retriever import Retrieval
 from core.model.document import Passage
 from core.model.errors import PromptTooLong
 from core.model_calls.context_budget import MESSAGE_TOKENS
@@ -17,6 +19,7 @@ from core.model_calls.prompts.composing import Messages, Numbered
 from core.ports import LanguageModel
 
 VOTERS = 5  # best passages that vote on the family (Evidence-Chain RAG, family vote)
+CLEAR = 0.8  # share of the votes from which only the passages of that family are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +43,28 @@ class Evidence:
 
 
 def relevant(query: str, retrieval: Retrieval) -> list[Passage]:
-    """Return the passages of one family, best first; those of all families if the question compares.
+    """Return the passages to read, best first: of one family, unless the question compares or no family is clear.
 
-    The family is the one that the question names, else the one for which the best passages vote with their scores, so
-    that evidence of two products is not mixed in one answer (Evidence-Chain RAG, family vote and citation filter).
+    The family is the one that the question names, else the one for which the best passages vote with their scores
+    (Evidence-Chain RAG, family vote). Where no family has most of the votes, `of_one_family` filters what is cited.
     """
     ranked = retrieval.passages
     named = named_families(query, retrieval.families)
     if compares(query) or len(named) > 1:
         return [each.passage for each in ranked]
-    family = _family(ranked, named)
-    return [each.passage for each in ranked if each.passage.family == family]
-
-
-def _family(ranked: Sequence[RankedPassage], named: frozenset[str]) -> str:
     votes = Counter[str]()
     for each in [each for each in ranked if not named or each.passage.family in named][:VOTERS] or ranked[:VOTERS]:
         votes[each.passage.family] += each.score  # pyright: ignore[reportArgumentType] a Counter adds any number
-    return max(votes, key=lambda family: votes[family], default="")
+    family = max(votes, key=lambda family: votes[family], default="")
+    is_clear = votes[family] >= CLEAR * fsum(votes.values())
+    return [each.passage for each in ranked if each.passage.family == family or not is_clear]
+
+
+def of_one_family(said: Sequence[Claim], query: str, evidence: Evidence) -> list[Claim]:
+    """Return the claims that cite the family of the first one, all if the question compares (citation filter)."""
+    families = [{passage.family for passage in evidence.cited(claim.numbers)} for claim in said]
+    first = next(filter(None, families), set[str]())
+    return [claim for claim, cited in zip(said, families, strict=True) if not cited or cited & first or compares(query)]
 
 
 async def fitting(model: LanguageModel, passages: Sequence[Passage], empty: Messages, max_tokens: int) -> Evidence:
