@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from core.answering.model_exam import QUESTIONS
+from core.answering.model_exam import CHOOSES
 from core.model.errors import PromptTooLong
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from handlers.questions.examine_model import ExaminedModel
@@ -65,7 +65,7 @@ class ScriptedModel:
         return {choice: odds.get(choice, 0.0) / total for choice in choices}
 
 
-async def passed(model: ScriptedModel, right: int = len(QUESTIONS)) -> ExaminedModel:
+async def passed(model: ScriptedModel, right: int = CHOOSES) -> ExaminedModel:
     """Return the model with so many right choices in its exam."""
     examined = ExaminedModel(model, lambda: right)
     await examined.recall()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from core.answering.composed.wording import (
     RESTRICTIONS,
@@ -19,21 +20,26 @@ from core.answering.composed.wording import (
     directions,
     exaggerates,
     is_negative,
+    limits,
     names,
     softens,
+    swaps,
+    unconditional,
 )
-from core.answering.model_text import adds_literals, literals, overstates, wording
+from core.answering.model_text import adds_literals, cleaned, literals, overstates, wording
 from core.answering.statements import sentences
 from core.knowledge.markdown import BlockKind, blocks, plain
 from core.knowledge.terms import STOP_WORDS, distinct_terms
 from core.model.document import Passage
 
 SUPPORT = 0.6  # least share of a sentence's terms that are in its passages or in the question
-NEAR = 0.8  # of the best overlap: a clause with so much of it is read as well
+NEAR = 0.8  # of the best overlap: a statement with so much of it is read as well
+NEARLY = 0.6  # the same, of a clause of a statement
 SPOKEN_OF = 0.5  # share of a condition's terms that must be in the sentence or the question
 BOUND = 2  # terms that a clause of the source must share with a clause, to say the same of another literal
 
 _CLAUSE = re.compile(r"[,;:—–]\s|\s\((?=\w)|\)\s|\s(?:and|but|while|whereas|which|because|so that)\s", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
 
 
 class Fault(StrEnum):
@@ -97,7 +103,16 @@ def fault_of(sentence: str, question: str, source: Source) -> Fault | None:
         return Fault.SUPPORT
     if not (terms - wording(question)) and not literals(sentence) - literals(question):
         return Fault.REPEAT
+    if _is_verbatim(sentence, source):
+        return None
     return next(filter(None, (_fault_of_clause(each, sentence, question, source) for each in clauses(sentence))), None)
+
+
+def _is_verbatim(sentence: str, source: Source) -> bool:
+    """Return whether a sentence is a whole statement, or a statement and the one after it, word by word."""
+    said = _words(sentence)
+    own = [_words(each) for each in source.statements]
+    return said in own or said in [f"{first} {second}" for first, second in pairwise(own)]
 
 
 def _fault_of_clause(clause: Clause, sentence: str, question: str, source: Source) -> Fault | None:
@@ -106,7 +121,7 @@ def _fault_of_clause(clause: Clause, sentence: str, question: str, source: Sourc
         return None
     if all(_other_polarity(clause.text, each) for each in nearest):
         return Fault.POLARITY
-    if all(directions(clause.text).reverses(directions(each)) for each in nearest):
+    if all(directions(clause.text).reverses(directions(each)) or swaps(clause.text, each) for each in nearest):
         return Fault.DIRECTION
     if _belongs_elsewhere(clause, source):
         return Fault.BINDING
@@ -116,10 +131,10 @@ def _fault_of_clause(clause: Clause, sentence: str, question: str, source: Sourc
 
 
 def clauses(statement: str) -> tuple[Clause, ...]:
-    """Return the clauses of a statement; one of fewer than two terms belongs to the clause before it."""
+    """Return the clauses of a statement; one of fewer than two terms is joined to its neighbour."""
     parts: list[str] = []
     for part in _CLAUSE.split(statement):
-        if parts and len(distinct_terms(part)) < 2:
+        if parts and min(len(distinct_terms(part)), len(distinct_terms(parts[-1]))) < 2:
             parts[-1] = f"{parts[-1]} {part}"
         elif part.strip():
             parts.append(part)
@@ -152,29 +167,36 @@ def _nearest(clause: Clause, source: Source) -> list[str]:
 
 
 def _other_polarity(clause: str, statement: str) -> bool:
-    """Return whether a statement says the opposite of a clause, judged by its own nearest clause."""
-    terms = wording(clause)
-    said = max(clauses(statement), key=lambda each: len(each.terms & terms), default=None)
-    if said is None:
-        return False
-    if contradicts(clause, said.text):
-        return True
-    return is_negative(clause) != is_negative(said.text) and softens(clause) == softens(said.text)
+    """Return whether a statement says the opposite of a clause, judged by its own clauses that are nearest to it.
+
+    Conditions are left out, because “not … unless” is as negative as “not …”.
+    """
+    ours = unconditional(clause)
+    terms = wording(ours)
+    counted = [(len(each.terms & terms), each.text) for each in clauses(unconditional(statement))]
+    most = max((count for count, _ in counted), default=0)
+    near = [text for count, text in counted if most and count >= NEARLY * most]
+    denied = all(is_negative(ours) != is_negative(each) and softens(ours) == softens(each) for each in near)
+    return (bool(near) and denied) or contradicts(clause, statement)
 
 
 def _belongs_elsewhere(clause: Clause, source: Source) -> bool:
-    """Return whether the source says the words of a clause of another literal of the same kind, and not of this one."""
-    own = clause.literals
-    words = clause.terms - {term for literal in own for term in distinct_terms(literal)}
-    if not own or len(words) < BOUND:
-        return False
-    said = [(len(words & each.terms), each) for each in source.clauses if each.literals]
+    """Return whether a number of the clause stands in the source only beside other words than here.
+
+    Also where the source says the words of the clause of another literal, and not of this one.
+    """
+    for number in (each for each in clause.literals if each[:1].isdigit()):
+        others = (clause.terms | clause.literals) - distinct_terms(number) - {number}
+        holders = [each for each in source.statements if number in literals(each.replace("`", ""))]
+        if others and holders and not any(others & (wording(each) | literals(each)) for each in holders):
+            return True
+    words = clause.terms - {term for literal in clause.literals for term in distinct_terms(literal)}
+    said = [(len(words & each.terms), each.literals) for each in source.clauses if each.literals]
     most = max((count for count, _ in said), default=0)
-    if most < BOUND or most < SPOKEN_OF * len(words):
+    if not clause.literals or most < max(BOUND, SPOKEN_OF * len(words)):
         return False
-    best = [each for count, each in said if count == most]
-    holding = [count for count, each in said if own & each.literals]
-    return not any(own & each.literals for each in best) and max(holding, default=0) < most - 1
+    holding = max((count for count, held in said if clause.literals & held), default=0)
+    return holding < most - 1
 
 
 def _condition_fault(statement: str, sentence: str, question: str) -> bool:
@@ -185,8 +207,14 @@ def _condition_fault(statement: str, sentence: str, question: str) -> bool:
         least = SPOKEN_OF * len(terms) if word in RESTRICTIONS else 1
         if terms and held < least:
             return True
+    if limits(statement) and not limits(sentence):
+        return True
     return exaggerates(sentence, f"{statement} {question}")
 
 
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(cleaned(text).lower()))
+
+
 def _name_words(text: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in re.findall(r"[^\W_]+", text)) | STOP_WORDS
+    return frozenset(_WORD.findall(text.lower())) | STOP_WORDS

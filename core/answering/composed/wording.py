@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -56,6 +57,15 @@ _ALL = re.compile(
     re.IGNORECASE,
 )
 _ABSOLUTE = re.compile(r"\b(?:always|only|every)\b", re.IGNORECASE)
+_LIMIT = re.compile(
+    r"\b(?:only|just|solely|exclusively|except|unless|nobody|no one|none|no other|limited|restricted|must be|alone|not)\b"
+    r"|n['’]t\b",
+    re.IGNORECASE,
+)
+_PASSIVE = re.compile(
+    r"\b(?:is|are|was|were|be|been|being)\s+(?:\w+\s+)?\w+(?:ed|en|wn|nt|de|ld|ought)\b|\bby\b", re.IGNORECASE
+)
+_LINKS = frozenset("a an and as at for in of on or the with".split())
 _PROPER = re.compile(r"(?<=[\w,;] )[A-Z][a-z]+(?:[A-Z]\w*)?\b")
 
 
@@ -83,6 +93,40 @@ def conditions(statement: str) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield each condition of a statement: the word that introduces it, in lower case, and its terms."""
     for match in _CONDITION.finditer(statement):
         yield match[1].lower(), distinct_terms(match[2])
+
+
+def unconditional(text: str) -> str:
+    """Return a text without its conditions."""
+    return _CONDITION.sub(" ", text)
+
+
+def limits(text: str) -> bool:
+    """Return whether a text limits what it says to some: “only members”, “nobody but”, “must not unless”."""
+    return bool(_LIMIT.search(text))
+
+
+def swaps(clause: str, said: str) -> bool:
+    """Return whether two names stand on the other sides of the same word than in the source, neither of both passive."""
+    if bool(_PASSIVE.search(clause)) != bool(_PASSIVE.search(said)):
+        return False
+    ours, theirs = _once(clause), _once(said)
+    place = {word.lower(): number for number, word in enumerate(theirs)}
+    named = {word.lower() for word in (*ours, *theirs) if word[:1].isupper()} & place.keys()
+    known = [(word.lower(), place[word.lower()]) for word in ours if word.lower() in place]
+    for middle, (word, there) in enumerate(known):
+        if word in named or word in _LINKS:
+            continue
+        before = [at for name, at in known[:middle] if name in named]
+        after = [at for name, at in known[middle + 1 :] if name in named]
+        if any(at > there for at in before) and any(at < there for at in after):
+            return True
+    return False
+
+
+def _once(text: str) -> list[str]:
+    """Return the words that occur once in a text, in order."""
+    counted = Counter(word.lower() for word in _WORD.findall(text))
+    return [word for word in _WORD.findall(text) if counted[word.lower()] == 1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import NOT_FOUND, OFFERED, chosen_answer, is_entailed, needs_choice
+from core.answering.model_answer import NOT_FOUND, OFFERED, chosen_answer, needs_model
 from core.answering.model_exam import CHOOSES, COMPOSES, EXCERPTS, QUESTIONS, examined, skill_of
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer, Excerpt
@@ -26,7 +25,6 @@ from tests.unit.answering.pages import ASKED, REQUEST, question, retriever
 __all__ = ["retriever"]  # the fixture
 
 ABLE = Skill(1.0)
-FLUENT = Skill(1.0, composes=True)
 UNSURE = "How long is there to wait for a runner?"
 
 
@@ -126,56 +124,6 @@ async def test_a_document_cannot_vote_for_itself_or_end_its_quotation(retriever:
     assert prompt(model.requests[-1]).splitlines().count("=====") == 4
 
 
-async def test_a_sentence_stands_above_the_excerpt_only_where_it_is_entailed_and_the_model_is_able(
-    retriever: Retriever,
-) -> None:
-    said = "Run `drydock runner drain NAME` and wait for 30 minutes."
-    answer, _ = await chosen(question(UNSURE), retriever, choosing("30 minutes", sentence=said), FLUENT)
-    assert shown_sentences(answer)[0].text == said
-    assert "30 minutes" in answer.excerpts[0].text
-    for skill, sentence in ((ABLE, said), (FLUENT, said.replace("30", "20")), (FLUENT, "")):
-        answer, _ = await chosen(question(UNSURE), retriever, choosing("30 minutes", sentence=sentence), skill)
-        assert (answer.sentences, bool(answer.excerpts)) == ((), True)
-
-
-EXCERPT = Excerpt(
-    "## Limits\n\nIt accepts bodies up to 256 KB. It does not retry. A token lasts 24h, and is renewed 3 times.", "", 1
-)
-QUESTION = "Which size of a body does the gateway accept?"
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "The gateway accepts a body of up to 256 KB.",
-        "It accepts bodies up to 256 KB.",
-        "It does not retry.",
-        "A token lasts 24 hours.",
-        "A token is renewed three times.",
-    ],
-)
-def test_a_sentence_in_the_words_of_the_excerpt_and_the_question_is_entailed(said: str) -> None:
-    assert is_entailed(said, QUESTION, EXCERPT, "Gateway")
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "The gateway accepts a body of up to 512 KB.",
-        "It does retry.",
-        "A token lasts 24 minutes.",
-        "The gateway accepts bodies of the size that users hope for when they upload.",
-        "The size of a body that the gateway accepts:",
-        "The size of a body does.",
-        "I am sure that it accepts bodies up to 256 KB.",
-        "It accepts bodies up to 256 KB, @channel.",
-        "",
-    ],
-)
-def test_a_sentence_that_adds_denies_or_does_not_answer_is_not(said: str) -> None:
-    assert not is_entailed(said, QUESTION, EXCERPT, "Gateway")
-
-
 @given(st.lists(st.tuples(st.floats(0.001, 1.0), st.floats(0.001, 1.0)), min_size=2, max_size=9))
 def test_a_model_that_is_worth_nothing_changes_nothing(pairs: list[tuple[float, float]]) -> None:
     told, before = ([each / sum(column) for each in column] for column in zip(*pairs, strict=True))
@@ -183,14 +131,25 @@ def test_a_model_that_is_worth_nothing_changes_nothing(pairs: list[tuple[float, 
     assert sum(weighed(told, before, 0.7)) == pytest.approx(1.0)
 
 
-def test_a_certain_answer_needs_no_choice() -> None:
-    answer = Answer("q", "?", (), (), ENGINE, excerpts=(EXCERPT,))
-    assert [needs_choice(each) for each in (answer, replace(answer, tentative=True), replace(answer, excerpts=()))] == [
-        False,
-        True,
-        True,
-    ]
-    assert not needs_choice(replace(answer, tentative=True, excerpts=(EXCERPT, EXCERPT))), "one for each part of it"
+EXCERPT = Excerpt("It accepts bodies up to 256 KB.", "", 1)
+CERTAIN = Answer("q", "?", (), (), ENGINE, excerpts=(EXCERPT,))
+
+
+@pytest.mark.parametrize(
+    ("found", "chooser", "writer", "always"),
+    [
+        (CERTAIN, False, False, True),
+        (replace(CERTAIN, tentative=True), True, True, True),
+        (replace(CERTAIN, excerpts=()), True, True, True),
+        (replace(CERTAIN, excerpts=(EXCERPT, EXCERPT)), False, True, True),
+    ],
+    ids=["certain", "hedged", "withheld", "of two parts"],
+)
+def test_model_is_asked_where_the_evidence_engine_is_not_certain(
+    found: Answer, chooser: bool, writer: bool, always: bool
+) -> None:
+    asked = (needs_model(found, ABLE), needs_model(found, Skill(1.0, 1.0)), needs_model(found, Skill(1.0, 1.0, True)))
+    assert asked == (chooser, writer, always)
 
 
 async def test_an_exam_tells_a_model_that_reads_from_one_that_does_not() -> None:
