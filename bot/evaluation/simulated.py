@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.answering.composed.reply import NOT_FOUND, claims
-from core.answering.model_exam import EXCERPTS, QUESTIONS
+from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS
 from core.answering.statements import sentences
 from core.knowledge.markdown import BlockKind, blocks, plain
 from core.knowledge.terms import terms
@@ -102,10 +102,20 @@ class SimulatedModel:
     def _restated(self, request: ModelRequest) -> str:
         latest = _LATEST.search(_text(request))
         if latest is None:
-            raise InvalidReply("The simulated model knows no such request.")
+            return self._called(request)
         truth = self._truth(latest[1])
         said = truth.question[:300] if truth else latest[1][:300]
         return json.dumps({"follow_up": True, "question": said, "language": "English", "english": said})
+
+    def _called(self, request: ModelRequest) -> str:
+        question = _QUESTION.search(_text(request))
+        draw = self._draw(request)
+        for text, tool, service in SITUATIONS:
+            if question and question[1] == text:
+                is_right = draw.random() < self._right
+                others = [each for _, each, _ in SITUATIONS if each is not tool]
+                return json.dumps({"tool": tool if is_right else draw.choice(others), "service": service})
+        raise InvalidReply("The simulated model knows no such request.")
 
     def _right_choice(self, request: ModelRequest, choices: Sequence[str]) -> str:
         prompt = _text(request)
@@ -114,7 +124,7 @@ class SimulatedModel:
                 return YES if said[1] in self._faithful else NO
             return YES if self._stating(prompt) else NO
         question = _QUESTION.search(prompt)
-        exam = dict(QUESTIONS)
+        exam = {text: name for text, name, _ in QUESTIONS}
         if question and question[1] in exam and {excerpt.name for excerpt in EXCERPTS} < set(choices):
             return exam[question[1]]
         truth = self._truth(question[1] if question else "")
@@ -134,13 +144,21 @@ class SimulatedModel:
 
         return max(self._truths, key=likeness, default=None)
 
+    def _stated_in(self, question: str) -> Callable[[str], bool] | None:
+        """Return the predicate of text that answers a question, of the exam or of the evaluation."""
+        for text, _, answer in QUESTIONS:
+            if text == question:
+                return _matching(answer) if answer else None
+        truth = self._truth(question)
+        return truth.stated_in if truth else None
+
     def _stating(self, prompt: str) -> list[tuple[int, list[str]]]:
         """Return the fewest statements of each passage that state the answer, fewest first; none if none does."""
         question = _QUESTION.search(prompt)
-        truth = self._truth(question[1]) if question else None
-        if truth is None or truth.stated_in is None:
+        stated_in = self._stated_in(question[1]) if question else None
+        if stated_in is None:
             return []
-        found = [(number, _fewest(statements_of(text), truth.stated_in)) for number, _, text in passages_of(prompt)]
+        found = [(number, _fewest(statements_of(text), stated_in)) for number, _, text in passages_of(prompt)]
         return sorted(((number, said) for number, said in found if said), key=lambda pair: len(pair[1]))
 
     def _written(self, request: ModelRequest, draw: random.Random) -> str:
@@ -171,6 +189,10 @@ class SimulatedModel:
             self._faithful.update(claim.text for each in said for claim in claims(each))
         mark = "- " if len(said) > SHORT else ""
         return "\n".join(f"{mark}{each} [{number}]" for each in said)
+
+
+def _matching(expression: str) -> Callable[[str], bool]:
+    return lambda text: re.search(expression, text, re.IGNORECASE | re.DOTALL) is not None
 
 
 def _text(request: ModelRequest) -> str:

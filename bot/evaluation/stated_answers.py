@@ -5,8 +5,9 @@ each expression of `key_must` has to match too. A question without a key has no 
 
 FIGURES says what each share is. `words` is the median number of words shown, over the answers to all questions.
 
-With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, where the model writes the
-answer wherever the evidence engine is not certain; and `plumbline`, the product, which trusts the model as far as its exam
+With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, where the model is taken
+at its word wherever the evidence engine is not certain: it writes the answer, or chooses it if it failed to write in its
+exam; and `plumbline`, the product, which trusts the model as far as its exam
 proved and does not ask a model that failed it. With `--simulate P`, the model is simulated (`simulated.py`). `seconds` and `tokens` (read, of which from the cache)
 are medians over the questions that the model was asked.
 
@@ -42,7 +43,7 @@ from core.answering.composed.answer import composed_answer
 from core.answering.excerpts import word_count
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import chosen_answer, needs_model
-from core.answering.model_exam import QUESTIONS, examined, skill_of
+from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
@@ -128,8 +129,8 @@ async def _measured(
     milliseconds: list[float] = []
     truths = [Truth(" ".join([*case.before, case.question]), case.stated_in if case.keys else None) for case in cases]
     async with llm.opened(truths) as model:
-        right = await examined(model, ASKING) if model is not None else 0
-        engines = Engines(model, skill_of(right))
+        marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
+        engines = Engines(model, skill_of(marks), writes=marks.write >= WRITES)
         for name, members in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
             group = list(members)
             files = [path for path in corpora if path.name.split(".")[0].endswith(name)] if name else []
@@ -142,7 +143,7 @@ async def _measured(
                 found.setdefault("bm25_sections", []).append(Reply(case, best[0], tuple(best[1:])))
             for method, more in found.items():
                 replies.setdefault(method, []).extend(more)
-        asked = {"model": model.name, "exam": f"{right} of {len(QUESTIONS)}", **costs(engines.asked)} if model else {}
+        asked = {"model": model.name, "exam": str(marks), **costs(engines.asked)} if model else {}
     return {
         "measure": "answers",
         "engine": model.name if model else ENGINE,
@@ -252,9 +253,10 @@ def _by(replies: Mapping[str, Sequence[Reply]], part: Callable[[Case], str]) -> 
 class Engines:
     """The engines that are compared, and the costs of the model's calls."""
 
-    def __init__(self, model: RecordedModel | None, skill: Skill | None) -> None:
+    def __init__(self, model: RecordedModel | None, skill: Skill | None, *, writes: bool) -> None:
         self._model = model
         self._skill = skill
+        self._at_its_word = Skill(1.0, writes=float(writes))
         self.asked: list[list[Call]] = []  # of each question that the model was asked
 
     async def answers(self, question: Question, retriever: Retriever) -> dict[str, Answer]:
@@ -262,7 +264,7 @@ class Engines:
         if self._model is None:
             return {"plumbline": found[0]}
         answers = {"evidence": found, "model": found, "plumbline": found}
-        for name, skill in (("model", Skill(1.0, writes=1.0)), ("plumbline", self._skill)):
+        for name, skill in (("model", self._at_its_word), ("plumbline", self._skill)):
             if skill is not None and needs_model(found[0], skill):
                 before = len(self._model.calls)
                 answering = composed_answer if skill.writes else chosen_answer

@@ -74,7 +74,7 @@ async def chosen_answer(
         answer, evaluation = found
         return (replace(answer, note=f"{answer.note} {NOT_FOUND}".strip()) if answer.excerpts else answer), evaluation
     best = max(range(len(read)), key=odds.__getitem__)
-    if best == 0 or (found[0].abstained and odds[-1] == max(odds)):
+    if best != told.index(max(told)) or (found[0].abstained and odds[-1] == max(odds)):
         return found
     evaluation = Evaluation(1.0 - odds[-1], odds[best] / (1.0 - odds[-1]))
     shown = [best, *(place for place in range(len(read)) if place != best)][: 1 + MAX_FURTHER]

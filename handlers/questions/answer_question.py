@@ -27,7 +27,7 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, Una
 from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage
 from core.model.prediction import Estimator, Evaluation, PredictionKind
-from core.model_calls.choice import Skill
+from core.model_calls.choice import Skill, Use
 from core.ports import LanguageModel, Transaction
 from handlers.feedback.record_prediction import is_likelier, record_prediction
 from handlers.ports import QuestionPorts
@@ -128,7 +128,7 @@ async def _answer_from_documents(question: Question, ports: QuestionPorts, show:
     """
     retriever, examined = ports.retriever, ports.examined
     found = await find_answer(question, retriever)
-    if examined is None or (skill := examined.skill) is None or not needs_model(found[0], skill):
+    if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(found[0], skill):
         return found
     draft = _Draft()
     asking = asyncio.create_task(_asked_in_time(question, found, retriever, examined.model, skill, draft))

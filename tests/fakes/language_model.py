@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from core.answering.model_exam import CHOOSES
+from core.answering.model_exam import FULL, Marks
 from core.model.errors import PromptTooLong
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from handlers.questions.examine_model import ExaminedModel
@@ -65,8 +65,8 @@ class ScriptedModel:
         return {choice: odds.get(choice, 0.0) / total for choice in choices}
 
 
-async def passed(model: ScriptedModel, right: int = CHOOSES) -> ExaminedModel:
-    """Return the model with so many right choices in its exam."""
-    examined = ExaminedModel(model, lambda: right)
+async def passed(model: ScriptedModel, right: int = FULL.find, *, writes: bool = False) -> ExaminedModel:
+    """Return the model with so many right choices in its exam, and with all or none of its right answers."""
+    examined = ExaminedModel(model, lambda: Marks(right, FULL.write if writes else 0, 0))
     await examined.recall()
     return examined

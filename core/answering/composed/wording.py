@@ -37,7 +37,7 @@ _WORD = re.compile(r"[^\W_]+")
 RESTRICTIONS = frozenset({"unless", "only", "except", "until", "provided", "as long as", "before", "after"})
 _CONDITION = re.compile(
     r"\b(unless|only(?= (?:if|when|for|in|on|with|after|before|during|by|from)\b)|except|until|provided|as long as"
-    r"|before|after|if|when)\b([^,.;:()]{2,120})",
+    r"|(?:(?<=^)|(?<=, ))(?:before|after)|if|when)\b([^,.;:()]{2,120})",
     re.IGNORECASE,
 )
 

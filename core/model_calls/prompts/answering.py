@@ -50,6 +50,11 @@ def choose(excerpts: Sequence[Named], question: str) -> Messages:
     return _asked(_excerpts(excerpts, question) + template("answering_choose").substitute(none=NONE))
 
 
+def call_tool(tools: Sequence[str], question: str) -> Messages:
+    """Return the prompt that is to be answered with the tool and the service, as JSON."""
+    return _asked(template("answering_call_tool").substitute(tools=", ".join(tools), question=quoted(question)))
+
+
 def distinct_names(sources: Sequence[tuple[str, str]]) -> list[str]:
     """Return a short, unique name for each excerpt, given titles and headings: the heading alone if it is unique."""
     headings = [" ".join((heading or title).split()) for title, heading in sources]

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.evaluation.simulated import SimulatedModel
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import NOT_FOUND, OFFERED, chosen_answer, needs_model
-from core.answering.model_exam import CHOOSES, COMPOSES, EXCERPTS, QUESTIONS, examined, skill_of
+from core.answering.model_exam import EXCERPTS, FULL, QUESTIONS, SITUATIONS, WRITES, Marks, examined, is_right, skill_of
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer, Excerpt
 from core.model.conversation import Question
 from core.model.errors import ModelUnavailable, PromptTooLong
-from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
 from core.model_calls.choice import NONE, Skill, weighed
-from tests.fakes.answering_script import choosing, excerpts, prompt, task, tasks
+from tests.fakes.answering_script import choosing, excerpts, prompt, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, REQUEST, question, retriever
 
@@ -148,29 +148,61 @@ CERTAIN = Answer("q", "?", (), (), ENGINE, excerpts=(EXCERPT,))
 def test_model_is_asked_where_the_evidence_engine_is_not_certain(
     found: Answer, chooser: bool, writer: bool, always: bool
 ) -> None:
-    asked = (needs_model(found, ABLE), needs_model(found, Skill(1.0, 1.0)), needs_model(found, Skill(1.0, 1.0, True)))
+    asked = (
+        needs_model(found, ABLE),
+        needs_model(found, Skill(1.0, 1.0)),
+        needs_model(found, Skill(1.0, 1.0, always=True)),
+    )
     assert asked == (chooser, writer, always)
 
 
-async def test_an_exam_tells_a_model_that_reads_from_one_that_does_not() -> None:
-    right = dict(QUESTIONS)
-
-    def reads(request: ModelRequest, choices: object) -> dict[str, float]:
-        asked = next(text for text, _ in QUESTIONS if text in prompt(request))
-        return {right[asked]: 0.9, NONE: 0.1} if right[asked] != NONE else {NONE: 1.0}
-
-    assert skill_of(await examined(ScriptedModel(odds=reads), REQUEST)) == skill_of(len(QUESTIONS))
-    for name in (*(excerpt.name for excerpt in EXCERPTS), NONE):
-        always = ScriptedModel(odds=lambda *_, name=name: {name: 1.0})
-        assert skill_of(await examined(always, REQUEST)) is None
-    shares = [skill.right for right in range(CHOOSES, len(QUESTIONS) + 1) if (skill := skill_of(right))]
-    assert shares == pytest.approx([0.552, 0.646, 0.757], abs=0.001), "what Wilson's interval leaves"
-    assert COMPOSES > CHOOSES
+SOURCES = {excerpt.name: number for number, excerpt in enumerate(EXCERPTS, start=1)}
 
 
-async def test_the_questions_of_an_exam_share_their_prompt_up_to_the_end_of_the_excerpts() -> None:
-    model = ScriptedModel()
-    await examined(model, REQUEST)
-    beginnings = {prompt(request).partition("\nThe question:")[0] for request in model.requests}
-    assert len(beginnings) == 1
-    assert {task(request) for request in model.requests} == {""}
+def knowing(right: float = 1.0) -> SimulatedModel:
+    return SimulatedModel((), right)
+
+
+async def test_model_that_reads_passes_every_part_of_the_exam() -> None:
+    assert await examined(knowing(), REQUEST) == FULL
+    assert (skill := skill_of(FULL)) is not None
+    assert (skill.right, skill.writes, skill.tools) == pytest.approx((0.757, 0.806, 0.757), abs=0.001)
+
+
+@pytest.mark.parametrize("name", [*(excerpt.name for excerpt in EXCERPTS), NONE])
+async def test_model_that_always_chooses_the_same_fails(name: str) -> None:
+    always = ScriptedModel(odds=lambda *_: {name: 1.0})
+    assert skill_of(await examined(always, REQUEST)) is None
+
+
+def test_model_that_finds_but_does_not_write_chooses_only() -> None:
+    assert (skill := skill_of(Marks(FULL.find, WRITES - 1, 0))) is not None
+    assert (skill.writes, skill.tools) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        ("Run `ferry rollback SERVICE` [{}].", True),
+        ("Run `ferry rollback SERVICE`.", False),
+        ("Run `ferry rollback SERVICE --force` [{}].", False),
+        ("The service is locked afterwards [{}].", False),
+        ("NOT FOUND", False),
+        ("", False),
+    ],
+)
+def test_answer_of_the_exam_is_right_if_it_is_stated_and_supported(reply: str, right: bool) -> None:
+    question, name, answer = QUESTIONS[0]
+    assert is_right(reply.format(SOURCES[name]), question, answer) is right
+
+
+def test_question_without_an_answer_is_right_only_if_the_model_says_so() -> None:
+    question, name, answer = QUESTIONS[-1]
+    assert name == NONE
+    assert is_right("NOT FOUND", question, answer)
+    assert not is_right("It is created with `ferry create` [1].", question, answer)
+
+
+def test_exam_has_at_least_forty_items_of_three_kinds() -> None:
+    assert FULL.find + FULL.write + FULL.tool >= 40
+    assert len({question for question, *_ in (*QUESTIONS, *SITUATIONS)}) == len(QUESTIONS) + len(SITUATIONS)

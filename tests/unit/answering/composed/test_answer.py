@@ -98,7 +98,7 @@ async def test_unsupported_later_sentence_is_left_out_and_counted(retriever: Ret
 
 
 async def test_steps_are_shown_whole_or_not_at_all(retriever: Retriever) -> None:
-    whole = "1. Run `slipway rollback SERVICE` {slipway}\n2. Wait 90 seconds for the traffic {slipway}"
+    whole = "1. Run `slipway rollback SERVICE` {slipway}\n2. The traffic returns after 90 seconds {slipway}"
     answer, _ = await answered(writing(whole), retriever)
     assert [each.text[:2] for each in answer.sentences] == ["1.", "2."]
     answer, _ = await answered(writing(whole.replace("90", "900")), retriever)
