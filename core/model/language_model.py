@@ -65,7 +65,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a server can do. A server is used with what it has.
+    """The abilities of a server, which is used with those that it has.
 
     `odds`: it reports the probabilities of tokens, so that `expect` costs one reply. `schemas`: its replies satisfy a JSON
     schema by construction. `counts`: it counts tokens with the model's tokenizer. `parallel`: the replies that it

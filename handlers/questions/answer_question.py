@@ -111,7 +111,7 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
 
 @dataclass(slots=True)
 class _Draft:
-    """What a model has written so far; None before its first sentence that passed the checks."""
+    """The answer that a model has written so far; None before its first sentence that passed the checks."""
 
     latest: Answer | None = None
 
