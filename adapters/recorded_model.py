@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from core.model.errors import MalformedInput, ModelUnavailable
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from core.ports import LanguageModel
 
 BYTES_PER_TOKEN = 3  # a token is seldom shorter; an estimate that needs no server and is the same in every replay
@@ -69,7 +69,14 @@ class RecordedModel:
     async def count_tokens(self, text: str) -> int:
         return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
+    async def abilities(self) -> Abilities:
+        async def ask() -> dict[str, Any]:
+            assert self._model is not None
+            return asdict(await self._model.abilities())
+
+        return Abilities(**cast("dict[str, Any]", await self._called("abilities", ask)))
+
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         (reply,) = await self._replied("generate", request, 1)
         return reply
 
@@ -113,7 +120,7 @@ class RecordedModel:
             with self._file.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(self._known[key], ensure_ascii=False) + "\n")
         row = self._known[key]
-        if key not in {"context", "model"}:
+        if key not in {"context", "model", "abilities"}:
             self.calls.append(Call(*(row[name] for name in Call.__slots__)))
         return row["value"]
 

@@ -150,8 +150,13 @@ class GrowingReply:
             self.texts.append(text)
             self.steps += [_token_step(step) for step in (choice.logprobs and choice.logprobs.content) or []]
 
+    @property
+    def text(self) -> str:
+        """Return the text without thoughts."""
+        return _THOUGHT.sub("", "".join(self.texts), count=1)
+
     def reply(self) -> ModelReply:
-        complete, text = self.finish_reason != "length", _THOUGHT.sub("", "".join(self.texts), count=1)
+        complete, text = self.finish_reason != "length", self.text
         if self.usage is None:  # one piece is one token, or a few that make one character
             return ModelReply(text, self.prompt_tokens, 0, len(self.texts) + self.thoughts, complete)
         cached = self.usage.prompt_tokens if self.copied else self.usage.prompt_tokens_details.cached_tokens
@@ -166,8 +171,11 @@ class GrowingReplies:
         self._replies: dict[int, GrowingReply] = {}
         self._finished = 0  # index of the reply that finished last, to which a usage without index belongs
 
-    def add(self, event: Mapping[str, Any]) -> None:
-        """Add an event. Raises pydantic's ValidationError if it is invalid."""
+    def add(self, event: Mapping[str, Any]) -> str:
+        """Add an event, and return the first reply so far; empty if it did not grow.
+
+        Raises pydantic's ValidationError if the event is invalid.
+        """
         piece = Piece.model_validate(event)
         for choice in piece.choices:
             reply = self._replies.setdefault(choice.index, GrowingReply(self._prompt_tokens, copied=choice.index > 0))
@@ -176,6 +184,8 @@ class GrowingReplies:
                 self._finished = choice.index
         if piece.usage is not None and self._finished in self._replies:
             self._replies[self._finished].usage = piece.usage
+        grew = any(not choice.index and (choice.delta.content or choice.text) for choice in piece.choices)
+        return self._replies[0].text if grew else ""
 
     @property
     def finished(self) -> list[GrowingReply]:

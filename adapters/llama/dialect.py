@@ -19,7 +19,7 @@ from adapters.llama.completion import (
 from adapters.llama.connection import LlamaConnection, Refused, TooLong
 from adapters.llama.special_tokens import template_tokens
 from core.model.errors import ModelUnavailable
-from core.model.language_model import ModelRequest
+from core.model.language_model import Abilities, ModelRequest
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class Dialect(Protocol):
         ...
 
     @property
-    def has_logprobs(self) -> bool: ...
+    def abilities(self) -> Abilities: ...
 
     async def count(self, connection: LlamaConnection, text: str) -> int:
         """Return the number of tokens of `text`."""
@@ -71,7 +71,10 @@ class NativeDialect:
     context: int
     slots: int
     special: frozenset[str] = frozenset()  # control tokens that its chat template and its properties name
-    has_logprobs: bool = True
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(parallel=self.slots)
 
     async def count(self, connection: LlamaConnection, text: str) -> int:
         answer = await connection.post("tokenize", {"content": text, "add_special": False, "parse_special": False})
@@ -107,6 +110,10 @@ class PythonDialect:
     has_logprobs: bool
     marks: int  # tokens counted with every text: the one that begins a prompt
     slots: int = 1
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(odds=self.has_logprobs)
 
     async def count(self, connection: LlamaConnection, text: str) -> int:
         return await _counted(connection, self.model, text) - self.marks

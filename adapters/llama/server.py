@@ -16,7 +16,7 @@ from adapters.llama.completion import GrowingReplies, GrowingReply
 from adapters.llama.connection import LlamaConnection, Refused
 from adapters.llama.dialect import Dialect, dialect_of
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.language_model import ChatMessage, ModelReply, ModelRequest
+from core.model.language_model import Abilities, ChatMessage, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.json_regen import with_valid_json
 from core.model_calls.label_odds import LabelReading, label_schema, read_labels
 
@@ -92,9 +92,14 @@ class LlamaServer:
         async with self._within(COUNTING):
             return await (await self._known_dialect()).count(self._connection, text) if text else 0
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
+    async def abilities(self) -> Abilities:
+        async with self._within(COUNTING):
+            return (await self._known_dialect()).abilities
+
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         async with self._within(request.deadline):
-            return await with_valid_json(request, await self._one(request), self._one)
+            replies = await self._several(request, {}, on_text)
+            return await with_valid_json(request, replies[0].reply(), self._one)
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         """Return replies, as the port says. Their seeds are the request's and the following ones."""
@@ -134,7 +139,7 @@ class LlamaServer:
     async def _read(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
         length = max(len(label.encode()) for label in labels) + LABEL_FRAME
         asked = replace(request, schema=label_schema(labels), max_tokens=length, temperature=0.0)
-        if (await self._known_dialect()).has_logprobs:
+        if (await self._known_dialect()).abilities.odds:
             grown = await self._several(asked, LOGPROBS)
             if reading := read_labels(grown[0].steps, labels):
                 return reading
@@ -153,7 +158,9 @@ class LlamaServer:
     async def _one(self, request: ModelRequest) -> ModelReply:
         return (await self._several(request, {}))[0].reply()
 
-    async def _several(self, request: ModelRequest, options: Mapping[str, object]) -> list[GrowingReply]:
+    async def _several(
+        self, request: ModelRequest, options: Mapping[str, object], on_text: OnText = ignore_text
+    ) -> list[GrowingReply]:
         """Return the complete replies to one request."""
         dialect = await self._known_dialect()
         prepared = await dialect.prepare(self._connection, request)
@@ -167,7 +174,8 @@ class LlamaServer:
             async with aclosing(self._connection.events(prepared.path, {**prepared.body, **options})) as events:
                 async for event in events:
                     try:
-                        replies.add(event)
+                        if text := replies.add(event):
+                            on_text(text)
                     except ValidationError as error:
                         raise ModelUnavailable(f"{self.name} sent an event that is not part of a reply.") from error
             if not replies.finished:

@@ -13,7 +13,7 @@ from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.queue import RequestQueue, Ticket
 from adapters.model_pool.server import ModelServer, RequestOutcome, ServerLoad, ServerStatus
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.model.language_model import ModelReply, ModelRequest, Urgency
+from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, Urgency, ignore_text
 from core.ports import Clock, LanguageModel
 
 CAPACITY = 64  # requests that may wait
@@ -61,7 +61,16 @@ class ModelPool:
         async with aclosing(self._answers(lambda model: model.count_tokens(text))) as answers:
             return await anext(answers)
 
-    async def _answers(self, ask: Callable[[LanguageModel], Awaitable[int]]) -> AsyncGenerator[int]:
+    async def abilities(self) -> Abilities:
+        found = [abilities async for abilities in self._answers(lambda model: model.abilities())]
+        return Abilities(
+            odds=all(each.odds for each in found),
+            schemas=all(each.schemas for each in found),
+            counts=all(each.counts for each in found),
+            parallel=sum(each.parallel for each in found),
+        )
+
+    async def _answers(self, ask: Callable[[LanguageModel], Awaitable[T]]) -> AsyncGenerator[T]:
         """Yield the answers of the servers, one after the other. Raises ModelUnavailable if no server answers."""
         failure, answered = self._down(), False
         for load in self._reachable():
@@ -78,8 +87,8 @@ class ModelPool:
         if not answered:
             raise failure
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
-        return await self._run(request, lambda model, inner: model.generate(inner))
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
+        return await self._run(request, lambda model, inner: model.generate(inner, on_text))
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         return await self._run(request, lambda model, inner: model.sample(inner, count), width=count)

@@ -24,7 +24,7 @@ from bot.commands.llama_launch import HUB, Hardware, Launch, hardware, server_co
 from bot.config.settings import Settings
 from bot.observability.collectors import TokenTally
 from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
-from core.answering.model_exam import QUESTIONS, examined, skill_of
+from core.answering.model_exam import Marks, examined, skill_of
 from core.model.errors import ConfigurationError, PlumblineError
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.structured_reply import structured
@@ -136,10 +136,10 @@ class Verdict:
 Outcome = tuple[bool, str]  # whether it works, and the details
 
 
-async def check_model(model: LanguageModel, keep: Callable[[int], None] = discard_outcome) -> AsyncIterator[Ability]:
+async def check_model(model: LanguageModel, keep: Callable[[Marks], None] = discard_outcome) -> AsyncIterator[Ability]:
     """Test every ability, needed ones first. A failure does not stop the following tests.
 
-    `keep` receives the number of right choices in the model's exam.
+    `keep` receives the marks of the model's exam.
     """
     checks: list[tuple[str, bool, Callable[[LanguageModel], Awaitable[Outcome]]]] = [
         ("answers", True, _answers),
@@ -149,7 +149,7 @@ async def check_model(model: LanguageModel, keep: Callable[[int], None] = discar
         ("probabilities", False, _probabilities),
         ("prompt cache", False, _cache),
         ("samples", False, _samples),
-        ("choices", False, partial(_choices, keep=keep)),
+        ("exam", False, partial(_exam, keep=keep)),
         ("speed", False, _speed),
     ]
     for name, needed, check in checks:
@@ -224,15 +224,15 @@ async def _samples(model: LanguageModel) -> Outcome:
     return len(replies) == 4, f"4 replies, {different} different, in {perf_counter() - started:.2f} s"
 
 
-async def _choices(model: LanguageModel, keep: Callable[[int], None]) -> Outcome:
-    right = await examined(model, ModelRequest((), requester="llm check", deadline=DEADLINE))
-    keep(right)
-    skill = skill_of(right)
-    use = "not asked" if skill is None else "chooses and composes" if skill.composes else "chooses"
-    return (
-        skill is not None,
-        f"{right} of {len(QUESTIONS)} questions of its exam right: {use} with PLUMBLINE_LLM_ANSWERS=auto",
-    )
+async def _exam(model: LanguageModel, keep: Callable[[Marks], None]) -> Outcome:
+    marks = await examined(model, ModelRequest((), requester="llm check", deadline=DEADLINE))
+    keep(marks)
+    skill = skill_of(marks)
+    if skill is None:
+        return False, f"{marks}: not used, unless `models` in plumbline.yaml or PLUMBLINE_LLM_USE says `always`"
+    answers = "writes answers" if skill.writes else "chooses among excerpts"
+    causes = "investigates causes" if skill.tools else "ranks causes"
+    return True, f"{marks}: {answers}, {causes}, decides on owners"
 
 
 async def _speed(model: LanguageModel) -> Outcome:

@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from core.model.errors import ConfigurationError
+from core.model_calls.choice import Trust
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -32,7 +33,9 @@ class Settings(BaseSettings):
     llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")
     llm_model: str = Field("", validation_alias="PLUMBLINE_LLM_MODEL")
     llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")
-    # what the model does for answers, causes and owners; auto: what its exam allows
+    # trust in the model for answers, causes and owners, unless plumbline.yaml says otherwise
+    llm_use: Trust | None = Field(None, validation_alias="PLUMBLINE_LLM_USE")
+    # the former name, with `auto` (measured), `choose` and `compose` (always)
     llm_answers: Literal["auto", "never", "choose", "compose"] = Field("auto", validation_alias="PLUMBLINE_LLM_ANSWERS")
     config: Path | None = Field(None, validation_alias="PLUMBLINE_CONFIG")
     webhook_secret: SecretStr | None = Field(None, validation_alias="PLUMBLINE_WEBHOOK_SECRET")
@@ -53,6 +56,12 @@ class Settings(BaseSettings):
     teams_app_password: SecretStr | None = Field(None, validation_alias="TEAMS_APP_PASSWORD")
     teams_tenant_id: str = Field("", validation_alias="TEAMS_TENANT_ID")
     teams_sdk: Literal["botbuilder", "agents"] = Field("agents", validation_alias="TEAMS_SDK")
+
+    @property
+    def llm_trust(self) -> Trust:
+        """Return the trust in the model for the uses that plumbline.yaml does not name."""
+        former = {"auto": Trust.MEASURED, "never": Trust.NEVER, "choose": Trust.ALWAYS, "compose": Trust.ALWAYS}
+        return self.llm_use or former[self.llm_answers]
 
     @field_validator("slack_api_url")
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ from core.model.curated import LIFETIME, SOURCE
 from core.model.errors import ConfigurationError
 from core.model.silences import Maintenance
 from core.model.team import Route, Team
+from core.model_calls.choice import Trust, Use
 
 
 class ChannelSection(Section):
@@ -76,6 +77,22 @@ class ConfidenceSection(Section):
     estimator: Literal["evidence", "two-step"] = "evidence"
 
 
+class ModelsSection(Section):
+    """The trust in the language model: `measured` (as far as its exam proves), `always` or `never`.
+
+    `use` holds for all of `answers`, `causes` and `owners` that are not named.
+    """
+
+    use: Trust | None = None
+    answers: Trust | None = None
+    causes: Trust | None = None
+    owners: Trust | None = None
+
+    def trust(self) -> dict[Use, Trust]:
+        named = {Use.ANSWERS: self.answers, Use.CAUSES: self.causes, Use.OWNERS: self.owners}
+        return {use: trust for use in Use if (trust := named[use] or self.use) is not None}
+
+
 class PagingSection(Section):
     """Holds back incidents that almost surely need nobody, only in these `channels`.
 
@@ -118,6 +135,7 @@ class _File(Section):
     retention: RetentionSection = RetentionSection()
     confidence: ConfidenceSection = ConfidenceSection()
     paging: PagingSection | None = None
+    models: ModelsSection = ModelsSection()
     maintenance: tuple[MaintenanceSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
     filing: tuple[FilingSection, ...] = ()
@@ -147,6 +165,7 @@ class Workspace(BaseModel):
     two_step: bool = False  # see ConfidenceSection
     maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel; may be empty
+    trust: Mapping[Use, Trust] = {}
     on_call: tuple[OnCallSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
     filing: tuple[FilingSection, ...] = ()
@@ -199,6 +218,7 @@ def load_workspace(path: Path | None) -> Workspace:
         retention=file.retention,
         policy=_policy(file.confidence),
         holding=_holding(file.paging),
+        trust=file.models.trust(),
         two_step=file.confidence.estimator == "two-step",
         maintenance=maintenance_of(file.maintenance),
         operators=file.operators,

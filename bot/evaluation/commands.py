@@ -25,6 +25,12 @@ Record = Annotated[
     Path | None, typer.Option(help="Record its replies in this file, and reuse those that it already contains.")
 ]
 Replay = Annotated[Path | None, typer.Option(help="Take the replies from this file instead of a server.")]
+Simulate = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0, max=1.0, help="Measure a simulated model that is right with this probability, instead of a server."
+    ),
+]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
 
 
@@ -69,6 +75,7 @@ def eval_answers(
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
+    simulate: Simulate = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether answers state what was asked, are supported by their source, and are withheld without one."""
@@ -78,9 +85,11 @@ def eval_answers(
     from bot.wiring.application import embedder
 
     if "key" in json_lines(questions, "question")[0]:
-        figures = stated_answers.run(questions, corpus, embedder(embeddings), Recorded(llm, record, replay), sample)
+        figures = stated_answers.run(
+            questions, corpus, embedder(embeddings), Recorded(llm, record, replay, simulate), sample
+        )
         _report(figures, stated_answers.print_table, json_file)
-    elif llm or replay:
+    elif llm or replay or simulate is not None:
         raise typer.BadParameter("A language model is measured on questions with `key`.")
     else:
         _report(answers.run(questions, corpus, embedder(embeddings)), answers.print_table, json_file)

@@ -35,7 +35,7 @@ from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
-from core.answering.model_exam import QUESTIONS, examined, skill_of
+from core.answering.model_exam import Marks, examined, skill_of
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.confidence.measures import auroc, ece
 from core.incidents.folding import open_from
@@ -112,7 +112,7 @@ async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded
     rows: dict[str, list[Graded]] = {"plumbline": []}
     about: dict[str, Any] = {"engine": "evidence"}
     async with llm.opened() as model:
-        right = await examined(model, ASKING) if model is not None else 0
+        marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
         asked: list[list[Call]] = []
         for case in cases:
             truth, observations = await observed(case)
@@ -122,7 +122,7 @@ async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded
                 rows["plumbline"].append(graded(truth, observations))
                 continue
             before = len(model.calls)
-            for name, one in (await _by_each(truth, observations, model, skill_of(right))).items():
+            for name, one in (await _by_each(truth, observations, model, skill_of(marks))).items():
                 rows.setdefault(name, []).append(one)
             if len(model.calls) > before:
                 asked.append(model.calls[before:])
@@ -130,7 +130,7 @@ async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded
         about = {
             "engine": model.name,
             "model": model.name,
-            "exam": f"{right} of {len(QUESTIONS)}",
+            "exam": str(marks),
             **costs(asked),
             "paired": {
                 name: paired(

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from adapters.llama.server import LlamaServer
 from adapters.recorded_model import Call, RecordedModel
+from bot.evaluation.simulated import SimulatedModel, Truth
 from core.model.language_model import ModelReply, ModelRequest
 
 DEADLINE = 1_800.0  # seconds for one reply; long, so that a slow server can be measured
@@ -25,17 +26,27 @@ ASKING = ModelRequest((), requester="eval", deadline=DEADLINE)
 class Recorded:
     """The model options of a command: `llm` is the address of a server, `record` and `replay` are files; none: no model.
 
-    Replies that are already recorded are reused, so that an interrupted measurement can continue.
+    `simulate` is the probability that a simulated model is right. Replies that are already recorded are reused, so that an
+    interrupted measurement can continue.
     """
 
     llm: str = ""
     record: Path | None = None
     replay: Path | None = None
+    simulate: float | None = None
 
     @asynccontextmanager
-    async def opened(self) -> AsyncGenerator[RecordedModel | None]:
-        """Open the model; None without one. Raises MalformedInput if a file is not a recording."""
-        if self.replay is not None:
+    async def opened(self, truths: Sequence[Truth] = ()) -> AsyncGenerator[RecordedModel | None]:
+        """Open the model; None without one. `truths` are what a simulated one knows.
+
+        Raises MalformedInput if a file is not a recording.
+        """
+        if self.simulate is not None:
+            with TemporaryDirectory(prefix="plumbline-eval-") as folder:
+                model = RecordedModel(Path(folder) / "replies.jsonl", SimulatedModel(truths, self.simulate))
+                await model.context_tokens()
+                yield model
+        elif self.replay is not None:
             model = RecordedModel(self.replay)
             await model.context_tokens()
             yield model

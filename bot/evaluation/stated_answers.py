@@ -5,9 +5,10 @@ each expression of `key_must` has to match too. A question without a key has no 
 
 FIGURES says what each share is. `words` is the median number of words shown, over the answers to all questions.
 
-With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, which shows the excerpt that
-the model chooses wherever the evidence engine is not certain; and `plumbline`, the product, which weighs that choice by the
-model's exam and does not ask a model that failed it. `seconds` and `tokens` (read, of which from the cache)
+With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, where the model is taken
+at its word wherever the evidence engine is not certain: it writes the answer, or chooses it if it failed to write in its
+exam; and `plumbline`, the product, which trusts the model as far as its exam
+proved and does not ask a model that failed it. With `--simulate P`, the model is simulated (`simulated.py`). `seconds` and `tokens` (read, of which from the cache)
 are medians over the questions that the model was asked.
 
 The baselines show sections of the corpus, cut at BASELINE_CHARACTERS characters, in the order of plain BM25:
@@ -22,7 +23,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
@@ -36,11 +37,13 @@ from adapters.recorded_model import Call, RecordedModel
 from bot.evaluation.library import CorpusFile, asked_of, library_of
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_interval
+from bot.evaluation.simulated import Truth
 from core.answering.answer_view import shown_sentences
+from core.answering.composed.answer import composed_answer
 from core.answering.excerpts import word_count
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import chosen_answer, needs_choice
-from core.answering.model_exam import QUESTIONS, examined, skill_of
+from core.answering.model_answer import chosen_answer, needs_model
+from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
@@ -124,9 +127,10 @@ async def _measured(
 ) -> dict[str, Any]:
     replies: dict[str, list[Reply]] = {}
     milliseconds: list[float] = []
-    async with llm.opened() as model:
-        right = await examined(model, ASKING) if model is not None else 0
-        engines = Engines(model, skill_of(right))
+    truths = [Truth(" ".join([*case.before, case.question]), case.stated_in if case.keys else None) for case in cases]
+    async with llm.opened(truths) as model:
+        marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
+        engines = Engines(model, skill_of(marks), writes=marks.write >= WRITES)
         for name, members in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
             group = list(members)
             files = [path for path in corpora if path.name.split(".")[0].endswith(name)] if name else []
@@ -139,7 +143,7 @@ async def _measured(
                 found.setdefault("bm25_sections", []).append(Reply(case, best[0], tuple(best[1:])))
             for method, more in found.items():
                 replies.setdefault(method, []).extend(more)
-        asked = {"model": model.name, "exam": f"{right} of {len(QUESTIONS)}", **costs(engines.asked)} if model else {}
+        asked = {"model": model.name, "exam": str(marks), **costs(engines.asked)} if model else {}
     return {
         "measure": "answers",
         "engine": model.name if model else ENGINE,
@@ -249,9 +253,10 @@ def _by(replies: Mapping[str, Sequence[Reply]], part: Callable[[Case], str]) -> 
 class Engines:
     """The engines that are compared, and the costs of the model's calls."""
 
-    def __init__(self, model: RecordedModel | None, skill: Skill | None) -> None:
+    def __init__(self, model: RecordedModel | None, skill: Skill | None, *, writes: bool) -> None:
         self._model = model
         self._skill = skill
+        self._at_its_word = Skill(1.0, writes=float(writes))
         self.asked: list[list[Call]] = []  # of each question that the model was asked
 
     async def answers(self, question: Question, retriever: Retriever) -> dict[str, Answer]:
@@ -259,12 +264,11 @@ class Engines:
         if self._model is None:
             return {"plumbline": found[0]}
         answers = {"evidence": found, "model": found, "plumbline": found}
-        if needs_choice(found[0]):
-            before = len(self._model.calls)
-            for name, skill in (("model", Skill(1.0)), ("plumbline", self._skill)):
-                if skill is not None:
-                    alone = replace(skill, composes=False)
-                    answers[name] = await chosen_answer(question, found, retriever, self._model, ASKING, alone)
+        for name, skill in (("model", self._at_its_word), ("plumbline", self._skill)):
+            if skill is not None and needs_model(found[0], skill):
+                before = len(self._model.calls)
+                answering = composed_answer if skill.writes else chosen_answer
+                answers[name] = await answering(question, found, retriever, self._model, ASKING, skill)
                 if name == "model":
                     self.asked.append(self._model.calls[before:])
         return {name: answer for name, (answer, _) in answers.items()}

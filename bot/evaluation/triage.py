@@ -28,7 +28,7 @@ from adapters.recorded_model import Call, RecordedModel
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows, rounded
 from bot.evaluation.triage_baselines import installed
-from core.answering.model_exam import QUESTIONS, examined, skill_of
+from core.answering.model_exam import Marks, examined, skill_of
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
 from core.model.calibrator import Calibrator
@@ -130,8 +130,8 @@ async def _run(
     embedding = TicketEmbedder(embedder) if embedder else None
     about: dict[str, Any] = {"engine": "evidence"}
     async with llm.opened() as model:
-        right = await examined(model, ASKING) if model is not None else 0
-        decider = Decider(model, skill_of(right)) if model is not None else None
+        marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
+        decider = Decider(model, skill_of(marks)) if model is not None else None
         for number, (known, asked) in enumerate(parts, start=1):
             share = sample // len(parts) + (number <= sample % len(parts))
             drawn = random.Random(SEED).sample(asked, min(share, len(asked))) if sample else asked
@@ -142,7 +142,7 @@ async def _run(
         about = {
             "engine": decider.model.name,
             "model": decider.model.name,
-            "exam": f"{right} of {len(QUESTIONS)}",
+            "exam": str(marks),
             **costs(decider.asked),
             "paired": {
                 name: paired((o.correct, e.correct) for o, e in zip(found[name], found["evidence"], strict=True))

@@ -115,7 +115,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         knowledge = _knowledge(settings, workspace, session, engine, store, clock)
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
-        examined = await stack.enter_async_context(open_exam(model, settings))
+        examined = await stack.enter_async_context(open_exam(model, settings, workspace.trust))
         history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams, clock)
         await run_when_available(engine, partial(history.grow, store))
         yield Core(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 
 import aiohttp
@@ -16,7 +17,8 @@ from adapters.model_pool.server import ModelServer
 from bot.config.settings import Settings
 from bot.observability.collectors import ModelCollector, TokenTally, registered
 from bot.observability.tracing import model_calls
-from core.answering.model_exam import CHOOSES, EXAM_VERSION, QUESTIONS
+from core.answering.model_exam import EXAM_VERSION, Marks
+from core.model_calls.choice import Trust, Use
 from core.ports import Clock, LanguageModel
 from handlers.questions.examine_model import ExaminedModel
 
@@ -64,17 +66,20 @@ def _api_key(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def open_exam(model: LanguageModel | None, settings: Settings) -> AsyncGenerator[ExaminedModel | None]:
-    """Open the model for answers, causes and owners, as set by PLUMBLINE_LLM_ANSWERS; None without one.
+async def open_exam(
+    model: LanguageModel | None, settings: Settings, trust: Mapping[Use, Trust]
+) -> AsyncGenerator[ExaminedModel | None]:
+    """Open the model for answers, causes and owners, trusted as the operator says; None without one.
 
-    It takes an exam before it is used, whose outcome is stored in the data directory.
+    `trust` is that of plumbline.yaml; PLUMBLINE_LLM_USE holds for the uses that it does not name. A model that is to be
+    measured takes an exam, whose outcome is stored in the data directory.
     """
-    if model is None or settings.llm_answers == "never":
+    trusted = {use: trust.get(use, settings.llm_trust) for use in Use}
+    if model is None or set(trusted.values()) == {Trust.NEVER}:
         yield None
         return
-    fixed = {"choose": CHOOSES, "compose": len(QUESTIONS)}.get(settings.llm_answers)
     kept = KeptExam(settings.data_dir / EXAM_FILE, model)
-    examined = ExaminedModel(model, kept.load if fixed is None else lambda: fixed, kept.save)
+    examined = ExaminedModel(model, kept.load, kept.save, trusted)
     try:
         yield examined
     finally:
@@ -88,16 +93,16 @@ class KeptExam:
         self._file = file
         self._model = model
 
-    def load(self) -> int | None:
-        """Return the number of right choices; None if the file is missing, or is about another model or exam."""
+    def load(self) -> Marks | None:
+        """Return the marks; None if the file is missing, or is about another model or exam."""
         with suppress(OSError, ValueError, TypeError, KeyError):
             kept = json.loads(self._file.read_text("utf-8"))
             if (kept["model"], kept["version"]) == (self._model.name, EXAM_VERSION):
-                return int(kept["right"])
+                return Marks(**kept["marks"])
         return None
 
-    def save(self, right: int) -> None:
-        outcome = {"model": self._model.name, "version": EXAM_VERSION, "right": right}
+    def save(self, marks: Marks) -> None:
+        outcome = {"model": self._model.name, "version": EXAM_VERSION, "marks": asdict(marks)}
         with suppress(OSError):  # then it is examined again after the next start
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.write_text(json.dumps(outcome), "utf-8")

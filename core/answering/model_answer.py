@@ -1,28 +1,26 @@
 """Let a language model choose among the excerpts that may answer: one call, one name. The answer stays an excerpt.
 
-Its odds are combined with those of the evidence engine, weighted by the model's exam (`core/answering/model_exam.py`). The
-choice is shown only if it is still the likeliest then, so that a model that chooses at random changes nothing.
+For a model that finds better than it writes (see `composed/`). Its odds are combined with those of the evidence engine,
+weighted by the model's exam (`core/answering/model_exam.py`). The likeliest excerpt is shown, so that a model that chooses
+at random changes nothing.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core.answering.answer_view import first_line
-from core.answering.certainty import evaluation_of, says_what_is_asked
+from core.answering.certainty import evaluation_of
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import candidates
 from core.answering.find import MAX_FURTHER, citation_of, distinct, excerpt_of, search
-from core.answering.model_text import adds_literals, cleaned, denies, literals, oversteps, whole_sentence, wording
+from core.answering.model_text import adds_literals
 from core.answering.rewrite import standalone
 from core.confidence.calibrator import raw_score
 from core.knowledge.retriever import Retriever
-from core.model.answer import Answer, Excerpt, Sentence
+from core.model.answer import Answer, Sentence
 from core.model.conversation import Question
-from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill, choose, weighed
@@ -36,15 +34,13 @@ VERSION = "answer-choice-2"  # of the prompt and the weighting; stored with ever
 NOT_FOUND = "The language model found no answer in these documents."
 
 OFFERED = 8  # excerpts that a model chooses from
-SENTENCE_TOKENS = 160  # room for a composed sentence
-SAID = 0.9  # share of a composed sentence's terms that must be in the excerpt or in the question
-
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-def needs_choice(found: Answer) -> bool:
-    """Return whether a model is asked: not if the answer is certain, or made of several excerpts."""
-    return (found.tentative or found.abstained) and len(found.excerpts) <= 1
+def needs_model(found: Answer, skill: Skill) -> bool:
+    """Return whether a model is asked: if the answer is not certain or has several parts, or if it is always asked."""
+    if skill.always and skill.writes:
+        return True
+    return found.tentative or found.abstained or (len(found.excerpts) > 1 and skill.writes > 0)
 
 
 async def chosen_answer(
@@ -57,12 +53,12 @@ async def chosen_answer(
 ) -> tuple[Answer, Evaluation]:
     """Return the excerpt that the model chooses as the answer; the evidence engine's `found` if it is not the likeliest.
 
-    Makes at most two calls: the choice, and one before it to rewrite a follow-up or a question in another language, or
-    one after it for a sentence. `request` gives requester, urgency and deadline; its messages are replaced.
+    Makes at most two calls: one to rewrite a follow-up or a question in another language, and the choice. `request` gives
+    requester, urgency and deadline; its messages are replaced.
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
-    query = await understood(question, retriever, model, request)
+    query = (await understood(question, retriever, model, request)).query
     retrieval = await search(query, question.audience, retriever)
     ranked = candidates(query, retrieval)
     offered = distinct(ranked, OFFERED)
@@ -74,24 +70,21 @@ async def chosen_answer(
     read = [Named(name, each.text) for name, each in zip(names, excerpts, strict=True)]
     told = await choose(model, request, prompts.choose(read, query), names)
     odds = weighed(told, _measured(evaluation_of(query, retrieval, ranked), len(names)), skill.right)
-    best = told.index(max(told))
-    if odds[best] < max(odds):
-        return found
-    if best == len(read):
+    if told.index(max(told)) == len(read) and odds[-1] == max(odds):
         answer, evaluation = found
         return (replace(answer, note=f"{answer.note} {NOT_FOUND}".strip()) if answer.excerpts else answer), evaluation
+    best = max(range(len(read)), key=odds.__getitem__)
+    if best != told.index(max(told)) or (found[0].abstained and odds[-1] == max(odds)):
+        return found
     evaluation = Evaluation(1.0 - odds[-1], odds[best] / (1.0 - odds[-1]))
     shown = [best, *(place for place in range(len(read)) if place != best)][: 1 + MAX_FURTHER]
     sources = tuple(replace(citations[place], number=number) for number, place in enumerate(shown, start=1))
     pieces = tuple(replace(excerpts[place], citation=number) for number, place in enumerate(shown, start=1))
-    sentences: tuple[Sentence, ...] = ()
-    if skill.composes and query == question.text.strip():
-        sentences = await _composed(read, query, names[best], pieces[0], sources[0].name, model, request)
     return (
         Answer(
             question.id,
             question.text,
-            sentences,
+            (),
             sources,
             model.name,
             tentative=True,
@@ -115,47 +108,22 @@ def _measured(evaluation: Evaluation, count: int) -> list[float]:
     return [*before, 1.0 - math.fsum(before)]
 
 
-async def _composed(
-    read: Sequence[Named],
-    query: str,
-    name: str,
-    excerpt: Excerpt,
-    source: str,
-    model: LanguageModel,
-    request: ModelRequest,
-) -> tuple[Sentence, ...]:
-    """Return the answer in a sentence of the model that the excerpt entails; empty if there is none."""
-    asked = replace(request, messages=prompts.compose(read, query, name), max_tokens=SENTENCE_TOKENS)
-    try:
-        said = cleaned((await structured(model, asked, prompts.Composed)).sentence)
-    except InvalidReply:
-        return ()
-    return (Sentence(said, (excerpt.citation,)),) if is_entailed(said, query, excerpt, source) else ()
-
-
-def is_entailed(said: str, question: str, excerpt: Excerpt, source: str) -> bool:
-    """Return whether an excerpt entails a sentence that answers the question.
-
-    The sentence must be whole; contain no command, number, identifier, address, mention or claim of confidence that the
-    excerpt and its source do not contain; consist of their words and the question's; say more than the question; be
-    negative exactly if the nearest statement is; and contain the kind of fact asked for. A copied statement passes.
-    """
-    text = f"{source}\n{excerpt.text}"
-    terms, known, asked = wording(said), wording(text), wording(question)
-    if not whole_sentence(said) or oversteps(said, text) or len(terms & (known | asked)) < SAID * len(terms):
-        return False
-    if not (terms & known) - asked and not literals(said) - literals(question):
-        return False
-    nearest = max(_SENTENCE_END.split(excerpt.text), key=lambda each: len(wording(each) & terms))
-    return denies(said) == denies(nearest) and says_what_is_asked(question, excerpt.text, said)
-
-
 REWRITE_TOKENS = 400  # room for both versions of a question
 ENGLISH = "english"
 
 
-async def understood(question: Question, retriever: Retriever, model: LanguageModel, request: ModelRequest) -> str:
-    """Return the question rewritten to stand alone, as it is searched for.
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A question that stands alone, as it is searched for. `language` is that of its asker, if the documents have another."""
+
+    query: str
+    language: str = ""
+
+
+async def understood(
+    question: Question, retriever: Retriever, model: LanguageModel, request: ModelRequest
+) -> Understood:
+    """Return the question rewritten to stand alone.
 
     The model is asked only about a question with a conversation before it, or in another language than the documents; a
     single question in their language is never changed. Of a question in another language, the version whose words occur
@@ -163,15 +131,16 @@ async def understood(question: Question, retriever: Retriever, model: LanguageMo
     """
     plain = standalone(question.text, question.history)
     if not question.history and not (await retriever.spelt(plain)).foreign:
-        return plain
+        return Understood(plain)
     rewritten = await _rewritten(question, model, request)
     if not _is_faithful(rewritten, question):
-        return plain
+        return Understood(plain)
     own = rewritten.question if question.history else plain
     if rewritten.language.strip().lower() == ENGLISH:
-        return own
+        return Understood(own)
     known = {text: (await search(text, question.audience, retriever)).known for text in (own, rewritten.english)}
-    return max(known, key=lambda text: known[text])
+    best = max(known, key=lambda text: known[text])
+    return Understood(best, "" if best == own else rewritten.language.strip())
 
 
 async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:

@@ -1,27 +1,43 @@
-"""An exam for language models: eight excerpts, and twelve questions for which the answering excerpt is known.
+"""The exam of a language model: find an excerpt, write an answer, use a tool; 40 items whose right answer is known.
 
-The excerpts share words, so that a model that only matches words does badly, and three questions have no answer. A
-model that chooses at random gets one or two right. All prompts begin with the same excerpts, so that a server reads
-them only once.
+The excerpts share words, so that a model that only matches words does badly, and some questions have no answer. A model
+that guesses finds one or two of twelve. All prompts of a part begin with the same excerpts, so that a server reads them
+only once.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Annotated
 
+from pydantic import Field
+
+from core.answering.composed.checker import fault_of, source_of
+from core.answering.composed.reply import claims, is_not_found
 from core.answering.model_answer import VERSION
+from core.model.document import DocumentKind, Passage
+from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model_calls.choice import NONE, Skill, choose
 from core.model_calls.prompts import answering as prompts
+from core.model_calls.prompts import composing
 from core.model_calls.prompts.quoted import Named
+from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
-# Right choices of twelve from which a model is used. A guessing one has 1 or 2. One of 1.5 B has 7 and made answers worse;
-# one as good as that reaches 8 with a probability of 0.39, and 10 with 0.07.
-CHOOSES = 10
-COMPOSES = 11  # right choices from which its sentences are shown above the excerpts
+# A model that is right in half of the items passes a part with a probability of 0.04 to 0.07, one that is right in four of
+# five with 0.79 or 0.80.
+FINDS = 9  # right choices of 12 from which it is used
+WRITES = 12  # right answers of 16 from which it writes
+USES_TOOLS = 9  # right calls of 12 from which it investigates
 QUANTILE = 1.96  # of the normal distribution, for an interval of 95 %
-EXAM_VERSION = f"{VERSION}-exam-1"  # outcomes of other versions are ignored
+EXAM_VERSION = f"{VERSION}-exam-2"  # outcomes of other versions are ignored
+WRITE_TOKENS = 200
+TOOL_TOKENS = 60
+
 
 EXCERPTS = (
     Named(
@@ -66,37 +82,151 @@ EXCERPTS = (
 )
 
 QUESTIONS = (
-    ("How do I return to the previous version of a service?", "Rolling back"),
-    ("My deployment is rejected because the service is locked. Who can lift that?", "Locks"),
-    ("What share of requests goes to a new version at first?", "Canary"),
-    ("How many clients can be connected to the database at most?", "Connections"),
-    ("For how long can I get back data that was deleted?", "Backups"),
-    ("Why does the pipeline turn down my schema change?", "Migrations"),
-    ("When does the next person take over the pager?", "Handover"),
-    ("What happens if nobody reacts to an alert?", "Escalation"),
-    ("At what error rate is a new version withdrawn?", "Canary"),
-    ("How do I rotate the password of the database?", NONE),
-    ("Which cloud region do the clusters run in?", NONE),
-    ("How much is somebody paid for a shift on call?", NONE),
+    ("How do I return to the previous version of a service?", "Rolling back", r"ferry rollback"),
+    (
+        "My deployment is rejected because the service is locked. Who can lift that?",
+        "Locks",
+        r"release captain|ferry unlock",
+    ),
+    ("What share of requests goes to a new version at first?", "Canary", r"\b5 ?%"),
+    ("How many clients can be connected to the database at most?", "Connections", r"\b300\b"),
+    ("For how long can I get back data that was deleted?", "Backups", r"\b35 days"),
+    ("Why does the pipeline turn down my schema change?", "Migrations", r"(?:five|5) ?s(?:econds)?\b"),
+    ("When does the next person take over the pager?", "Handover", r"Monday.*10:00"),
+    ("What happens if nobody reacts to an alert?", "Escalation", r"second on call"),
+    ("At what error rate is a new version withdrawn?", "Canary", r"\b1 ?%"),
+    ("How do I rotate the password of the database?", NONE, ""),
+    ("Which cloud region do the clusters run in?", NONE, ""),
+    ("How much is somebody paid for a shift on call?", NONE, ""),
+    ("How long does it take to return to the previous version?", "Rolling back", r"(?:two|2) ?min"),
+    ("Who agrees to a restore?", "Backups", r"data team"),
+    ("How many connections does one service hold?", "Connections", r"\b40\b"),
+    ("How do I create a new service?", NONE, ""),
 )
+"""Each question, the name of the excerpt that answers it, and an expression for its answer; the first TO_FIND for both parts."""
+TO_FIND = 12
 
 
-async def examined(model: LanguageModel, request: ModelRequest) -> int:
-    """Return how many of QUESTIONS the model answers with the right name. Raises the errors of the port."""
+class Tool(StrEnum):
+    """The tools of the exam. The value is the name that a model gives."""
+
+    LOGS = "logs"  # of a service
+    METRICS = "metrics"  # of a service
+    CHANGES = "changes"  # commits and deployments of a service
+    TRACES = "traces"  # calls between services
+    CLUSTER = "cluster"  # pods, events and nodes
+    INCIDENTS = "past_incidents"
+
+
+SITUATIONS = (
+    ("Was something deployed to booking-api before its error rate doubled?", Tool.CHANGES, "booking-api"),
+    ("What does ledger write when a transfer fails?", Tool.LOGS, "ledger"),
+    ("Has the latency of search-index grown over the last hours?", Tool.METRICS, "search-index"),
+    ("Which service does checkout wait for when it is slow?", Tool.TRACES, "checkout"),
+    ("Is a container of notifier restarting, and why was it killed?", Tool.CLUSTER, "notifier"),
+    ("Did the same alert of timetable have a known cause some months ago?", Tool.INCIDENTS, "timetable"),
+    ("Who merged a commit that touches the retry limit of mailer?", Tool.CHANGES, "mailer"),
+    ("Which exception does pricing throw since noon?", Tool.LOGS, "pricing"),
+    ("How full is the connection pool of accounts?", Tool.METRICS, "accounts"),
+    ("Can the pods of importer be scheduled?", Tool.CLUSTER, "importer"),
+    ("Which of the calls of a request to gateway takes longest?", Tool.TRACES, "gateway"),
+    ("How did we solve it the last time that reports ran out of disk?", Tool.INCIDENTS, "reports"),
+)
+"""Each question of an investigation, the tool that answers it, and the service that it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool about one service."""
+
+    tool: Tool
+    service: Annotated[str, Field(max_length=60)]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The number of right items of each part."""
+
+    find: int
+    write: int
+    tool: int
+
+    def __str__(self) -> str:
+        return f"find {self.find}/{FULL.find}, write {self.write}/{FULL.write}, use a tool {self.tool}/{FULL.tool}"
+
+
+FULL = Marks(TO_FIND, len(QUESTIONS), len(SITUATIONS))
+
+
+async def examined(model: LanguageModel, request: ModelRequest) -> Marks:
+    """Return the marks of a model; 0 for the other parts if it cannot find. Raises ModelUnavailable and PromptTooLong."""
+    found = await _found(model, request)
+    if found < FINDS:
+        return Marks(found, 0, 0)
+    return Marks(found, await _wrote(model, request), await _called(model, request))
+
+
+async def _found(model: LanguageModel, request: ModelRequest) -> int:
     names = [excerpt.name for excerpt in EXCERPTS]
     right = 0
-    for question, name in QUESTIONS:
+    for question, name, _ in QUESTIONS[:TO_FIND]:
         told = await choose(model, request, prompts.choose(EXCERPTS, question), names)
         right += [*names, NONE][told.index(max(told))] == name
     return right
 
 
-def skill_of(right: int) -> Skill | None:
-    """Return the skill of a model with this number of right choices; None if it is too low to use the model."""
-    return Skill(_proven(right, len(QUESTIONS)), right >= COMPOSES) if right >= CHOOSES else None
+async def _wrote(model: LanguageModel, request: ModelRequest) -> int:
+    shown = [composing.Numbered(number, each.name, each.text) for number, each in enumerate(EXCERPTS, start=1)]
+    right = 0
+    for question, _, answer in QUESTIONS:
+        asked = replace(request, messages=composing.write(shown, question), max_tokens=WRITE_TOKENS)
+        right += is_right((await model.generate(asked)).text, question, answer)
+    return right
+
+
+def is_right(reply: str, question: str, answer: str) -> bool:
+    """Return whether a reply states the answer, and its first sentence is supported by the excerpts that it cites.
+
+    If there is no answer, only a reply that says so is right.
+    """
+    if not answer or is_not_found(reply):
+        return not answer and is_not_found(reply)
+    first = next(iter(claims(reply)), None)
+    if first is None or not re.search(answer, reply, re.IGNORECASE | re.DOTALL):
+        return False
+    cited = [_passage(EXCERPTS[number - 1]) for number in first.numbers if 0 < number <= len(EXCERPTS)]
+    return bool(cited) and fault_of(first.text, question, source_of(cited)) is None
+
+
+def _passage(excerpt: Named) -> Passage:
+    kind, readers = DocumentKind.PAGE, frozenset[str]()
+    return Passage(excerpt.name, excerpt.name, 1, excerpt.name, "", excerpt.text, "", kind, "", "", None, readers, "")
+
+
+async def _called(model: LanguageModel, request: ModelRequest) -> int:
+    right = 0
+    for question, tool, service in SITUATIONS:
+        asked = replace(request, messages=prompts.call_tool(list(Tool), question), max_tokens=TOOL_TOKENS)
+        try:
+            call = await structured(model, asked, Call)
+        except InvalidReply:
+            continue
+        right += call.tool is tool and call.service.strip() == service
+    return right
+
+
+def skill_of(marks: Marks) -> Skill | None:
+    """Return the skill of a model with these marks; None if they are too low to use it."""
+    if marks.find < FINDS:
+        return None
+    return Skill(
+        _proven(marks.find, FULL.find),
+        _proven(marks.write, FULL.write) if marks.write >= WRITES else 0.0,
+        _proven(marks.tool, FULL.tool) if marks.tool >= USES_TOOLS else 0.0,
+    )
 
 
 def _proven(right: int, count: int) -> float:
-    """Return the lower end of Wilson's 95 % interval of a share, because twelve questions leave much to luck."""
+    """Return the lower end of Wilson's 95 % interval of a share, because few items leave much to luck."""
     share, spread = right / count, QUANTILE**2 / count
     return (share + spread / 2 - math.sqrt(spread * (share * (1 - share) + spread / 4))) / (1 + spread)

@@ -18,23 +18,42 @@ _EMPHASIS = re.compile(r"\*+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 _SPELLED = {
     "percent": "%",
     "per cent": "%",
+    "millisecond": "ms",
     "milliseconds": "ms",
     "second": "s",
     "seconds": "s",
+    "secs": "s",
     "sec": "s",
     "minute": "min",
     "minutes": "min",
+    "mins": "min",
+    "m": "min",
     "hour": "h",
     "hours": "h",
+    "hrs": "h",
+    "day": "d",
+    "days": "d",
+    "kilobytes": "KB",
+    "megabyte": "MB",
+    "megabytes": "MB",
+    "gigabyte": "GB",
+    "gigabytes": "GB",
 }
-_UNITS = "|".join(("%", "[kKMGT]i?B", "ms", "min", "s", "h", *sorted(_SPELLED, reverse=True)))
-_MEASURE = re.compile(rf"(?<![\w.-])(?<![\d,],)(\d++(?:[.,]++\d++)*+) ?({_UNITS})(?!\w)")
+_UNITS = "|".join(("%", "[kKMGT]i?B", "ms", "min", "s", "h", "d", *sorted(_SPELLED, reverse=True)))
+_MEASURE = re.compile(rf"(?<![\w.-])(?<![\d,],)(\d++(?:[.,]++\d++)*+)[ -]?({_UNITS})(?!\w)")
+_GROUPED = re.compile(r"(?<![\w.,])(\d{1,3})((?:,\d{3})+)(?![\w,])")  # “1,000” is “1000”
 
 _WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)  # “three times” is “3 times”
-_FIGURES = {word: str(number) for number, word in enumerate(_WORDS, start=2)}
+_FIGURES = {word: str(number) for number, word in enumerate(_WORDS, start=2)} | {
+    "twice": "2 times",
+    "thrice": "3 times",
+    "fifteen": "15",
+    "twenty": "20",
+    "thirty": "30",
+    "sixty": "60",
+}
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_FIGURES)})\b", re.IGNORECASE)  # “three times” is “3 times”
 
-_DENIAL = re.compile(r"\b(?:not|never|cannot|without|no)\b|n['’]t\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(r"[^\s`'\"‘’“”()\[\]{}<>|,;]+")
 _EDGE = ".:!?*_~…"
@@ -93,22 +112,17 @@ def wording(text: str) -> frozenset[str]:
     return frozenset(distinct_terms(_MEASURE.sub(" ", _in_figures(text))))
 
 
-def denies(text: str) -> bool:
-    """Return whether a text is negative. An even number of denials cancels out."""
-    return len(_DENIAL.findall(text)) % 2 == 1
-
-
-def whole_sentence(text: str) -> bool:
-    """Return whether a text ends like a sentence. A text that was cut, or that introduces a list, does not."""
-    return text.rstrip("`\"'”’)]*_ ").endswith((".", "!", "。", "！"))
-
-
 def oversteps(text: str, source: str) -> bool:
-    """Return whether a text adds literals, states a confidence that its source does not, or notifies people.
+    """Return whether a text adds literals, or overstates (see `overstates`)."""
+    return adds_literals(text, source) or overstates(text, source)
 
-    “I am sure”, a mention such as `@channel` and a chat's own markup overstep even if the source has them.
+
+def overstates(text: str, source: str) -> bool:
+    """Return whether a text states a confidence that its source does not, or notifies people.
+
+    “I am sure”, a mention such as `@channel` and a chat's own markup count even if the source has them.
     """
-    if adds_literals(text, source) or _SURE.search(text) or _SUMMONS.search(text):
+    if _SURE.search(text) or _SUMMONS.search(text):
         return True
     return bool(_CONFIDENCE.search(text)) and not _CONFIDENCE.search(source)
 
@@ -123,8 +137,10 @@ def _unmarked(prose: str) -> str:
 
 
 def _in_figures(text: str) -> str:
-    """Return the text with a space before each unit, and with small numbers in figures."""
-    return _NUMBER_WORD.sub(lambda word: _FIGURES[word[0].lower()], _MEASURE.sub(r"\1 \2", text))
+    """Return the text with a space before each unit, small numbers in figures, and no commas in large ones."""
+    text = _GROUPED.sub(lambda number: number[0].replace(",", ""), text)
+    text = _NUMBER_WORD.sub(lambda word: _FIGURES[word[0].lower()], text)
+    return _MEASURE.sub(r"\1 \2", text)
 
 
 def _measures(text: str) -> dict[str, set[str]]:

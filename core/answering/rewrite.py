@@ -119,6 +119,11 @@ def parts(question: str) -> tuple[str, ...]:
     return _sides(question) or (question,)
 
 
+def compares(question: str) -> bool:
+    """Return whether a question compares two things."""
+    return bool(_sides(question))
+
+
 def _sides(question: str) -> tuple[str, ...]:
     match = _DIFFERENCE.search(question) or _ALTERNATIVES.search(question)
     if match is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any
@@ -61,3 +61,26 @@ class ModelReply:
     cached_tokens: int
     generated_tokens: int
     complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """The abilities of a server, which is used with those that it has.
+
+    `odds`: it reports the probabilities of tokens, so that `expect` costs one reply. `schemas`: its replies satisfy a JSON
+    schema by construction. `counts`: it counts tokens with the model's tokenizer. `parallel`: the replies that it
+    generates concurrently.
+    """
+
+    odds: bool = True
+    schemas: bool = True
+    counts: bool = True
+    parallel: int = 1
+
+
+OnText = Callable[[str], None]
+"""Receives a reply so far, each time that it grows. Must not block."""
+
+
+def ignore_text(_: str) -> None:
+    """Wait for the whole reply."""

@@ -5,20 +5,53 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from core.model.language_model import ChatMessage, ModelRequest
 from core.ports import LanguageModel
 
 NONE = "none of them"  # in place of the name of a candidate
 NAME_TOKENS = 32  # room for a name
+PROVEN = 0.75  # share of right answers from which those with strong evidence need no hedge
+
+
+class Use(StrEnum):
+    """The uses of a language model. The value is its name in plumbline.yaml."""
+
+    ANSWERS = "answers"
+    CAUSES = "causes"
+    OWNERS = "owners"
+
+
+class Trust(StrEnum):
+    """The trust of the operator in a model, for one use."""
+
+    MEASURED = "measured"  # as far as its exam proves
+    ALWAYS = "always"  # used without an exam
+    NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """The skill of a model: the share of right choices that its exam proves, in [0, 1], and whether it composes."""
+    """The skill of a model: the shares that its exam proves, in [0, 1], or that the operator vouches for.
+
+    `right` is that of right choices, `writes` that of right answers in its own words, `tools` that of right calls of tools;
+    0 if it is not used for that. With `always`, it is also asked where the evidence engine is certain.
+    """
 
     right: float
-    composes: bool = False
+    writes: float = 0.0
+    tools: float = 0.0
+    always: bool = False
+
+    @property
+    def is_proven(self) -> bool:
+        """Return whether what it writes may be shown without a hedge, if the evidence for it is strong."""
+        return self.writes >= PROVEN
+
+
+VOUCHED = Skill(0.9, 0.9, 0.9, always=True)
+"""The skill of a model that the operator trusts: as of one that is right in nine of ten cases."""
 
 
 async def choose(

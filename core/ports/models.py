@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 
 T = TypeVar("T")
 
@@ -30,8 +30,14 @@ class LanguageModel(Protocol):
         """Return the length of `text` in tokens of the model; 0 for empty text."""
         ...
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
+    async def abilities(self) -> Abilities:
+        """Return what the server can do; of several servers, what all of them can do."""
+        ...
+
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         """Return one reply. With a schema, it is valid JSON under the schema unless truncated at `max_tokens`.
+
+        `on_text` receives the text so far as it grows, if the server streams, and no other text if the reply is repeated.
 
         Raises InvalidReply if a server without grammars gave no valid reply within its rounds.
         """

@@ -17,6 +17,7 @@ from core.model.incident import Explanation, Hypothesis, Incident
 from core.model.language_model import Urgency
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team
+from core.model_calls.choice import Use
 from core.ports import FailedBuild, LanguageModel
 from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_cause, evaluate_ranking, needs_ranking
 from core.rca.explain import explain, redacted_explanation
@@ -69,7 +70,7 @@ async def explain_incident(
         evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
     claimed = partial(_claimed, incident, observations, failures, history, ports)
     examined = ports.examined
-    skill = examined.skill if examined is not None and needs_ranking(evaluation) else None
+    skill = examined.skill(Use.CAUSES) if examined is not None and needs_ranking(evaluation) else None
     if examined is None or skill is None or evaluation is None:
         return await claimed(explanation, evaluation)
     if show is not None:

@@ -15,6 +15,7 @@ from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamS
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team, current_team
+from core.model_calls.choice import Use
 from core.ports import LanguageModel, Store
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather, precedents
@@ -83,7 +84,7 @@ async def triage_incident(
     measured_by = version_with(ports.embedder.name if ports.embedder and vector is not None else "")
     found = _from_evidence(verdict, evidence, enrichment, measured_by)
     examined = ports.examined
-    if examined is not None and needs_decider(verdict) and (skill := examined.skill) is not None:
+    if examined is not None and needs_decider(verdict) and (skill := examined.skill(Use.OWNERS)) is not None:
         found = await _decided(found, verdict, evidence, incident, enrichment, examined.model, skill.right, ports.store)
     found = await _judged(found, incident, evidence, ports.judge)
     return replace(incident, owner=await _recorded(found, incident, evidence, ports), stage=stage)

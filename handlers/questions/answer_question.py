@@ -1,6 +1,7 @@
 """Answer a question with citations and a badge, or say honestly that the answer is unknown.
 
-The evidence engine answers. If it is not certain, a language model chooses the excerpt.
+The evidence engine answers. If it is not certain, or the question has several parts, a language model writes the answer from
+the passages found, or chooses the excerpt if it finds better than it writes.
 """
 
 from __future__ import annotations
@@ -8,13 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
 from core.answering.certainty import VERSION
+from core.answering.composed.answer import VERSION as COMPOSED_VERSION
+from core.answering.composed.answer import composed_answer
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import NOT_FOUND, chosen_answer, needs_choice
+from core.answering.model_answer import NOT_FOUND, chosen_answer, needs_model
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.knowledge.retriever import Retriever
 from core.model.answer import RECORDS, Answer
@@ -24,7 +27,7 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, Una
 from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage
 from core.model.prediction import Estimator, Evaluation, PredictionKind
-from core.model_calls.choice import Skill
+from core.model_calls.choice import Skill, Use
 from core.ports import LanguageModel, Transaction
 from handlers.feedback.record_prediction import is_likelier, record_prediction
 from handlers.ports import QuestionPorts
@@ -37,9 +40,11 @@ from handlers.questions.show_waiting import ANSWERED, QUOTED, Waiting, answer_in
 HISTORY_TURNS = 8  # of the thread, the latest ones
 
 QUOTES_AFTER = 0.7  # seconds that a model has before the evidence engine's answer is shown
+DRAFTS_EVERY = 1.5  # seconds between edits that show more of what a model is writing
 DEADLINE = 60.0  # seconds that a model has in total
 WITHOUT_MODEL = "The language model did not answer in time."
 READS_ON = "The language model is still reading the other results, so this answer has no confidence yet."
+WRITES_ON = "The language model is still writing."
 
 MAX_WAITS = 3  # retries of a rate-limited chat when a model's answer is ready
 LONGEST_WAIT = 5.0  # seconds per retry
@@ -104,42 +109,64 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     return replace(answer, badge=badge, prediction_id=prediction_id)
 
 
-async def _answer_from_documents(question: Question, ports: QuestionPorts, show: Show) -> Judged:
-    """Return the evidence engine's answer, or the excerpt that a model chooses if that answer is not certain.
+@dataclass(slots=True)
+class _Draft:
+    """The answer that a model has written so far; None before its first sentence that passed the checks."""
 
-    `show` receives the evidence engine's answer as soon as the model takes longer than QUOTES_AFTER. The model's choice
-    is dropped if it cites documents that were removed meanwhile, or if people's verdicts on both engines make the
-    evidence engine's answer likelier. Raises IndexUnavailable.
+    latest: Answer | None = None
+
+    def take(self, answer: Answer) -> None:
+        self.latest = answer
+
+
+async def _answer_from_documents(question: Question, ports: QuestionPorts, show: Show) -> Judged:
+    """Return the evidence engine's answer, or that of a model if the evidence engine is not certain.
+
+    `show` receives the evidence engine's answer as soon as the model takes longer than QUOTES_AFTER, and then what the
+    model has written so far. The model's answer is dropped if it cites documents that were removed meanwhile, or if
+    people's verdicts on both engines make the evidence engine's answer likelier. Raises IndexUnavailable.
     """
     retriever, examined = ports.retriever, ports.examined
     found = await find_answer(question, retriever)
-    if examined is None or not needs_choice(found[0]) or (skill := examined.skill) is None:
+    if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(found[0], skill):
         return found
-    choosing = asyncio.create_task(_chosen_in_time(question, found, retriever, examined.model, skill))
+    draft = _Draft()
+    asking = asyncio.create_task(_asked_in_time(question, found, retriever, examined.model, skill, draft))
     try:
-        done, _ = await asyncio.wait([choosing], timeout=QUOTES_AFTER)
-        if not done and not found[0].abstained:
-            await show(found[0])
-        chosen = await choosing
+        await _show_meanwhile(asking, None if found[0].abstained else found[0], draft, show)
+        answered = await asking
     finally:
-        choosing.cancel()
-    answer, _ = chosen
+        asking.cancel()
+    answer, _ = answered
     cited = frozenset(citation.passage_id for citation in answer.citations)
     if not await retriever.holds(cited, question.audience):
         return await find_answer(question, retriever)
     if answer.engine == ENGINE:
-        return chosen
+        return answered
     instead = None if found[0].abstained else _claim(found)
-    return chosen if await is_likelier(_claim(chosen), instead, ports.store) else found
+    return answered if await is_likelier(_claim(answered), instead, ports.store) else found
 
 
-async def _chosen_in_time(
-    question: Question, found: Judged, retriever: Retriever, model: LanguageModel, skill: Skill
+async def _show_meanwhile(asking: asyncio.Task[Judged], found: Answer | None, draft: _Draft, show: Show) -> None:
+    """Show the newest text until the model has answered: first `found`, then each longer draft."""
+    shown, pause = None, QUOTES_AFTER
+    while not (await asyncio.wait([asking], timeout=pause))[0]:
+        pause = DRAFTS_EVERY
+        latest = draft.latest or found
+        if latest is not None and latest is not shown:
+            shown = latest
+            await show(latest)
+
+
+async def _asked_in_time(
+    question: Question, found: Judged, retriever: Retriever, model: LanguageModel, skill: Skill, draft: _Draft
 ) -> Judged:
-    """Return the model's choice; without one before the deadline, the evidence engine's answer with a note."""
+    """Return the model's answer; without one before the deadline, the evidence engine's answer with a note."""
     request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=DEADLINE)
     try:
         async with asyncio.timeout(DEADLINE):
+            if skill.writes:
+                return await composed_answer(question, found, retriever, model, request, skill, draft.take)
             return await chosen_answer(question, found, retriever, model, request, skill)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         reason = str(error) or f"It took longer than {DEADLINE:.0f} seconds."
@@ -150,8 +177,7 @@ async def _chosen_in_time(
 
 def _claim(judged: Judged) -> tuple[Estimator, Evaluation]:
     answer, evaluation = judged
-    version = VERSION if answer.engine == ENGINE else MODEL_VERSION
-    return Estimator(PredictionKind.ANSWER, answer.engine, version), evaluation
+    return Estimator(PredictionKind.ANSWER, answer.engine, _version(answer)), evaluation
 
 
 def requester(question: Question) -> str:
@@ -164,7 +190,7 @@ def _version(answer: Answer) -> str:
     if answer.engine == RECORDS:
         return RECORDS_VERSION
     if answer.engine != ENGINE:
-        return MODEL_VERSION
+        return COMPOSED_VERSION if answer.sentences else MODEL_VERSION
     return DOUBTED_VERSION if NOT_FOUND in answer.note else VERSION
 
 
@@ -186,10 +212,11 @@ async def _show_quotes(found: Answer, question: Question, waiting: Waiting, port
     """Show an answer that the final one may replace. If the chat refuses it, it becomes no dead letter."""
     with suppress(Unavailable):
         async with ports.store.transaction() as transaction:
-            await transaction.audit.add(_shown(question, found, ports, "quoted"))
+            await transaction.audit.add(_shown(question, found, ports, f"quoted{len(found.sentences) or ''}"))
         await waiting.end()
+        note, part = (WRITES_ON, f"{len(found.sentences)}") if found.is_composed else (READS_ON, "")
         try:
-            await show_answer(AnswerMessage(replace(found, note=READS_ON)), question, QUOTED, ports.poster)
+            await show_answer(AnswerMessage(replace(found, note=note)), question, QUOTED, ports.poster, part)
         except Undeliverable:
             async with ports.store.transaction() as transaction:
                 await transaction.dead_letters.remove(answer_intent(question.id))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 
 import structlog
 
-from core.answering.model_exam import QUESTIONS, examined, skill_of
+from core.answering.model_exam import Marks, examined, skill_of
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
-from core.model_calls.choice import Skill
+from core.model_calls.choice import VOUCHED, Skill, Trust, Use
 from core.ports import LanguageModel
 
 DEADLINE = 600.0  # seconds per exam question; nobody waits for it
@@ -19,46 +20,54 @@ DEADLINE = 600.0  # seconds per exam question; nobody waits for it
 log = structlog.get_logger()
 
 
-def no_outcome() -> int | None:
+def no_outcome() -> Marks | None:
     """Return None: the outcome of no earlier exam is stored."""
     return None
 
 
-def discard_outcome(_right: int) -> None:
+def discard_outcome(_marks: Marks) -> None:
     """Discard the outcome."""
 
 
 class ExaminedModel:
-    """A language model with the skill that it showed in its exam.
+    """A language model, and how far it is trusted.
 
-    `load` returns the number of right answers in an earlier exam of this model, or None; `save` stores it. A model that
-    does not answer is examined again when it is next needed. Until it has passed, nobody waits for it.
+    `trust` is the operator's, by use; a use without one is measured. `load` returns the marks of an earlier exam of this
+    model, or None; `save` stores them. A model that does not answer is examined again when it is next needed. Until it has
+    passed, nobody waits for it.
     """
 
     def __init__(
         self,
         model: LanguageModel,
-        load: Callable[[], int | None] = no_outcome,
-        save: Callable[[int], None] = discard_outcome,
+        load: Callable[[], Marks | None] = no_outcome,
+        save: Callable[[Marks], None] = discard_outcome,
+        trust: Mapping[Use, Trust] | None = None,
     ) -> None:
         self.model = model
         self._load = load
         self._save = save
-        self._right: int | None = None
+        self._trust = trust or {}
+        self._marks: Marks | None = None
         self._exam: asyncio.Task[None] | None = None
 
-    @property
-    def skill(self) -> Skill | None:
-        """Return the skill of the model; None if it has not passed. Starts an exam if the outcome is not known yet."""
-        if self._right is None and (self._exam is None or self._exam.done()):
-            self._exam = asyncio.create_task(self._examine())
-        return skill_of(self._right) if self._right is not None else None
+    def skill(self, use: Use) -> Skill | None:
+        """Return the skill of the model; None if it is not used. Starts an exam if one is needed and not known yet."""
+        match self._trust.get(use, Trust.MEASURED):
+            case Trust.NEVER:
+                return None
+            case Trust.ALWAYS:
+                return VOUCHED
+            case Trust.MEASURED:
+                if self._marks is None and (self._exam is None or self._exam.done()):
+                    self._exam = asyncio.create_task(self._examine())
+                return skill_of(self._marks) if self._marks is not None else None
 
     async def recall(self) -> None:
         """Load the outcome of an earlier exam, if the model answers."""
         with suppress(ModelUnavailable):
             await self.model.context_tokens()  # after this call, its name is known
-            self._right = self._load()
+            self._marks = self._load()
 
     async def close(self) -> None:
         """Cancel an exam that is under way."""
@@ -69,14 +78,14 @@ class ExaminedModel:
 
     async def _examine(self) -> None:
         await self.recall()
-        if self._right is not None:
+        if self._marks is not None:
             return
         request = ModelRequest((), urgency=Urgency.BACKGROUND, requester="exam", deadline=DEADLINE)
         try:
-            self._right = await examined(self.model, request)
+            self._marks = await examined(self.model, request)
         except (ModelUnavailable, InvalidReply, PromptTooLong) as error:
             log.warning("the language model could not be examined", reason=str(error))
             return
-        self._save(self._right)
-        used = skill_of(self._right) is not None
-        log.info("the language model was examined", right=self._right, of=len(QUESTIONS), chooses_answers=used)
+        self._save(self._marks)
+        marks = asdict(self._marks)
+        log.info("the language model was examined", **marks, used=skill_of(self._marks) is not None)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from adapters.recorded_model import RecordedModel
 from bot.cli import app
-from core.answering.model_exam import QUESTIONS, examined, skill_of
+from core.answering.model_exam import FULL, QUESTIONS, TO_FIND, Marks, examined, skill_of
 from core.model.errors import MalformedInput, ModelUnavailable
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from tests.fakes.answering_script import choosing
@@ -72,10 +72,10 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, content: str) ->
 
 async def test_the_exam_of_a_model_of_1_5_b_is_replayed_and_it_is_not_asked() -> None:
     model = RecordedModel(DATA / "exam-qwen2.5-coder-1.5b.jsonl")
-    right = await examined(model, QUESTION)
-    assert (right, skill_of(right)) == (7, None)
+    marks = await examined(model, QUESTION)
+    assert (marks, skill_of(marks)) == (Marks(7, 0, 0), None)
     read = sum(call.prompt_tokens for call in model.calls)
-    assert read < len(QUESTIONS) * 2 * 500
+    assert read < TO_FIND * 2 * 500
     assert sum(call.cached_tokens for call in model.calls) > 0.7 * read
 
 
@@ -90,14 +90,16 @@ def test_an_evaluation_prints_both_engines_paired_with_what_the_model_costs(
     corpus.write_text("".join(json.dumps({"path": f"{name}.md", "text": text}) + "\n" for name, text in pages.items()))
     asked = {"question": "Is there a long wait before draining can bring the runner to work?", "key": "30 minutes"}
     questions.write_text(json.dumps(asked) + "\n")
-    right = dict(QUESTIONS)
+    right = {text: name for text, name, _ in QUESTIONS}
     chooser = choosing("30 minutes")
 
     def odds(request: ModelRequest, choices: object) -> dict[str, float]:
         exam = next((name for text, name in right.items() if text in request.messages[-1].text), "")
         return {exam: 1.0} if exam else chooser.odds(request, choices)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("bot.evaluation.recorded.LlamaServer", lambda *_, **__: ScriptedModel(odds=odds, name="tiny"))
+    monkeypatch.setattr(
+        "bot.evaluation.recorded.LlamaServer", lambda *_, **__: ScriptedModel(lambda _: "?", odds, name="tiny")
+    )
     command = ["eval", "answers", "--questions", str(questions), "--corpus", str(corpus), "--json", str(tmp_path / "f")]
     recorded = CliRunner().invoke(app, [*command, "--llm", "http://127.0.0.1:9", "--record", str(file)])
     assert recorded.exit_code == 0, recorded.output
@@ -106,7 +108,7 @@ def test_an_evaluation_prints_both_engines_paired_with_what_the_model_costs(
     assert replayed.exit_code == 0, replayed.output
     figures = json.loads((tmp_path / "f").read_text())
     assert {"evidence", "model", "plumbline", "bm25_section"} <= set(figures["results"])
-    assert (figures["model"], figures["exam"]) == ("tiny", "12 of 12")
+    assert (figures["model"], figures["exam"]) == ("tiny", str(Marks(FULL.find, 0, 0)))
     assert figures["results"]["model"]["states"] == 1.0
     assert figures["calls"] <= 2
     assert set(figures["paired"]) == {"model", "plumbline"}

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from bot.evaluation.incidents import invented, print_table, run
+from core.answering.model_exam import Marks
 from core.model.errors import MalformedInput
 from tests.evaluation.generate_incidents import generate
 from tests.evaluation.incident_faults import FAULTS
@@ -53,7 +54,7 @@ def test_the_causes_of_generated_incidents_are_paired(tmp_path: Path) -> None:
         figures = run(folder, llm=replayed("incidents", tmp_path))
     assert figures["results"].keys() == {"evidence", "model", "plumbline"}
     assert (figures["asked"], figures["calls"]) == (4, 1)
-    assert figures["exam"] == "7 of 12"
+    assert figures["exam"] == str(Marks(7, 0, 0))
     assert figures["tokens"] > 500
     assert figures["first"] == figures["results"]["evidence"]["first"], "a model that failed its exam changes nothing"
     assert figures["paired"]["plumbline"] == {"gained": 0, "lost": 0}

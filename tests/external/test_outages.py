@@ -90,7 +90,7 @@ async def test_a_model_that_hangs_leaves_the_incident_and_the_question_to_the_ev
     monkeypatch.setattr(llama_server, "CONTEXT", 32_768)
     async with llama_server.fake_llama_server() as model:
         model.waits = asyncio.Event()  # in the middle of every answer, and says that it is well
-        home = Home(folder, slack, PLUMBLINE_LLM_URL=model.url, PLUMBLINE_LLM_ANSWERS="choose")
+        home = Home(folder, slack, PLUMBLINE_LLM_URL=model.url, PLUMBLINE_LLM_USE="always")
         async with home.life(constants=PATIENT) as bot:
             address = await bot.address()
             await becomes(address, 200)

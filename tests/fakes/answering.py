@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.answering.model_exam import QUESTIONS
+from core.answering.model_exam import FULL, Marks
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.document import Document
@@ -72,11 +72,11 @@ async def answered(
     store: InMemoryStore,
     chat: RecordingMessenger,
     model: LanguageModel | None = None,
-    right: int = len(QUESTIONS),
+    right: int = FULL.find,
 ) -> None:
     """Answer a question; a model has chosen so many right in its exam."""
     poster = Poster(store, {Platform.SLACK: chat})
-    examined = ExaminedModel(model, lambda: right) if model is not None else None
+    examined = ExaminedModel(model, lambda: Marks(right, 0, 0)) if model is not None else None
     if examined is not None:
         await examined.recall()
     await answer_question(

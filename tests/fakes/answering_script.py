@@ -1,4 +1,4 @@
-"""A language model as answers are asked of it: it chooses an excerpt by a word, and restates or composes as it is told."""
+"""A language model as answers are asked of it: it chooses an excerpt by a word, and restates as it is told."""
 
 from __future__ import annotations
 
@@ -47,13 +47,10 @@ def choosing(
     question: str = "?",
     english: str = "",
     language: str = "English",
-    sentence: str = "",
 ) -> ScriptedModel:
-    """A model that chooses by a word, restates every question as this one, and composes this sentence."""
+    """A model that chooses by a word, and restates every question as this one."""
 
     def script(request: ModelRequest) -> str:
-        if task(request) == "Composed":
-            return json.dumps({"sentence": sentence})
         restated = {"question": question, "english": english or question, "language": language}
         return json.dumps({"follow_up": True, **restated}, ensure_ascii=False)
 

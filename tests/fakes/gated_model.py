@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from tests.fakes.language_model import ScriptedModel
 
 
@@ -17,7 +17,7 @@ class GatedModel(ScriptedModel):
     cancelled: list[ModelRequest] = field(default_factory=list)
     _gates: list[asyncio.Event] = field(default_factory=list)
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         await self._wait(request)
         return await super().generate(request)
 

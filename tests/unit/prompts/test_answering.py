@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.answering.composed.translation import Translated
 from core.model.conversation import Speaker, Turn
 from core.model_calls.prompts import answering as prompts
+from core.model_calls.prompts import composing
 from core.model_calls.prompts.quoted import READ_CHARACTERS
 from core.model_calls.structured_reply import schema_of
 
@@ -21,10 +23,14 @@ def fences(messages: prompts.Messages) -> int:
 
 def prompts_about(text: str) -> list[prompts.Messages]:
     excerpts = [prompts.Named(text, text), prompts.Named(f"{text}\n=====", f"\n=====\n{text}")]
+    passages = [composing.Numbered(1, text, text), composing.Numbered(2, "=====", f"\n=====\n{text}")]
     return [
         prompts.rewrite(text, [Turn(Speaker.PERSON, text), Turn(Speaker.PLUMBLINE, f"=====\n{text}")]),
         prompts.choose(excerpts, text),
-        prompts.compose(excerpts, text, text),
+        composing.write(passages, text),
+        composing.supports(passages, text, text, [1, 2]),
+        composing.suffices(passages, text),
+        composing.translate([text, "====="], text, "German"),
     ]
 
 
@@ -35,13 +41,22 @@ def test_no_text_can_end_its_own_quotation(text: str) -> None:
     ]
 
 
-def test_the_prompts_about_one_question_begin_alike_up_to_its_end() -> None:
-    excerpts = [prompts.Named("Rolling back", "Run `slip`. " * 200)]
-    first, second = prompts.choose(excerpts, "how?"), prompts.compose(excerpts, "how?", "Rolling back")
-    beginning = first[1].text.rpartition("=====")[0]
-    assert first[0] == second[0]
-    assert second[1].text.startswith(beginning)
-    assert len(beginning) < READ_CHARACTERS + 200, "a long excerpt is read in part"
+def test_prompts_about_one_question_begin_alike_up_to_its_end() -> None:
+    passages = [composing.Numbered(1, "Rolling back", "Run `slip`.")]
+    written, judged, sufficient = (
+        composing.write(passages, "how?"),
+        composing.supports(passages, "how?", "Run `slip`.", [1]),
+        composing.suffices(passages, "how?"),
+    )
+    beginning = sufficient[1].text.rpartition("=====")[0]
+    assert written[0] == judged[0] == sufficient[0]
+    assert written[1].text.startswith(beginning)
+    assert judged[1].text.startswith(beginning)
+
+
+def test_long_excerpt_to_choose_from_is_read_in_part() -> None:
+    (_, task) = prompts.choose([prompts.Named("Rolling back", "Run `slip`. " * 200)], "how?")
+    assert len(task.text) < READ_CHARACTERS + 400
 
 
 def test_every_excerpt_has_a_name_of_its_own() -> None:
@@ -60,7 +75,7 @@ def test_every_excerpt_has_a_name_of_its_own() -> None:
     assert max(map(len, names)) <= prompts.NAME_CHARACTERS
 
 
-@pytest.mark.parametrize("kind", [prompts.Rewritten, prompts.Composed], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [prompts.Rewritten, Translated], ids=lambda kind: kind.__name__)
 def test_every_reply_is_of_bounded_size(kind: type) -> None:
     def unbounded(part: Any) -> Iterator[object]:
         if isinstance(part, dict):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.model.incident import Explanation, Incident, SimilarIncident
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import NONE
 from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_ranking, needs_ranking
@@ -113,7 +113,7 @@ async def test_a_model_that_never_answers_changes_nothing_but_the_time(monkeypat
             await asyncio.Event().wait()
             return {}
 
-        async def generate(self, request: ModelRequest) -> ModelReply:
+        async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
             raise AssertionError("It is asked to choose.")
 
     monkeypatch.setattr("handlers.incidents.investigate_with_model.DEADLINE", 0.05)

@@ -1,0 +1,248 @@
+"""A simulated language model of known skill, to measure what the product makes of one.
+
+It knows the truth, and answers rightly with probability `right`, drawn for each request by a hash of its text. Otherwise it
+errs in one of the ways in which models err: another passage, a changed literal, a dropped condition, an invented command,
+“not found”, a malformed reply. It judges sentences and choices with the same probability. It reads only its prompts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.answering.composed.reply import NOT_FOUND, claims
+from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS
+from core.answering.statements import sentences
+from core.knowledge.markdown import BlockKind, blocks, plain
+from core.knowledge.terms import terms
+from core.model.errors import InvalidReply
+from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
+from core.model_calls.choice import NONE
+from core.model_calls.prompts.composing import NO, YES
+
+CONTEXT = 32_768  # tokens
+SHORT = 3  # statements that an answer is made of at most, before it is a list
+LONGEST = 12  # statements of a list
+SURE = 0.9  # probability that it gives to what it chooses
+
+_PASSAGE = re.compile(r"^\[(\d+)\] ([^\n]*)\n", re.MULTILINE)
+_QUESTION = re.compile(r"The question:\n=====\n(.*?)\n=====", re.DOTALL)
+_SENTENCE = re.compile(r"Somebody answers:\n=====\n(.*?)\n=====", re.DOTALL)
+_LATEST = re.compile(r"The latest message:\n=====\n(.*?)\n=====", re.DOTALL)
+_NUMBER = re.compile(r"\d+")
+_CODE = re.compile(r"`([^`]+)`")
+_CONDITION = re.compile(r"[,;]?\s*\b(?:if|unless|only|except|when|before|until)\b[^,.;]*", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|never)\s", re.IGNORECASE)
+
+
+class Error(StrEnum):
+    OTHER_PASSAGE = "other passage"
+    CHANGED_LITERAL = "changed literal"
+    DROPPED_CONDITION = "dropped condition"
+    INVENTED_COMMAND = "invented command"
+    NOT_FOUND = "not found"
+    MALFORMED = "malformed"
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A question, and a predicate of text that states its answer; None if there is no answer."""
+
+    question: str
+    stated_in: Callable[[str], bool] | None
+
+
+class SimulatedModel:
+    """A LanguageModel that answers the questions of an evaluation with a known probability of being right."""
+
+    def __init__(self, truths: Iterable[Truth], right: float, *, abilities: Abilities | None = None) -> None:
+        self._truths = list(truths)
+        self._right = right
+        self._abilities = abilities or Abilities()
+        self._faithful: set[str] = set()  # sentences that it wrote rightly
+
+    @property
+    def name(self) -> str:
+        return f"simulated-{self._right:g}"
+
+    async def context_tokens(self) -> int:
+        return CONTEXT
+
+    async def count_tokens(self, text: str) -> int:
+        return -(-len(text.encode("utf-8", "replace")) // 4)
+
+    async def abilities(self) -> Abilities:
+        return self._abilities
+
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
+        draw = self._draw(request)
+        text = self._restated(request) if request.schema is not None else self._written(request, draw)
+        on_text(text)
+        return ModelReply(text, 0, 0, len(text) // 4)
+
+    async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
+        return [await self.generate(request) for _ in range(count)]
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        draw = self._draw(request)
+        right = self._right_choice(request, choices)
+        chosen = right if draw.random() < self._right else draw.choice([each for each in choices if each != right])
+        rest = (1.0 - SURE) / (len(choices) - 1)
+        return {each: SURE if each == chosen else rest for each in choices}
+
+    def _draw(self, request: ModelRequest) -> random.Random:
+        text = json.dumps([message.text for message in request.messages], ensure_ascii=False)
+        return random.Random(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+
+    def _restated(self, request: ModelRequest) -> str:
+        latest = _LATEST.search(_text(request))
+        if latest is None:
+            return self._called(request)
+        truth = self._truth(latest[1])
+        said = truth.question[:300] if truth else latest[1][:300]
+        return json.dumps({"follow_up": True, "question": said, "language": "English", "english": said})
+
+    def _called(self, request: ModelRequest) -> str:
+        question = _QUESTION.search(_text(request))
+        draw = self._draw(request)
+        for text, tool, service in SITUATIONS:
+            if question and question[1] == text:
+                is_right = draw.random() < self._right
+                others = [each for _, each, _ in SITUATIONS if each is not tool]
+                return json.dumps({"tool": tool if is_right else draw.choice(others), "service": service})
+        raise InvalidReply("The simulated model knows no such request.")
+
+    def _right_choice(self, request: ModelRequest, choices: Sequence[str]) -> str:
+        prompt = _text(request)
+        if {YES, NO} == set(choices):
+            if said := _SENTENCE.search(prompt):
+                return YES if said[1] in self._faithful else NO
+            return YES if self._stating(prompt) else NO
+        question = _QUESTION.search(prompt)
+        exam = {text: name for text, name, _ in QUESTIONS}
+        if question and question[1] in exam and {excerpt.name for excerpt in EXCERPTS} < set(choices):
+            return exam[question[1]]
+        truth = self._truth(question[1] if question else "")
+        for name in choices:
+            text = prompt.partition(f"# {name}\n")[2].partition("\n\n# ")[0]
+            if truth and truth.stated_in and text and truth.stated_in(text):
+                return name
+        return NONE if NONE in choices else choices[-1]
+
+    def _truth(self, question: str) -> Truth | None:
+        """Return the truth of the question whose words are most like those of one in a prompt."""
+        words = set(terms(question))
+
+        def likeness(truth: Truth) -> float:
+            own = set(terms(truth.question))
+            return len(words & own) / (len(words | own) or 1)
+
+        return max(self._truths, key=likeness, default=None)
+
+    def _stated_in(self, question: str) -> Callable[[str], bool] | None:
+        """Return the predicate of text that answers a question, of the exam or of the evaluation."""
+        for text, _, answer in QUESTIONS:
+            if text == question:
+                return _matching(answer) if answer else None
+        truth = self._truth(question)
+        return truth.stated_in if truth else None
+
+    def _stating(self, prompt: str) -> list[tuple[int, list[str]]]:
+        """Return the fewest statements of each passage that state the answer, fewest first; none if none does."""
+        question = _QUESTION.search(prompt)
+        stated_in = self._stated_in(question[1]) if question else None
+        if stated_in is None:
+            return []
+        found = [(number, _fewest(statements_of(text), stated_in)) for number, _, text in passages_of(prompt)]
+        return sorted(((number, said) for number, said in found if said), key=lambda pair: len(pair[1]))
+
+    def _written(self, request: ModelRequest, draw: random.Random) -> str:
+        prompt = _text(request)
+        stating = self._stating(prompt)
+        others = [
+            (number, [said]) for number, _, text in passages_of(prompt) for said in statements_of(text)
+            if all(number != each for each, _ in stating) and len(terms(said)) > 4
+        ]  # fmt: skip
+        if draw.random() < self._right:
+            return self._cited(stating[0], is_faithful=True) if stating else NOT_FOUND
+        error = draw.choice(list(Error))
+        if error is Error.MALFORMED:
+            return draw.choice(['{"answer": ["', "As an AI model, I cannot answer this.", "Sure! Here is the answer:"])
+        if error is Error.INVENTED_COMMAND:
+            return "Run `opsctl repair --all --force` to solve this [1]."
+        if error is Error.NOT_FOUND or not (others or stating):
+            return NOT_FOUND
+        if error is Error.OTHER_PASSAGE or not stating:
+            return self._cited(draw.choice(others or stating), is_faithful=False)
+        number, said = stating[0]
+        changed = [_changed(each, error, draw) for each in said]
+        return self._cited((number, changed), is_faithful=changed == said)
+
+    def _cited(self, answer: tuple[int, list[str]], *, is_faithful: bool) -> str:
+        number, said = answer
+        if is_faithful:
+            self._faithful.update(claim.text for each in said for claim in claims(each))
+        mark = "- " if len(said) > SHORT else ""
+        return "\n".join(f"{mark}{each} [{number}]" for each in said)
+
+
+def _matching(expression: str) -> Callable[[str], bool]:
+    return lambda text: re.search(expression, text, re.IGNORECASE | re.DOTALL) is not None
+
+
+def _text(request: ModelRequest) -> str:
+    return "\n".join(message.text for message in request.messages)
+
+
+def passages_of(prompt: str) -> list[tuple[int, str, str]]:
+    """Return the number, name and text of each passage in a prompt."""
+    body = prompt.partition("Passages of documents")[2].partition("\n=====\nThe question:")[0]
+    marks = list(_PASSAGE.finditer(body))
+    ends = [each.start() for each in marks[1:]] + [len(body)]
+    return [(int(mark[1]), mark[2], body[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)]
+
+
+def statements_of(text: str) -> list[str]:
+    """Return the sentences, list items, table rows and lines of code of a passage, each on one line."""
+    found: list[str] = []
+    for block in blocks(text):
+        match block.kind:
+            case BlockKind.HEADING:
+                continue
+            case BlockKind.CODE:
+                lines = [line.strip() for line in block.text.splitlines()]
+                found += [f"`{line}`" for line in lines if line and "`" not in line]
+            case BlockKind.PARAGRAPH:
+                found += [each for each in sentences(block.text) if plain(each)]
+            case _:
+                found += [" ".join(line.split()) for line in block.text.splitlines() if line.strip()]
+    return found
+
+
+def _fewest(statements: Sequence[str], stated_in: Callable[[str], bool]) -> list[str]:
+    """Return the shortest run of statements that states the answer; empty if none of at most LONGEST does."""
+    for length in range(1, LONGEST + 1):
+        for start in range(len(statements) - length + 1):
+            run = list(statements[start : start + length])
+            if stated_in("\n".join(run)):
+                return run
+    return []
+
+
+def _changed(statement: str, error: Error, draw: random.Random) -> str:
+    """Return the statement with a changed literal or without its condition; with a negation if it has neither."""
+    if error is Error.DROPPED_CONDITION and _CONDITION.search(statement):
+        return _CONDITION.sub("", statement, count=1)
+    if number := _NUMBER.search(statement):
+        other = str(int(number[0][:9]) + draw.randint(1, 9))
+        return f"{statement[: number.start()]}{other}{statement[number.end() :]}"
+    if code := _CODE.search(statement):
+        return statement.replace(code[1], f"{code[1]}-all", 1)
+    if _NEGATION.search(statement):
+        return _NEGATION.sub("", statement, count=1)
+    return f"Never {statement[:1].lower()}{statement[1:]}"

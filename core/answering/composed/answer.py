@@ -1,0 +1,263 @@
+"""Let a language model write the answer from the passages found, and show what the passages say (Ericsson chatbot, V-B).
+
+One call writes sentences with citation marks. Each sentence is checked against the passages that it cites
+(`checker.py`), and by the model's own yes or no if the server reports probabilities. If the first sentence fails, the
+evidence engine's answer is shown instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from core.answering.certainty import evaluation_of
+from core.answering.composed.checker import Fault, fault_of, source_of
+from core.answering.composed.evidence import Evidence, fitting, of_one_family, relevant
+from core.answering.composed.reply import Claim, Form, claims, complete_claims, is_not_found
+from core.answering.composed.translation import TRANSLATED, translated
+from core.answering.contradictions import contradictions
+from core.answering.excerpts import candidates
+from core.answering.find import MAX_FURTHER, citation_of, distinct, excerpt_of, search
+from core.answering.model_answer import NOT_FOUND, understood
+from core.answering.model_text import wording
+from core.answering.statements import Statement, statements
+from core.confidence.calibrator import STRONG_SCORE, raw_score
+from core.knowledge.retriever import Retrieval, Retriever
+from core.model.answer import Answer, Citation, Excerpt, Sentence
+from core.model.conversation import Question
+from core.model.document import Passage
+from core.model.language_model import Abilities, ModelRequest
+from core.model.prediction import Evaluation
+from core.model_calls.choice import Skill
+from core.model_calls.prompts import composing as prompts
+from core.ports import LanguageModel
+
+VERSION = "answer-composed-1"  # of the prompt, the checks and the measures; stored with every prediction
+
+WRITE_TOKENS = 700  # room for the reply
+VERDICT_TOKENS = 4  # room for yes or no
+SUPPORTED = 0.5  # least probability, by the model itself, that the passages say a sentence
+SAMPLES = 3  # further replies that show how far the model agrees with itself, if they can be generated concurrently
+SAMPLED_AT = 0.7  # temperature of these
+AGREES = 0.5  # share of a sentence's terms in another reply from which that reply agrees
+
+ShowDraft = Callable[[Answer], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The claims of a reply that passed, each with the probability that its passages say it, and why others failed."""
+
+    kept: tuple[tuple[Claim, float], ...] = ()
+    faults: Mapping[Fault, int] = field(default_factory=dict[Fault, int])
+
+    @property
+    def support(self) -> float:
+        """Return the lowest probability: an answer is as good as its weakest sentence."""
+        return min((probability for _, probability in self.kept), default=0.0)
+
+
+async def composed_answer(
+    question: Question,
+    found: tuple[Answer, Evaluation],
+    retriever: Retriever,
+    model: LanguageModel,
+    request: ModelRequest,
+    skill: Skill,
+    draft: Callable[[Answer], None] = lambda _: None,
+) -> tuple[Answer, Evaluation]:
+    """Return the answer that the model writes; the evidence engine's `found` if nothing of it can be shown.
+
+    `draft` receives the answer so far each time that another sentence has passed the checks that need no model. `request`
+    gives requester, urgency and deadline; its messages are replaced. The evaluation is the model's own: how probable it
+    is that the passages answer (COE) and that they say what is written (RCE), each as good as the exam proved.
+
+    Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
+    """
+    asked = await understood(question, retriever, model, request)
+    retrieval = await search(asked.query, question.audience, retriever)
+    evidence = await fitting(model, relevant(asked.query, retrieval), prompts.write((), question.text), WRITE_TOKENS)
+    if not evidence.passages:
+        return found
+    writing = replace(request, messages=prompts.write(evidence.shown, asked.query), max_tokens=WRITE_TOKENS)
+    answers = _Answers(question, asked.query, evidence, retrieval, model.name)
+    reply = await model.generate(writing, lambda text: answers.draft(text, draft))
+    if is_not_found(reply.text):
+        return _without(found)
+    abilities = await model.abilities()
+    checked = await _checked(
+        of_one_family(claims(reply.text), asked.query, evidence), asked.query, evidence, model, request, abilities
+    )
+    if not checked.kept:
+        return found
+    agreement = await _agreement(checked, writing, model, abilities)
+    evaluation = Evaluation(
+        await _coe(asked.query, evidence, retrieval, model, request, abilities),
+        checked.support * agreement * skill.writes,
+    )
+    answer = answers.whole(checked, evaluation, skill)
+    if asked.language:
+        said = await translated(model, request, answer.sentences, question.text, asked.language)
+        answer = replace(answer, sentences=said, note=TRANSLATED if said != answer.sentences else answer.note)
+    return answer, evaluation
+
+
+def _without(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
+    """Return the evidence engine's answer with a note that the model found none, and with a hedge."""
+    answer, evaluation = found
+    if not answer.excerpts:
+        return found
+    return replace(answer, tentative=True, note=f"{answer.note} {NOT_FOUND}".strip()), evaluation
+
+
+async def _checked(
+    said: Sequence[Claim],
+    query: str,
+    evidence: Evidence,
+    model: LanguageModel,
+    request: ModelRequest,
+    abilities: Abilities,
+) -> Checked:
+    """Return the claims that may be shown: none if the first one fails, or a step of a list of steps.
+
+    The checks that need no model come first, so that the model judges only what they passed.
+    """
+    faults = Counter[Fault]()
+    kept: list[tuple[Claim, float]] = []
+    for place, claim in enumerate(said):
+        fault = fault_in(claim, query, evidence)
+        probability = 1.0
+        if fault is None and claim.numbers and abilities.odds:
+            asking = prompts.supports(evidence.shown, query, claim.text, claim.numbers)
+            verdict = await model.expect(
+                replace(request, messages=asking, max_tokens=VERDICT_TOKENS), (prompts.YES, prompts.NO)
+            )
+            probability = verdict[prompts.YES]
+        if fault is None and probability >= SUPPORTED:
+            kept.append((claim, probability))
+            continue
+        faults[fault or Fault.DOUBTED] += 1
+        if place == 0 or claim.form is Form.STEP:
+            return Checked(faults=faults)
+    return Checked(tuple(kept) if any(claim.numbers for claim, _ in kept) else (), faults)
+
+
+def fault_in(claim: Claim, query: str, evidence: Evidence) -> Fault | None:
+    """Return the fault of a claim; None if it may be shown, as far as rules can tell.
+
+    A sentence that introduces a list may cite nothing, but must not add anything to the question and the passages.
+    """
+    cited = evidence.cited(claim.numbers)
+    if not claim.text:
+        return Fault.REPEAT
+    if claim.text.endswith(":") and not cited:
+        fault = fault_of(claim.text, query, source_of(list(evidence.passages.values())))
+        return fault if fault is not Fault.REPEAT else None
+    return fault_of(claim.text, query, source_of(cited)) if cited else Fault.UNCITED
+
+
+async def _agreement(checked: Checked, writing: ModelRequest, model: LanguageModel, abilities: Abilities) -> float:
+    """Return the share of further replies that say what the first sentence says; 1 if none can be had concurrently."""
+    if abilities.parallel <= SAMPLES:
+        return 1.0
+    replies = await model.sample(replace(writing, temperature=SAMPLED_AT, seed=writing.seed + 1), SAMPLES)
+    terms = wording(next(claim.text for claim, _ in checked.kept if claim.numbers))
+    agreeing = sum(len(terms & wording(reply.text)) >= AGREES * len(terms) for reply in replies)
+    return (1 + agreeing) / (1 + len(replies))
+
+
+async def _coe(
+    query: str,
+    evidence: Evidence,
+    retrieval: Retrieval,
+    model: LanguageModel,
+    request: ModelRequest,
+    abilities: Abilities,
+) -> float:
+    """Return how probable it is that the passages answer: by the model (LM-PACE, section 3.2), else by the evidence."""
+    if not abilities.odds:
+        return evaluation_of(query, retrieval, candidates(query, retrieval)).coe
+    asking = replace(request, messages=prompts.suffices(evidence.shown, query), max_tokens=VERDICT_TOKENS)
+    return (await model.expect(asking, (prompts.YES, prompts.NO)))[prompts.YES]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Builds the answer to one question from claims."""
+
+    question: Question
+    query: str
+    evidence: Evidence
+    retrieval: Retrieval
+    engine: str
+
+    def draft(self, text: str, show: Callable[[Answer], None]) -> None:
+        """Show what of a growing reply is complete and passes the rules, unless its first claim fails."""
+        complete = complete_claims(text)
+        kept = [(claim, 1.0) for claim in complete if fault_in(claim, self.query, self.evidence) is None]
+        if kept and kept[0][0] is complete[0] and any(claim.numbers for claim, _ in kept):
+            sentences, sources = self._cited([claim for claim, _ in kept])
+            show(Answer(self.question.id, self.question.text, sentences, sources, self.engine, tentative=True))
+
+    def whole(self, checked: Checked, evaluation: Evaluation, skill: Skill) -> Answer:
+        """Return the answer, with the best excerpts of the cited pages offered below it."""
+        sentences, sources = self._cited([claim for claim, _ in checked.kept])
+        further, excerpts = self._excerpts(len(sources), frozenset(each.document_id for each in sources))
+        left_out = sum(checked.faults.values())
+        return Answer(
+            self.question.id,
+            self.question.text,
+            sentences,
+            (*sources, *further),
+            self.engine,
+            tentative=raw_score(evaluation) < STRONG_SCORE or not skill.is_proven,
+            conflicts=contradictions(sentences[:1], sources[:1], self.retrieval),
+            further=excerpts,
+            certainty=raw_score(evaluation),
+            note=LEFT_OUT.format(count=left_out, what="sentence" if left_out == 1 else "sentences") if left_out else "",
+        )
+
+    def _cited(self, kept: Sequence[Claim]) -> tuple[tuple[Sentence, ...], tuple[Citation, ...]]:
+        """Return the claims as sentences, and their sources: the sections that they cite, in the order of their use."""
+        sources: dict[object, Citation] = {}
+        sentences: list[Sentence] = []
+        steps = count(1)
+        for claim in kept:
+            said = [nearest_statement(claim, passage) for passage in self.evidence.cited(claim.numbers)]
+            cited = [sources.setdefault(each.place, each.cited(len(sources) + 1)).number for each in said if each]
+            sentences.append(Sentence(_written(claim, steps), tuple(dict.fromkeys(cited))))
+        return tuple(sentences), tuple(sources.values())
+
+    def _excerpts(self, used: int, documents: frozenset[str]) -> tuple[tuple[Citation, ...], tuple[Excerpt, ...]]:
+        """Return the best excerpts, those of cited pages first, numbered after the sources that are used."""
+        ranked = distinct(candidates(self.query, self.retrieval), 2 * MAX_FURTHER)
+        ranked.sort(key=lambda each: each.passage.document_id not in documents)
+        chosen = list(enumerate(ranked[:MAX_FURTHER], start=used + 1))
+        return (
+            tuple(citation_of(number, each) for number, each in chosen),
+            tuple(excerpt_of(number, each, self.query) for number, each in chosen),
+        )
+
+
+LEFT_OUT = "{count} {what} of the language model left out: the documents do not say that."
+
+
+def nearest_statement(claim: Claim, passage: Passage) -> Statement | None:
+    """Return the statement of a passage that shares the most terms with a claim; None if it has none."""
+    terms = wording(claim.text)
+    return max(statements(passage), key=lambda each: len(terms & wording(each.text)), default=None)
+
+
+def _written(claim: Claim, steps: count[int]) -> str:
+    """Return a claim as a line of Markdown."""
+    match claim.form:
+        case Form.ITEM:
+            return f"- {claim.text}"
+        case Form.STEP:
+            return f"{next(steps)}. {claim.text}"
+        case Form.ROW:
+            return claim.text.replace(" | ", " · ")
+        case Form.SENTENCE:
+            return claim.text

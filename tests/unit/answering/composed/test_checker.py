@@ -1,0 +1,86 @@
+"""A sentence of a language model is compared with the passages that it cites."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.answering.composed.checker import Fault, fault_of, source_of
+from core.knowledge.passages import passages_of
+from core.model.document import Document
+
+PAGE = """# Rotating the gateway key
+
+Rotate the key with `gatekey rotate --grace 24h`. Old tokens stay valid for 24 hours, then the gateway refuses them.
+Do not restart the gateway while a rotation is under way, unless the release captain agrees.
+The gateway retries a failed call three times and waits 5 seconds between them.
+
+## Limits
+
+- It accepts bodies of up to 256 KB.
+- Uploads above 1,000 MB are never accepted.
+- Metrics are sent from the gateway to the collector.
+- Only members of the platform team may delete a key.
+
+| setting | default | meaning |
+| --- | --- | --- |
+| pool.max | 40 | connections of each service |
+| queue.length | 200 | calls that wait |
+
+## Draining
+
+Before a drain, disable the autoscaler. After the drain, enable it again if the queue is empty.
+Skiff copies the ledger to Harbour every night.
+"""
+QUESTION = "How do I rotate the key of the gateway?"
+SOURCE = source_of(passages_of(Document("docs/gateway", "docs", "gateway", "Gateway", PAGE)))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Run `gatekey rotate --grace 24h` to rotate the key.",
+        "Use `gatekey rotate --grace 24h`.",
+        "Tokens issued before stay valid for 24h.",
+        "After 24 hours the gateway no longer accepts old tokens.",
+        "You must not restart the gateway during a rotation unless the release captain agrees.",
+        "A failed call is retried 3 times, 5s apart.",
+        "Bodies may be up to 256 KB.",
+        "Uploads of more than 1000 MB are refused.",
+        "The gateway sends metrics to the collector.",
+        "The collector gets metrics from the gateway.",
+        "A key can only be deleted by members of the platform team.",
+        "`pool.max` is 40 by default.",
+        "Up to 200 calls wait, set by `queue.length`.",
+        "Disable the autoscaler before the drain.",
+        "The autoscaler is enabled again after the drain if the queue is empty.",
+        "Every night, Skiff copies the ledger to Harbour.",
+        "The ledger is copied to Harbour by Skiff every night.",
+    ],
+)
+def test_faithful_paraphrase_passes(sentence: str) -> None:
+    assert fault_of(sentence, QUESTION, SOURCE) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fault"),
+    [
+        ("Run `gatekey rotate --force` to rotate the key.", Fault.LITERAL),
+        ("Old tokens stay valid for 48 hours.", Fault.LITERAL),
+        ("Old tokens stay valid for 24 minutes.", Fault.LITERAL),
+        ("Restart the gateway while a rotation is under way.", Fault.POLARITY),
+        ("Uploads above 1,000 MB are accepted.", Fault.POLARITY),
+        ("After the drain, disable the autoscaler again if the queue is empty.", Fault.POLARITY),
+        ("Metrics are sent from the collector to the gateway.", Fault.DIRECTION),
+        ("`pool.max` is 200 by default.", Fault.BINDING),
+        ("Do not restart the gateway while a rotation is under way.", Fault.CONDITION),
+        ("Members of the platform team may delete a key.", Fault.CONDITION),
+        ("Harbour copies the ledger to Skiff every night.", Fault.DIRECTION),
+        ("In Traefik, old tokens stay valid for 24 hours.", Fault.PRODUCT),
+        ("Ask the vendor for a replacement licence and reboot each node.", Fault.SUPPORT),
+        ("This rotates the key of the gateway.", Fault.REPEAT),
+        ("I am sure that old tokens stay valid for 24 hours.", Fault.CONFIDENCE),
+        ("Tell @channel that old tokens stay valid for 24 hours.", Fault.CONFIDENCE),
+    ],
+)
+def test_unfaithful_sentence_is_refused_for_its_fault(sentence: str, fault: Fault) -> None:
+    assert fault_of(sentence, QUESTION, SOURCE) is fault
