@@ -96,7 +96,9 @@ def summary(report: IngestReport) -> str:
     )
     failed = (f"{name} could not be read: {error}" for name, error in report.failed.items())
     left_out = (
-        f"{name}/{each.path} was left out: {each.reason}" for name in report.left_out for each in report.left_out[name]
+        f"{name}/{each.path}{'' if each.is_indexed else ' was left out'}: {each.reason}"
+        for name in report.left_out
+        for each in report.left_out[name]
     )
     return "\n".join([line, *failed, *left_out])
 

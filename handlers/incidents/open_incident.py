@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache, partial
+from hashlib import sha256
 
 from core.incidents.folding import fold, is_belated, open_from, reopens
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.conversation import Place
 from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
-from core.model.incident import AlertDelivery, Incident, IncidentState, Stage
+from core.model.incident import Alert, AlertDelivery, Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
 from handlers.incidents.stored_incident import MAX_ATTEMPTS, incident_intent
 
@@ -44,9 +46,9 @@ async def open_incidents(
 
     An incident that was resolved recently is reopened. Returns the incident for each delivery; None if it was seen
     before, is older than the known state, or resolves or changes an unknown incident. `redact` removes names, addresses
-    and secrets from resolution notes, which are learned from.
+    and secrets from all text of alerts, whatever their sender.
     """
-    deliveries = [redacted_notes(each, redact) for each in deliveries]
+    deliveries = [redacted_delivery(each, redact) for each in deliveries]
     for _ in range(MAX_ATTEMPTS):
         try:
             async with store.transaction() as transaction:
@@ -70,13 +72,42 @@ def _request_of(delivery: AlertDelivery) -> AbstractContextManager[None]:
     return nullcontext() if correlation is None else correlated(correlation)
 
 
-def redacted_notes(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:
-    """Return the delivery with redacted notes."""
-    if not any(alert.note for alert in delivery.alerts):
-        return delivery
+def redacted_delivery(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:
+    """Return the delivery with redacted texts. The alerts of a storm repeat their texts, so each is read once."""
+    clean = cache(partial(redacted, redact=redact))
+    alerts = tuple(_redacted_alert(alert, clean) for alert in delivery.alerts)
+    return replace(delivery, group_key=_identity(delivery.group_key, clean), alerts=alerts)
+
+
+def _redacted_alert(alert: Alert, clean: Callable[[str], str]) -> Alert:
     return replace(
-        delivery, alerts=tuple(replace(alert, note=redacted(alert.note, redact)) for alert in delivery.alerts)
+        alert,
+        fingerprint=_identity(alert.fingerprint, clean),
+        name=clean(alert.name),
+        service=clean(alert.service),
+        summary=clean(alert.summary),
+        description=clean(alert.description),
+        labels={name: _redacted_label(name, value, clean) for name, value in alert.labels.items()},
+        url=_redacted_url(alert.url, clean),
+        runbook_url=_redacted_url(alert.runbook_url, clean),
+        note=clean(alert.note),
     )
+
+
+def _redacted_label(name: str, value: str, clean: Callable[[str], str]) -> str:
+    """Return the value, redacted with its name before it, which may say that it is a secret."""
+    before, _, rest = clean(f"{name}: {value}").partition(": ")
+    return rest if before == name else clean(value)
+
+
+def _redacted_url(url: str, clean: Callable[[str], str]) -> str:
+    """Return the address if it has nothing to remove, else the part before its query; empty if that has."""
+    return next((each for each in (url, url.partition("#")[0].partition("?")[0]) if clean(each) == each), "")
+
+
+def _identity(key: str, clean: Callable[[str], str]) -> str:
+    """Return the key, or its digest if it has something to remove, because two keys may differ only in that."""
+    return key if clean(key) == key else sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 async def _groups(deliveries: Sequence[AlertDelivery], transaction: Transaction) -> dict[tuple[str, str], _Group]:

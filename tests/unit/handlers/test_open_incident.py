@@ -305,3 +305,50 @@ async def test_names_and_secrets_in_the_note_on_how_an_alert_ended_are_not_kept(
     assert incident.resolution is not None
     assert incident.resolution.root_cause == "the password [secret] had expired"
     assert "hunter2" not in repr(store.incidents.by_id)
+
+
+async def test_no_text_of_an_alert_is_kept_with_its_secrets(store: InMemoryStore) -> None:
+    def redact(document: Document) -> Document:
+        return replace(document, text=document.text.replace("hunter2", "[secret]"))
+
+    alert = replace(
+        FIRING,
+        fingerprint="fp-hunter2",
+        name="Login hunter2 refused",
+        service="hunter2",
+        summary="hunter2",
+        description="psql: hunter2",
+        labels={"dsn": "hunter2", "pod": "api-1"},
+        url="https://grafana.example/d/1?token=hunter2",
+        runbook_url="https://u:hunter2@wiki.example/x",
+    )
+    sent = replace(delivery(alert), group_key="{dsn=hunter2}")
+    for _ in range(2):
+        (incident,) = await open_incidents(
+            [sent], store=store, places_for=lambda _: (PLACE,), new_id=lambda: "new", redact=redact
+        )
+    assert len(store.incidents.by_id) == 1, "the same alert, sent again, is the same"
+    (kept,) = store.incidents.by_id.values()
+    assert "hunter2" not in repr(store.incidents.by_id)
+    assert kept.alerts[0].labels == {"dsn": "[secret]", "pod": "api-1"}
+    assert (kept.alerts[0].url, kept.alerts[0].runbook_url) == ("https://grafana.example/d/1", "")
+
+
+async def test_a_label_whose_name_speaks_of_a_secret_loses_its_value_and_others_stay(store: InMemoryStore) -> None:
+    labels = {
+        "db_password": "Otter-1234",
+        "secret": "tls-cert",
+        "pod": "api-7d9f8b6c5-x2x4z",
+        "instance": "10.0.0.1:80",
+    }
+    (incident,) = await open_incidents(
+        [delivery(replace(FIRING, labels=labels))],
+        store=store,
+        places_for=lambda _: (PLACE,),
+        new_id=lambda: "new",
+        redact=lambda document: replace(
+            document, text=document.text.replace("db_password: Otter-1234", "db_password: [secret]")
+        ),
+    )
+    assert incident is not None
+    assert incident.alerts[0].labels == labels | {"db_password": "[secret]"}
