@@ -11,7 +11,7 @@ from adapters.secret_formats import ISSUED
 _NEAR = (
     re.compile(r"(?i:artif|jfrog|buildkit).{0,100}[\s=:\"](AP[0-9A-F][A-Za-z0-9]{8,200})(?=[\s\"]|$)"),
     re.compile(r"(?i:aws).{0,20}(?i:key|pwd|pw|password|pass|token).{0,20}?\b([0-9A-Za-z/+]{40})(?![0-9A-Za-z/+])"),
-    re.compile(r"(?<![A-Za-z0-9+/])([A-Za-z0-9+/]{86,88}==)"),  # Azure's storage
+    re.compile(r"(?<![A-Za-z0-9+/])(?<!sha512-)([A-Za-z0-9+/]{86,88}==)"),  # Azure's storage
     re.compile(r"https://hooks\.slack\.com/services/(T\w+/B\w+/\w+)", re.IGNORECASE),
     re.compile(r"://[^\s:/?#@]{1,200}:([^\s:/?#@$&'()*+,;=!\[\]]{1,200})@"),
     re.compile(r"://([0-9a-f]{32})@[\w.-]{1,200}/\d"),  # Sentry's address of a project
@@ -26,7 +26,9 @@ _PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
     re.DOTALL,
 )
-_NAMES_OF_PASSWORDS = r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contraseña|(?<![A-Za-z])(?:pwd|pw)|_pass)"
+_NAMES_OF_PASSWORDS = (
+    r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contraseña|(?<![A-Za-z])(?:pwd|pw)|_pass)"
+)
 _KEY = (
     r"(?:(?:api|access|auth|secret|account|client|private|maps|encryption|signing|license)[ _.-]?key(?:_base)?|"
     r"secret|token|cookie|(?<![A-Za-z])sid)"
@@ -36,16 +38,22 @@ _QUOTE = r"\\{0,3}[\"'`]"
 _VALUE = rf"(?P<quote>(?:{_QUOTE})?)(?P<value>(?:(?!</)[^\s\"'`\\]|\\(?![\\\"'`nrt])){{4,}}+)"
 _SEPARATOR = (
     r"(?:[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|[:=](?!:)|(?P<cell>\|))|(?P<prose> (?:is|was|lautet) ))[*_]{0,3}[ \t]{0,40}|"
-    rf"(?P<below>[*_]{{0,3}}:[*_]{{0,3}}[ \t]{{0,40}}\n(?:[ \t]{{0,40}}\n)?(?:```\w*\n)?[ \t]{{0,40}})|"
+    r"(?P<below>[*_]{0,3}:[*_]{0,3}[ \t]{0,40}\n(?:[ \t]{0,40}\n)?(?:```\w*\n)?[ \t]{0,40})|"
     r"[,;]?\s{1,40}[\"']?value[\"']?\s{0,9}[:=]\s{0,9}|"  # a pair of elements or attributes
     r"(?P<element>>|</(?:t[dh]|dt)>\s{0,40}<(?:t[dh]|dd)\b[^<>]{0,80}>))"
 )
 _ASSIGNED = re.compile(
-    rf"{_NAME}(?: for \w+(?: \w+)?)?(?:{_QUOTE}|\])?{_SEPARATOR}{_VALUE}(?P<rest>[^\n]?[^\n]?)", re.IGNORECASE
+    rf"{_NAME}(?: for \w+(?: \w+)?)?(?:{_QUOTE}|\])?{_SEPARATOR}{_VALUE}(?=(?P<rest>[^\n]?[^\n]?))", re.IGNORECASE
 )
-_OPTION = re.compile(rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}", re.IGNORECASE)
+_OPTION = re.compile(
+    rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}(?=(?P<rest>)(?:[\"'`]|[ \t]*$|\s+-|\s+[^\s./:]{{0,100}}[./:])|)",
+    re.IGNORECASE,
+)
 _HEADING = re.compile(rf"(?:\w+[ _.-]){{0,3}}{_NAME}s?", re.IGNORECASE)
-_TABLE = re.compile(r"^(?P<head>[^\n]{0,400}\|[^\n]{0,400})\n[ \t]*\|?[ \t]*:?-{3}[ \t:|-]{0,400}\n(?P<rows>(?:[^\n|]{0,400}\|[^\n]{0,2000}(?:\n|\Z))+)", re.MULTILINE)
+_TABLE = re.compile(
+    r"^(?P<head>[^\n]{0,400}\|[^\n]{0,400})\n[ \t]*\|?[ \t]*:?-{3}[ \t:|-]{0,400}\n(?P<rows>(?:[^\n|]{0,400}\|[^\n]{0,2000}(?:\n|\Z))+)",
+    re.MULTILINE,
+)
 _CELL = re.compile(r"[^|\n]+")
 _IN_COMMAND = re.compile(
     r"\bcurl\b[^\n]{0,300}? (?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<curl>[^\s\"'`]+)|"
@@ -155,9 +163,9 @@ def _looks_secret(value: str, match: Mapping[str, str | None]) -> bool:
 
 def _stands_alone(match: Mapping[str, str | None]) -> bool:
     """Return whether nothing follows the value in its line or quotes, so that it is no word of a sentence."""
-    if match.get("below") is not None or "rest" not in match:
+    if match.get("below") is not None or match.get("rest") is None:
         return False
-    rest = (match["rest"] or "").strip()
+    rest = str(match["rest"]).strip()
     return bool(match["quote"]) or not rest or match.get("cell") is not None or rest.startswith("<")
 
 

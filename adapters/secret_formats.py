@@ -47,5 +47,5 @@ def _pattern(form: str) -> str:
 ISSUED = re.compile(
     rf"(?<![A-Za-z0-9])(?:(?:{'|'.join(_pattern(form) for form in _FORMATS.split())})(?![A-Za-z0-9])|"
     r"xox[a-z]-(?:\d+-)+[A-Za-z0-9]+|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|[0-9a-z]{32}-us\d{1,2}|\d{8,10}:AA[\w-]{33}|"
-    r"(?<![\w=-])eyJ[\w=-]+\.[\w=-]+(?:\.[\w.+/=-]*)?)"
+    r"(?<!==)(?<![\w-])eyJ[\w=-]+\.[\w=-]+(?:\.[\w.+/=-]*)?)"
 )

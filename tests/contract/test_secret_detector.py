@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.secret_detector import SecretPatterns
+from tests.secret_lines import INNOCENT, SECRETS, innocent_lines, measured, secret_lines
 
 DETECTOR = SecretPatterns()
 LETTERS = string.ascii_letters + string.digits
@@ -82,3 +83,28 @@ def test_more_than_one_in_a_line_is_found() -> None:
 )
 def test_what_only_looks_like_one_is_left_alone(text: str) -> None:
     assert found(text) == []
+
+
+@pytest.mark.parametrize("odd", [0, 1], ids=["the half that was developed on", "the half that was only measured"])
+def test_nearly_every_form_of_a_secret_is_found_and_hardly_an_innocent_line_is_touched(odd: int) -> None:
+    missed, touched = measured(DETECTOR.find, odd)
+    assert len(secret_lines(odd)) == SECRETS // 2
+    assert len(innocent_lines(odd)) == INNOCENT // 2
+    assert len(missed) <= 0.05 * SECRETS / 2, missed
+    assert len(touched) <= INNOCENT / 2 / 200, touched
+
+
+def test_the_cells_below_a_heading_that_calls_them_secret_are_found_and_the_others_are_not() -> None:
+    table = "| Host | Password | Port |\n| :--- | --- | ---: |\n| a.example | Otter-1234 | 5432 |\n| b.example | see Vault | 5433 |"
+    assert found(f"Logins\n\n{table}\n\nOtter-1234 | x") == ["Otter-1234"]
+
+
+def test_a_password_of_letters_is_found_where_nothing_else_can_follow_and_not_in_a_sentence() -> None:
+    assert found("password: swordfish") == ["swordfish"]
+    assert found('{"password": "swordfish", "port": 1}') == ["swordfish"]
+    assert found("password: swordfish is what the docs say") == []
+    assert found("password: required") == []
+
+
+def test_more_of_a_line_is_searched_after_a_value() -> None:
+    assert found('<a password="Otter-12"/><b token="u7Hh2kd93jf8dk2l"/>') == ["Otter-12", "u7Hh2kd93jf8dk2l"]

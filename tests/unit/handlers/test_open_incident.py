@@ -324,9 +324,7 @@ async def test_no_text_of_an_alert_is_kept_with_its_secrets(store: InMemoryStore
     )
     sent = replace(delivery(alert), group_key="{dsn=hunter2}")
     for _ in range(2):
-        (incident,) = await open_incidents(
-            [sent], store=store, places_for=lambda _: (PLACE,), new_id=lambda: "new", redact=redact
-        )
+        await open_incidents([sent], store=store, places_for=lambda _: (PLACE,), new_id=lambda: "new", redact=redact)
     assert len(store.incidents.by_id) == 1, "the same alert, sent again, is the same"
     (kept,) = store.incidents.by_id.values()
     assert "hunter2" not in repr(store.incidents.by_id)
