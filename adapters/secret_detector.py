@@ -14,7 +14,7 @@ _NEAR = (
     re.compile(r"(?<![A-Za-z0-9+/])(?<!sha512-)([A-Za-z0-9+/]{86,88}==)"),  # Azure's storage
     re.compile(r"https://hooks\.slack\.com/services/(T\w+/B\w+/\w+)", re.IGNORECASE),
     re.compile(r"://[^\s:/?#@]{1,200}:([^\s:/?#@$&'()*+,;=!\[\]]{1,200})@"),
-    re.compile(r"://([0-9a-f]{32})@[\w.-]{1,200}/\d"),  # Sentry's address of a project
+    re.compile(r"://([0-9a-f]{32})(?::\w{0,40})?@[\w.-]{1,200}/\d"),  # Sentry's address of a project
     # IBM's cloud services: a key without a prefix, after its name.
     re.compile(
         r"(?i:key|pwd|pass(?:word)?|token)[\"'\]]{0,2} {0,4}(?::=|=>|::|[=: ]) {0,4}[\"']?"
@@ -37,10 +37,10 @@ _NAME = rf"(?P<name>(?P<password>{_NAMES_OF_PASSWORDS})|{_KEY})"
 _QUOTE = r"\\{0,3}[\"'`]"
 _VALUE = rf"(?P<quote>(?:{_QUOTE})?)(?P<value>(?:(?!</)[^\s\"'`\\]|\\(?![\\\"'`nrt])){{4,}}+)"
 _SEPARATOR = (
-    r"(?:[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|[:=](?!:)|(?P<cell>\|))|(?P<prose> (?:is|was|lautet) ))[*_]{0,3}[ \t]{0,40}|"
-    r"(?P<below>[*_]{0,3}:[*_]{0,3}[ \t]{0,40}\n(?:[ \t]{0,40}\n)?(?:```\w*\n)?[ \t]{0,40})|"
+    r"(?:[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|[:=→—–](?!:)|(?P<cell>\|))|(?P<prose> (?:is|was|lautet) ))[*_]{0,3}[ \t]{0,40}|"
+    r"(?P<below>[*_]{0,3}:[*_]{0,3}[ \t]{0,40}(?:[>|][+-]?)?\r?\n(?:[ \t]{0,40}\r?\n)?(?:```\w*\n)?[ \t]{0,40})|"
     r"[,;]?\s{1,40}[\"']?value[\"']?\s{0,9}[:=]\s{0,9}|"  # a pair of elements or attributes
-    r"(?P<element>>|</(?:t[dh]|dt)>\s{0,40}<(?:t[dh]|dd)\b[^<>]{0,80}>))"
+    r"(?P<element>(?:>|</(?:t[dh]|dt)>)(?:\s{0,40}<\w[^<>]{0,80}>){0,3}\s{0,9}))"
 )
 _ASSIGNED = re.compile(
     rf"{_NAME}(?: for \w+(?: \w+)?)?(?:{_QUOTE}|\])?{_SEPARATOR}{_VALUE}(?=(?P<rest>[^\n]?[^\n]?))", re.IGNORECASE
@@ -49,9 +49,9 @@ _OPTION = re.compile(
     rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}(?=(?P<rest>)(?:[\"'`]|[ \t]*$|\s+-|\s+[^\s./:]{{0,100}}[./:])|)",
     re.IGNORECASE,
 )
-_HEADING = re.compile(rf"(?:\w+[ _.-]){{0,3}}{_NAME}s?", re.IGNORECASE)
+_HEADING = re.compile(rf"(?:[^\W_]{{1,40}}[ _.-]){{0,3}}{_NAME}s?", re.IGNORECASE)
 _TABLE = re.compile(
-    r"^(?P<head>[^\n]{0,400}\|[^\n]{0,400})\n[ \t]*\|?[ \t]*:?-{3}[ \t:|-]{0,400}\n(?P<rows>(?:[^\n|]{0,400}\|[^\n]{0,2000}(?:\n|\Z))+)",
+    r"^(?P<head>[^\n]{0,400}\|[^\n]{0,400})\n[ \t]{0,3}\|?[ \t]{0,9}:?-{3}[ \t:|-]{0,400}\n(?P<rows>(?:[^\n|]{0,400}\|[^\n]{0,2000}(?:\n|\Z))+)",
     re.MULTILINE,
 )
 _CELL = re.compile(r"[^|\n]+")
@@ -59,7 +59,7 @@ _IN_COMMAND = re.compile(
     r"\bcurl\b[^\n]{0,300}? (?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<curl>[^\s\"'`]+)|"
     r"\bmysql(?:dump|admin)?\b[^\n]{0,300}? -p[\"']?(?P<mysql>[^\s\"'`]{4,})|"
     r"\b(?:(?:docker|podman|helm registry|az acr|az|nerdctl|skopeo|buildah) login|mongosh?|mongodump)\b[^\n]{0,300}? -p[ =]?[\"']?(?P<login>[^\s\"'`-][^\s\"'`]{3,})|"
-    r"\bredis-cli\b[^\n]{0,300}? -a[ =]?[\"']?(?P<redis>[^\s\"'`]{4,})|"
+    r"\bredis-cli\b[^\n]{0,300}? (?:-a|--pass)[ =]?[\"']?(?P<redis>[^\s\"'`]{4,})|"
     r"\bldap(?:search|modify|add|passwd|whoami)\b[^\n]{0,300}? -w[ =]?[\"']?(?P<ldap>[^\s\"'`]{4,})|"
     r"\bsqlcmd\b[^\n]{0,300}? -P ?[\"']?(?P<sqlcmd>[^\s\"'`]{4,})|"
     r"\b(?:smbclient|rpcclient)\b[^\n]{0,300}? -U ?[\"']?[^\s%]{1,100}%(?P<smb>[^\s\"'`]{4,})|"
