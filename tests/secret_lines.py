@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 A, H, D = string.ascii_letters + string.digits, "0123456789abcdef", string.digits
 SECRETS, INNOCENT = 300, 1_000
@@ -17,7 +17,7 @@ WORDS = "amber otter quay lantern harbour copper thistle ferry marble willow gra
 
 # `{p}` is a password, `{w}` one of letters only, `{t}` an opaque token; `{h32}` hexadecimal, `{a36}` letters and digits.
 # What stands between ⟦ and ⟧ must go.
-FORMS = """
+FORMS: Sequence[str] = """
 **Password:** ⟦{p}⟧
 **Token**: ⟦{t}⟧
 __Passphrase:__ ⟦{p}⟧
@@ -126,7 +126,7 @@ client_secret: ⟦{a34}⟧
 helm install x --set auth.token=⟦{t}⟧
 """.strip().splitlines()
 
-QUIET = """
+QUIET: Sequence[str] = """
 kubectl -n {w} rollout restart deployment/{k}
 kubectl get secret {k}-tls -o jsonpath='{{.data}}'
 git checkout {h40}
@@ -294,7 +294,7 @@ def _drawn(kind: str, length: str, draw: random.Random) -> str:
     return "".join(draw.choices(_ALPHABETS[kind], k=int(length))) if length else made[kind]()
 
 
-def _lines(templates: list[str], count: int) -> list[str]:
+def _lines(templates: Sequence[str], count: int) -> list[str]:
     """Return so many lines, each template in turn with other values."""
     draw = random.Random(count)
     chosen = (templates[at % len(templates)] for at in range(count))
@@ -303,7 +303,7 @@ def _lines(templates: list[str], count: int) -> list[str]:
     return [line.replace("{{", "{").replace("}}", "}") for line in filled]
 
 
-def _half(templates: list[str], odd: int) -> list[str]:
+def _half(templates: Sequence[str], odd: int) -> Sequence[str]:
     return templates[odd::2]
 
 
