@@ -1,7 +1,7 @@
 """Lines with a made-up secret in every form, and lines without one that look alike, drawn from templates.
 
-The rules were developed on the templates with an even number; those with an odd number were written beforehand and
-only measured. No line of this file is like a key: values are drawn when it runs.
+The rules were developed on all three parts: the templates with an even number here, those with an odd number, and those
+from manuals, which somebody else wrote. No line of this file is like a key: values are drawn when it runs.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import random
 import re
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+from tests import secret_lines_from_manuals as manuals
 
 A, H, D = string.ascii_letters + string.digits, "0123456789abcdef", string.digits
-SECRETS, INNOCENT = 300, 1_000
+SECRETS, INNOCENT = 150, 500  # lines drawn of each part
 WORDS = "amber otter quay lantern harbour copper thistle ferry marble willow gravel saffron".split()
 
 # `{p}` is a password, `{w}` one of letters only, `{t}` an opaque token; `{h32}` hexadecimal, `{a36}` letters and digits.
@@ -303,28 +305,31 @@ def _lines(templates: Sequence[str], count: int) -> list[str]:
     return [line.replace("{{", "{").replace("}}", "}") for line in filled]
 
 
-def _half(templates: Sequence[str], odd: int) -> Sequence[str]:
-    return templates[odd::2]
+PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "even forms": (FORMS[0::2], QUIET[0::2]),
+    "odd forms": (FORMS[1::2], QUIET[1::2]),
+    "forms from manuals": (manuals.FORMS, manuals.QUIET),
+}
 
 
-def secret_lines(odd: int) -> list[tuple[str, str]]:
-    """Return texts of one half of the templates, each with the secret in it."""
+def secret_lines(part: str) -> list[tuple[str, str]]:
+    """Return texts of a part, each with the secret in it."""
     return [
         (_MARKED.sub(r"\1", line), found[1])
-        for line in _lines(_half(FORMS, odd), SECRETS // 2)
+        for line in _lines(PARTS[part][0], SECRETS)
         if (found := _MARKED.search(line))
     ]
 
 
-def innocent_lines(odd: int) -> list[str]:
-    return _lines(_half(QUIET, odd), INNOCENT // 2)
+def innocent_lines(part: str) -> list[str]:
+    return _lines(PARTS[part][1], INNOCENT)
 
 
-def measured(find: Callable[[str], list[tuple[int, int]]], odd: int) -> tuple[list[str], list[str]]:
+def measured(find: Callable[[str], list[tuple[int, int]]], part: str) -> tuple[list[str], list[str]]:
     """Return the texts whose secret stays, wholly or in part, and the innocent lines that lose something."""
     missed = [
         text
-        for text, secret in secret_lines(odd)
+        for text, secret in secret_lines(part)
         if not any(start <= text.find(secret) and text.find(secret) + len(secret) <= end for start, end in find(text))
     ]
-    return missed, [line for line in innocent_lines(odd) if find(line)]
+    return missed, [line for line in innocent_lines(part) if find(line)]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.secret_detector import SecretPatterns
-from tests.secret_lines import INNOCENT, SECRETS, innocent_lines, measured, secret_lines
+from tests.secret_lines import INNOCENT, PARTS, SECRETS, innocent_lines, measured, secret_lines
 
 DETECTOR = SecretPatterns()
 LETTERS = string.ascii_letters + string.digits
@@ -85,13 +85,13 @@ def test_what_only_looks_like_one_is_left_alone(text: str) -> None:
     assert found(text) == []
 
 
-@pytest.mark.parametrize("odd", [0, 1], ids=["the half that was developed on", "the half that was only measured"])
-def test_nearly_every_form_of_a_secret_is_found_and_hardly_an_innocent_line_is_touched(odd: int) -> None:
-    missed, touched = measured(DETECTOR.find, odd)
-    assert len(secret_lines(odd)) == SECRETS // 2
-    assert len(innocent_lines(odd)) == INNOCENT // 2
-    assert len(missed) <= 0.05 * SECRETS / 2, missed
-    assert len(touched) <= INNOCENT / 2 / 200, touched
+@pytest.mark.parametrize("part", PARTS)
+def test_nearly_every_form_of_a_secret_is_found_and_hardly_an_innocent_line_is_touched(part: str) -> None:
+    missed, touched = measured(DETECTOR.find, part)
+    assert len(secret_lines(part)) == SECRETS
+    assert len(innocent_lines(part)) == INNOCENT
+    assert len(missed) <= 0.05 * SECRETS, missed
+    assert len(touched) <= INNOCENT / 200, touched
 
 
 def test_the_cells_below_a_heading_that_calls_them_secret_are_found_and_the_others_are_not() -> None:
