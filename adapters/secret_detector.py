@@ -27,27 +27,27 @@ _PRIVATE_KEY = re.compile(
     re.DOTALL,
 )
 _NAMES_OF_PASSWORDS = (
-    r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contraseña|(?<![A-Za-z])(?:pwd|pw)|_pass)"
+    r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contraseña|mot de passe|wachtwoord|senha|пароль|密码|パスワード|"
+    r"(?<![a-z])(?:pwd|pw|pass(?=[\"'`]?[ \t]{0,9}[:=]))|_pass|keypass|storepass|rediscli_auth)"
 )
 _KEY = (
     r"(?:(?:api|access|auth|secret|account|client|private|maps|encryption|signing|license)[ _.-]?key(?:_base)?|"
-    r"secret|token|cookie|(?<![A-Za-z])sid)"
+    r"secret|token|cookie|(?<![a-z])sid)"
 )
 _NAME = rf"(?P<name>(?P<password>{_NAMES_OF_PASSWORDS})|{_KEY})"
 _QUOTE = r"\\{0,3}[\"'`]"
 _VALUE = rf"(?P<quote>(?:{_QUOTE})?)(?P<value>(?:(?!</)[^\s\"'`\\]|\\(?![\\\"'`nrt])){{4,}}+)"
 _SEPARATOR = (
-    r"(?:[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|[:=→—–](?!:)|(?P<cell>\|))|(?P<prose> (?:is|was|lautet) ))[*_]{0,3}[ \t]{0,40}|"
+    r"(?:(?P<tight>=)|[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|[:=：→—–](?!:)|(?P<cell>\|(?![^\n]{0,400}\n[ \t|:]{0,9}-{3})))|"
+    r"(?P<prose> (?:is|was|lautet) ))[*_]{0,3}[ \t]{0,40}|"
     r"(?P<below>[*_]{0,3}:[*_]{0,3}[ \t]{0,40}(?:[>|][+-]?)?\r?\n(?:[ \t]{0,40}\r?\n)?(?:```\w*\n)?[ \t]{0,40})|"
-    r"[,;]?\s{1,40}[\"']?value[\"']?\s{0,9}[:=]\s{0,9}|"  # a pair of elements or attributes
+    # a pair of elements or attributes, or a variable with a default
+    r"(?:[,;]?\s{1,40}|\s{0,9}\{[^{}]{0,200}?\s)[\"']?(?:value|default)[\"']?\s{0,9}[:=]\s{0,9}|"
     r"(?P<element>(?:>|</(?:t[dh]|dt)>)(?:\s{0,40}<\w[^<>]{0,80}>){0,3}\s{0,9}))"
 )
-_ASSIGNED = re.compile(
-    rf"{_NAME}(?: for \w+(?: \w+)?)?(?:{_QUOTE}|\])?{_SEPARATOR}{_VALUE}(?=(?P<rest>[^\n]?[^\n]?))", re.IGNORECASE
-)
+_ASSIGNED = re.compile(rf"{_NAME}(?: for \w+(?: \w+)?)?(?:{_QUOTE})?\]?{_SEPARATOR}{_VALUE}(?=(?P<rest>[^\n]?[^\n]?))")
 _OPTION = re.compile(
-    rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}(?=(?P<rest>)(?:[\"'`]|[ \t]*$|\s+-|\s+[^\s./:]{{0,100}}[./:])|)",
-    re.IGNORECASE,
+    rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}(?=(?P<rest>)(?:[\"'`]|[ \t]*$|\s+-|\s+[^\s./:]{{0,100}}[./:])|)"
 )
 _HEADING = re.compile(rf"(?:[^\W_]{{1,40}}[ _.-]){{0,3}}{_NAME}s?", re.IGNORECASE)
 _TABLE = re.compile(
@@ -55,24 +55,62 @@ _TABLE = re.compile(
     re.MULTILINE,
 )
 _CELL = re.compile(r"[^|\n]+")
-_IN_COMMAND = re.compile(
-    r"\bcurl\b[^\n]{0,300}? (?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<curl>[^\s\"'`]+)|"
-    r"\bmysql(?:dump|admin)?\b[^\n]{0,300}? -p[\"']?(?P<mysql>[^\s\"'`]{4,})|"
-    r"\b(?:(?:docker|podman|helm registry|az acr|az|nerdctl|skopeo|buildah) login|mongosh?|mongodump)\b[^\n]{0,300}? -p[ =]?[\"']?(?P<login>[^\s\"'`-][^\s\"'`]{3,})|"
-    r"\bredis-cli\b[^\n]{0,300}? (?:-a|--pass)[ =]?[\"']?(?P<redis>[^\s\"'`]{4,})|"
-    r"\bldap(?:search|modify|add|passwd|whoami)\b[^\n]{0,300}? -w[ =]?[\"']?(?P<ldap>[^\s\"'`]{4,})|"
-    r"\bsqlcmd\b[^\n]{0,300}? -P ?[\"']?(?P<sqlcmd>[^\s\"'`]{4,})|"
-    r"\b(?:smbclient|rpcclient)\b[^\n]{0,300}? -U ?[\"']?[^\s%]{1,100}%(?P<smb>[^\s\"'`]{4,})|"
-    r"\b(?:add_user|change_password) +[^\s]{1,100} +[\"']?(?P<account>[^\s\"'`]{4,})|"
-    r"\b(?:requirepass|masterauth) +[\"']?(?P<server>[^\s\"'`]{4,})|"
-    r"-pass(?:in|out)? +pass:(?P<openssl>[^\s\"'`]{4,})|--creds[ =][^\s:]{1,100}:(?P<creds>[^\s\"'`]{4,})|"
-    r"\b(?:IDENTIFIED BY|PASSWORD) +'(?P<sql>[^\s']{4,})'|"
-    r"\bAuthorization[\"']?: *[\"']?(?:token|ApiKey|Api-Key|Key|Digest|Negotiate|GenieKey) +(?P<scheme>[\w.~+/=-]{8,})|"
-    r"\bsshpass -p *[\"']?(?P<sshpass>[^\s\"'`]+)|"
-    r"\b(?:Bearer|Basic) +(?P<header>[A-Za-z0-9._~+/-]{16,}=*)|"
-    r"://[^\s/@:]{0,100}:(?P<userinfo>[^\s/@]{3,200})@|"
-    r"(?<!\S)root +/ +(?P<console>\S{6,})"
+_ANY = r"(?P<value>[^\s\"'`]{4,})"
+_ACCOUNT = r"[\"']?[^\s:\"']{1,100}"
+# What precedes a password in the line of a command.
+_BEFORE = {
+    "curl http https xh etcdctl": rf"(?:-[ua]|--user|--auth)[ =]?{_ACCOUNT}:",
+    "mysql mysqldump mysqladmin 7z 7za 7zr rar": "-p",
+    "login mongo mongosh mongodump": "-p[ =]?",
+    "redis-cli": "(?:-a|--pass)[ =]?",
+    "ldapsearch ldapmodify ldapadd ldappasswd ldapwhoami": "-w[ =]?",
+    "sqlcmd mosquitto_pub mosquitto_sub ipmitool zip unzip": "-P ?",
+    "smbclient rpcclient": r"-U ?[\"']?[^\s%]{1,100}%",
+    "lftp": rf"-u ?{_ACCOUNT},",
+    "snmpwalk snmpget snmpset snmpbulkwalk": "-c ?",
+    "sshpass": "-p *",
+    "sqlplus expdp impdp rman sqlldr": r"[A-Za-z][\w.]{0,60}/",
+    "htpasswd": r"-\w{0,5}b\w{0,5} \S{1,200} \S{1,100} ",
+    "net": r"use (?:\S{1,3} )?\\\\\S{1,200} ",
+    "add_user change_password": r"\S{1,100} ",
+    "kubectl oc": r"secret [^\n]{0,300}?--from-literal[ =][\"']?[\w.-]{1,100}=",
+    "vault": r"(?:put|write) \S{1,100} [\w.-]{1,60}=",
+}
+_COMMAND = re.compile(
+    rf"(?<![\w.-])(?P<name>{'|'.join(' '.join(_BEFORE).split())})(?= )(?=(?P<line>(?:[^\n&|;]|(?<! )[&|;]){{0,400}}))"
 )
+_AFTER = {
+    name: re.compile(rf" {before}[\"']?(?P<value>(?!-)[^\s\"'`]{{4,}})")
+    for names, before in _BEFORE.items()
+    for name in names.split()
+}
+# Forms that name no password, by words of which one occurs in each. `mixed` is a value that is no plain word.
+_FORMS = {
+    "requirepass masterauth": rf"\b(?:requirepass|masterauth) +[\"']?{_ANY}",
+    "pass:": rf"-pass(?:in|out)? +pass:{_ANY}",
+    "--creds": rf"--creds[ =][^\s:]{{1,100}}:{_ANY}",
+    "IDENTIFIED PASSWORD": rf"\b(?:IDENTIFIED BY|(?:SET )?PASSWORD(?: FOR [^\n;=]{{1,100}}=)?) *(?:PASSWORD\()?'{_ANY}",
+    "SecureString": rf"\bConvertTo-SecureString +(?:-String +)?[\"']{_ANY}",
+    "define( put( set": rf"\b(?:define|put|set\w{{0,20}})\([\"'](?i:[^\"'\n]{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY}))[\"'], *[\"']{_ANY}",
+    "ENV ARG setx set": rf"\b(?:ENV|ARG|setx|set) +(?i:\w{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY})) +[\"']?{_ANY}",
+    "oracle:thin:": r"\boracle:thin:[\w.]{1,60}/(?P<value>[^\s/@]{4,})@",
+    "login": rf"\blogin\s{{1,9}}\S{{1,100}}\s{{1,9}}password\s{{1,9}}{_ANY}",
+    "auth": r"(?:\"auth\": ?\"|\b_auth ?= ?)(?P<value>[A-Za-z0-9+/]{12,}={0,2})",
+    "| ": r"\b(?:echo|printf) (?:-n )?[\"']?(?:[^\s:\"'|]{1,100}:)?(?P<value>[^\s\"'|]{4,200})[\"']? *\| *"
+    r"(?:sudo -S|(?:sudo )?chpasswd|[^\n|]{1,200}--password-stdin)",
+    "Authorization": r"\bAuthorization[\"']?: *[\"']?(?:token|ApiKey|Api-Key|Key|Digest|Negotiate|GenieKey) +(?P<value>[\w.~+/=-]{8,})",
+    "Bearer Basic": r"\b(?:Bearer|Basic) +(?P<value>[A-Za-z0-9._~+/-]{16,}=*)",
+    "://": r"://[^\s/@:]{0,100}:(?P<value>[^\s/@]{3,200})@",
+    "root": r"(?<!\S)root +/ +(?P<mixed>\S{6,})",
+    "redentials creds ogin user User": r"\b(?i:credentials?|creds|logins?|user(?:name)?/pass(?:word)?)[*_]{0,3} ?[:=] ?[*_]{0,3}"
+    r"[A-Za-z][\w.@-]{0,60}(?: ?/ ?|:|\|)(?P<mixed>[^\s/:\"']{6,100}+)(?![/:])",
+    ":": r"^[ \t]{0,3}[^\s:/]{1,200}:(?:\d{2,5}|\*):[A-Za-z*][^\s:]{0,60}:[^\s:]{1,60}:(?P<mixed>[^\s:]{6,100})[ \t]*$",
+    "AUTH": r"^(?:\S{1,60}> ?)?AUTH (?:\w{1,40} )?(?P<mixed>\S{6,100})[ \t]*$",
+}
+_IN_TEXT = tuple((words.split(), re.compile(pattern, re.MULTILINE)) for words, pattern in _FORMS.items())
+_MANIFEST = re.compile(r"(?:(?!^---)[^\n]*(?:\n|\Z))(?:(?!^---)[^\n]+(?:\n|\Z)|\n)*", re.MULTILINE)
+_DATA = re.compile(r"^(?:data|stringData):[ \t]*\n(?P<pairs>(?:[ \t]+[^\n]+(?:\n|\Z))+)", re.MULTILINE)
+_PAIR = re.compile(r"^[ \t]+[\w.-]{1,100}: *[\"']?(?P<value>[^\s\"'|>][^\s\"']{3,})", re.MULTILINE)
 # Texts are searched in pieces, because a pattern may take quadratic time.
 PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
 _MARK = re.compile(r"[^\w./:-]")  # occurs in no word or name
@@ -112,11 +150,15 @@ class SecretPatterns:
 
 def _in_piece(text: str) -> Iterator[tuple[int, int]]:
     yield from (match.span(1) for pattern in _NEAR for match in pattern.finditer(text))
+    lower = text.replace("İ", "I").lower()  # of the same length; patterns that ignore case take several times as long
     for pattern in (_ASSIGNED, _OPTION):
-        for match in pattern.finditer(text):
-            yield from _value(match["value"], match.start("value"), match)
+        for match in pattern.finditer(lower):
+            if text[slice(*match.span("name"))] == "PASS":  # the result of a test
+                continue
+            yield from _value(text[slice(*match.span("value"))], match.start("value"), match)
     yield from _in_columns(text)
-    yield from _in_commands(text)
+    yield from _in_commands(text, lower)
+    yield from _in_manifests(text)
 
 
 def _in_columns(text: str) -> Iterator[tuple[int, int]]:
@@ -165,15 +207,35 @@ def _stands_alone(match: Mapping[str, str | None]) -> bool:
     """Return whether nothing follows the value in its line or quotes, so that it is no word of a sentence."""
     if match.get("below") is not None or match.get("rest") is None:
         return False
-    rest = str(match["rest"]).strip()
-    return bool(match["quote"]) or not rest or match.get("cell") is not None or rest.startswith("<")
+    rest = str(match["rest"])
+    return (
+        bool(match["quote"])
+        or not rest.strip()
+        or rest.lstrip().startswith(("<", "|"))
+        or (match.get("tight") is not None and rest.startswith(" "))
+    )
 
 
-def _in_commands(text: str) -> Iterator[tuple[int, int]]:
-    for match in _IN_COMMAND.finditer(text):
-        name = str(match.lastgroup)
-        if not _REFERENCE.search(match[name]) and (name != "console" or _is_mixed(match[name])):
-            yield match.span(name)
+def _in_commands(text: str, lower: str) -> Iterator[tuple[int, int]]:
+    for command in _COMMAND.finditer(lower):
+        for match in _AFTER[command["name"]].finditer(text, *command.span("line")):
+            if not _REFERENCE.search(match["value"]):
+                yield match.span("value")
+    for words, pattern in _IN_TEXT:
+        for match in pattern.finditer(text) if any(map(text.__contains__, words)) else ():
+            name = str(match.lastgroup)
+            if not _REFERENCE.search(match[name]) and (name == "value" or _is_mixed(match[name])):
+                yield match.span(name)
+
+
+def _in_manifests(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the values of the Kubernetes objects that are secrets."""
+    for manifest in _MANIFEST.finditer(text) if "kind: Secret" in text else ():
+        for data in _DATA.finditer(manifest[0]) if "kind: Secret" in manifest[0] else ():
+            for pair in _PAIR.finditer(data["pairs"]):
+                if not pair["value"].startswith(("$", "{", "<")):
+                    start = manifest.start() + data.start("pairs")
+                    yield start + pair.start("value"), start + pair.end("value")
 
 
 def _is_mixed(value: str) -> bool:

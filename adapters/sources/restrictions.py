@@ -26,7 +26,7 @@ _ACCESS = re.compile(
     r"secrecy|sensitiv(?:e|ity)|viewable|viewers?|visibility)\b|"
     r"^(?:allow(?:ed)?|auth|den(?:y|ied)|internal|protected|visible)$|"
     r"\b(?:allow(?:ed)?|auth|den(?:y|ied)|internal|limit(?:ed)?|login|members?|need|protected|read|security|shared?|"
-    r"view|visible|who)\b.*\b(?:by|can|for|from|groups?|know|level|may|members?|only|people|required|roles?|staff|teams?|"
+    r"view|visible|who)\b.{0,60}\b(?:by|can|for|from|groups?|know|level|may|members?|only|people|required|roles?|staff|teams?|"
     r"to|users?|with)\b"
 )
 """Words in the name of a property that speak of access."""
