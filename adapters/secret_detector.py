@@ -72,7 +72,7 @@ _BEFORE = {
     "sqlplus expdp impdp rman sqlldr": r"[A-Za-z][\w.]{0,60}/",
     "htpasswd": r"-\w{0,5}b\w{0,5} \S{1,200} \S{1,100} ",
     "net": r"use (?:\S{1,3} )?\\\\\S{1,200} ",
-    "add_user change_password": r"\S{1,100} ",
+    "rabbitmqctl": r"(?:add_user|change_password) \S{1,100} ",
     "kubectl oc": r"secret [^\n]{0,300}?--from-literal[ =][\"']?[\w.-]{1,100}=",
     "vault": r"(?:put|write) \S{1,100} [\w.-]{1,60}=",
 }
@@ -92,9 +92,9 @@ _FORMS = {
     "IDENTIFIED PASSWORD": rf"\b(?:IDENTIFIED BY|(?:SET )?PASSWORD(?: FOR [^\n;=]{{1,100}}=)?) *(?:PASSWORD\()?'{_ANY}",
     "SecureString": rf"\bConvertTo-SecureString +(?:-String +)?[\"']{_ANY}",
     "define( put( set": rf"\b(?:define|put|set\w{{0,20}})\([\"'](?i:[^\"'\n]{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY}))[\"'], *[\"']{_ANY}",
-    "ENV ARG setx set": rf"\b(?:ENV|ARG|setx|set) +(?i:\w{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY})) +[\"']?{_ANY}",
+    "ENV ARG setx set": rf"\b(?:ENV|ARG|setx|set) +(?i:\w{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY})) +[\"']?(?P<mixed>\S{{6,}})",
     "oracle:thin:": r"\boracle:thin:[\w.]{1,60}/(?P<value>[^\s/@]{4,})@",
-    "login": rf"\blogin\s{{1,9}}\S{{1,100}}\s{{1,9}}password\s{{1,9}}{_ANY}",
+    "machine": rf"\bmachine\s\S{{1,200}}\s{{1,9}}login\s\S{{1,100}}\s{{1,9}}password\s{_ANY}",
     "auth": r"(?:\"auth\": ?\"|\b_auth ?= ?)(?P<value>[A-Za-z0-9+/]{12,}={0,2})",
     "| ": r"\b(?:echo|printf) (?:-n )?[\"']?(?:[^\s:\"'|]{1,100}:)?(?P<value>[^\s\"'|]{4,200})[\"']? *\| *"
     r"(?:sudo -S|(?:sudo )?chpasswd|[^\n|]{1,200}--password-stdin)",

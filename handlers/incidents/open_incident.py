@@ -25,13 +25,19 @@ MAX_NAMES = 300  # characters of group names in an error
 UPDATE_TIMEOUT = timedelta(minutes=5)  # after this, an update that did not finish counts as failed
 
 PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
+Places = Callable[[], tuple[Place, ...]]
 
 
 async def open_incident(
-    delivery: AlertDelivery, *, store: Store, places_for: PlacesFor, new_id: Callable[[], str]
+    delivery: AlertDelivery,
+    *,
+    store: Store,
+    places_for: PlacesFor,
+    new_id: Callable[[], str],
+    redact: Redact = without_redaction,
 ) -> Incident | None:
     """Open or update the incident of one delivery. See `open_incidents`."""
-    return (await open_incidents([delivery], store=store, places_for=places_for, new_id=new_id))[0]
+    return (await open_incidents([delivery], store=store, places_for=places_for, new_id=new_id, redact=redact))[0]
 
 
 async def open_incidents(
@@ -46,17 +52,17 @@ async def open_incidents(
 
     An incident that was resolved recently is reopened. Returns the incident for each delivery; None if it was seen
     before, is older than the known state, or resolves or changes an unknown incident. `redact` removes names, addresses
-    and secrets from all text of alerts, whatever their sender.
+    and secrets from all text of alerts, whatever their sender; routes are matched before, because they may name them.
     """
-    deliveries = [redacted_delivery(each, redact) for each in deliveries]
+    sent, deliveries = deliveries, [redacted_delivery(each, redact) for each in deliveries]
     for _ in range(MAX_ATTEMPTS):
         try:
             async with store.transaction() as transaction:
                 groups = await _groups(deliveries, transaction)
                 taken: list[Incident | None] = []
-                for each in deliveries:
+                for original, each in zip(sent, deliveries, strict=True):
                     with _request_of(each):
-                        taken.append(await groups[_group(each)].take(each, places_for, new_id))
+                        taken.append(await groups[_group(each)].take(each, partial(places_for, original), new_id))
                 for group in groups.values():
                     await group.save()
                 return taken
@@ -91,6 +97,7 @@ def _redacted_alert(alert: Alert, clean: Callable[[str], str]) -> Alert:
         url=_redacted_url(alert.url, clean),
         runbook_url=_redacted_url(alert.runbook_url, clean),
         note=clean(alert.note),
+        acknowledged=alert.acknowledged and replace(alert.acknowledged, by=clean(alert.acknowledged.by)),
     )
 
 
@@ -142,12 +149,12 @@ class _Group:
         self._received: dict[str, datetime] = {}
         self._transaction = transaction
 
-    async def take(self, delivery: AlertDelivery, places_for: PlacesFor, new_id: Callable[[], str]) -> Incident | None:
+    async def take(self, delivery: AlertDelivery, places: Places, new_id: Callable[[], str]) -> Incident | None:
         if delivery.one_event and (delivery.key in self._known or delivery.key in self._received):
             return None
         latest = self._incident
         if latest is None or not (latest.state is IncidentState.OPEN or reopens(latest, delivery)):
-            return await self._open(delivery, places_for, new_id) if delivery.fires else None
+            return await self._open(delivery, places, new_id) if delivery.fires else None
         if is_belated(latest, delivery):
             return None
         incident = fold(latest, delivery)
@@ -169,9 +176,9 @@ class _Group:
         await self._transaction.incidents.save(self._incident)
         await ask_to_present(self._incident, self._transaction, incident.updated_at)
 
-    async def _open(self, delivery: AlertDelivery, places_for: PlacesFor, new_id: Callable[[], str]) -> Incident:
+    async def _open(self, delivery: AlertDelivery, places: Places, new_id: Callable[[], str]) -> Incident:
         await self.save()
-        place, *also_in = places_for(delivery)
+        place, *also_in = places()
         incident = open_from(delivery, new_id(), place, tuple(also_in))
         self._is_new(delivery, incident)
         await self._transaction.incidents.save(incident)

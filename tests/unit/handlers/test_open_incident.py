@@ -12,7 +12,16 @@ from core.model.conversation import Place, Platform
 from core.model.correlation import correlated, new_correlation
 from core.model.document import Document
 from core.model.errors import ConfigurationError, Conflict
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity, Stage
+from core.model.incident import (
+    Acknowledgement,
+    Alert,
+    AlertDelivery,
+    AlertStatus,
+    Incident,
+    IncidentState,
+    Severity,
+    Stage,
+)
 from core.ports import Task
 from handlers.incidents.open_incident import MAX_ATTEMPTS, UPDATE_TIMEOUT, open_incident, open_incidents
 from handlers.incidents.stored_incident import incident_intent
@@ -350,3 +359,41 @@ async def test_a_label_whose_name_speaks_of_a_secret_loses_its_value_and_others_
     )
     assert incident is not None
     assert incident.alerts[0].labels == labels | {"db_password": "[secret]"}
+
+
+@pytest.mark.parametrize(
+    ("alert", "matches"),
+    [
+        (replace(FIRING, labels={"owner": "hunter2"}), lambda alert: alert.labels["owner"] == "hunter2"),
+        (replace(FIRING, service="hunter2"), lambda alert: alert.service == "hunter2"),
+        (replace(FIRING, name="hunter2 is down"), lambda alert: alert.name.startswith("hunter2")),
+    ],
+    ids=["a label", "a service", "a name"],
+)
+async def test_a_route_matches_what_is_redacted_before_it_is_kept(
+    store: InMemoryStore, alert: Alert, matches: Callable[[Alert], bool]
+) -> None:
+    matched = Place(Platform.CONSOLE, "matched")
+    incident = await open_incident(
+        delivery(alert),
+        store=store,
+        places_for=lambda sent: (matched if matches(sent.alerts[0]) else PLACE,),
+        new_id=lambda: "new",
+        redact=lambda document: replace(document, text=document.text.replace("hunter2", "[e-mail]")),
+    )
+    assert incident is not None
+    assert incident.place == matched
+    assert "hunter2" not in repr(store.incidents.by_id)
+
+
+async def test_the_address_of_who_acknowledged_is_not_kept(store: InMemoryStore) -> None:
+    taken = replace(FIRING, acknowledged=Acknowledgement("ada@example.com", NOW))
+    await open_incident(
+        delivery(taken),
+        store=store,
+        places_for=lambda _: (PLACE,),
+        new_id=lambda: "new",
+        redact=lambda document: replace(document, text=document.text.replace("ada@example.com", "[e-mail]")),
+    )
+    (incident,) = store.incidents.by_id.values()
+    assert incident.acknowledged == Acknowledgement("[e-mail]", NOW)
