@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from adapters.secret_formats import ISSUED
 
@@ -108,9 +109,9 @@ _FORMS = {
     "AUTH": r"^(?:\S{1,60}> ?)?AUTH (?:\w{1,40} )?(?P<mixed>\S{6,100})[ \t]*$",
 }
 _IN_TEXT = tuple((words.split(), re.compile(pattern, re.MULTILINE)) for words, pattern in _FORMS.items())
-_MANIFEST = re.compile(r"(?:(?!^---)[^\n]*(?:\n|\Z))(?:(?!^---)[^\n]+(?:\n|\Z)|\n)*", re.MULTILINE)
+_NEXT_MANIFEST = re.compile(r"^---", re.MULTILINE)
 _DATA = re.compile(r"^(?:data|stringData):[ \t]*\n(?P<pairs>(?:[ \t]+[^\n]+(?:\n|\Z))+)", re.MULTILINE)
-_PAIR = re.compile(r"^[ \t]+[\w.-]{1,100}: *[\"']?(?P<value>[^\s\"'|>][^\s\"']{3,})", re.MULTILINE)
+_PAIR = re.compile(r"^[ \t]+[\w.-]{1,100}: *[\"']?(?P<value>[^\s\"'|>${<][^\s\"']{3,})", re.MULTILINE)
 # Texts are searched in pieces, because a pattern may take quadratic time.
 PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
 _MARK = re.compile(r"[^\w./:-]")  # occurs in no word or name
@@ -129,7 +130,7 @@ _END = re.compile(
 )  # the end of a value: `a=1;b=2`, `?a=1&b=2`, a full stop
 _REFERENCE = re.compile(
     r"""^(?:[$<{%*(\[-]|/|\.{1,2}/|~/|https?:|file:|vault:|op:|arn:|secret/|env[.(:]|os\.|process\.|sha\d+:)|"""
-    r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|"""
+    r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|[\[*]$|"""
     r"""^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^[a-z]+(?:[._][a-z]+)+$""",
 )
 """A value that refers to a secret or is none: a variable, template, path, file, option or version."""
@@ -177,10 +178,8 @@ def _in_columns(text: str) -> Iterator[tuple[int, int]]:
 def _value(value: str, start: int, match: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Yield the place of a value that the text calls a secret, if it looks like one."""
     parts = match.groupdict()
-    if parts.get("cell"):
-        value = value.partition("|")[0]
-    elif parts.get("element"):
-        value = value.partition("<")[0]
+    if end := "|" if parts.get("cell") else "<" if parts.get("element") else "":
+        value = value.partition(end)[0]
     end = _END.search(value)
     value = value[: end.start()] if end else value
     if value and not _REFERENCE.search(value) and _looks_secret(value, parts):
@@ -230,12 +229,11 @@ def _in_commands(text: str, lower: str) -> Iterator[tuple[int, int]]:
 
 def _in_manifests(text: str) -> Iterator[tuple[int, int]]:
     """Yield the values of the Kubernetes objects that are secrets."""
-    for manifest in _MANIFEST.finditer(text) if "kind: Secret" in text else ():
-        for data in _DATA.finditer(manifest[0]) if "kind: Secret" in manifest[0] else ():
-            for pair in _PAIR.finditer(data["pairs"]):
-                if not pair["value"].startswith(("$", "{", "<")):
-                    start = manifest.start() + data.start("pairs")
-                    yield start + pair.start("value"), start + pair.end("value")
+    if "kind: Secret" not in text:
+        return
+    for start, end in pairwise((0, *(match.start() for match in _NEXT_MANIFEST.finditer(text)), len(text))):
+        for data in _DATA.finditer(text, start, end) if "kind: Secret" in text[start:end] else ():
+            yield from (pair.span("value") for pair in _PAIR.finditer(text, *data.span("pairs")))
 
 
 def _is_mixed(value: str) -> bool:

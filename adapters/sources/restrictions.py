@@ -43,9 +43,9 @@ _OPENING = re.compile(r"\b(?:public|readable|viewable|visible)\b")
 _OPEN = frozenset("all anybody anyone everybody everyone open public unrestricted".split())
 _NO, _YES = frozenset({"", "false", "n", "no", "none", "null", "off", "~"}), frozenset({"on", "true", "y", "yes"})
 
-_FENCES = ("---", "+++", ";;;", "```", "~~~", "<!--", "{", "%YAML")  # possible beginnings of front matter
 _BLOCKS = {"---": "---", "+++": "+++", ";;;": ";;;", "%YAML": "---", "<!--": "-->", "```": "```", "~~~": "~~~"}
 """Signs that begin a block of lines, and those that end it."""
+_FENCES = (*_BLOCKS, "{")  # possible beginnings of front matter
 _READERS = re.compile(r"readers?\b(?:[^\w\n:=]{0,4}[:=]|[^\n]{0,40}\b(?:channel|person):)", re.IGNORECASE)
 _PAIR = re.compile(
     r"(?:^(?:<!--)?|[{,])\s{0,9}[\"']?(?P<name>[^\W\d][\w.$ -]{0,60}+)[\"']?\s{0,9}[:=](?P<value>[^\n,}]{0,200})"
@@ -66,20 +66,19 @@ def refuse_restrictions_in(node: yaml.Node) -> None:
 
     An alias is the node of its anchor, so each is visited once for each name that it belongs to at most.
     """
-    waiting, seen = [(node, "")], set[tuple[int, str]]()
+    waiting, seen = [("", node)], set[tuple[str, int]]()
     while waiting:
-        each, name = waiting.pop()
-        if (id(each), name) in seen:
+        name, each = waiting.pop()
+        if (name, id(each)) in seen:
             continue
-        seen.add((id(each), name))
-        if isinstance(each, yaml.MappingNode):
-            for key, value in each.value:
-                inner = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
-                waiting.append((value, inner if speaks_of_access(inner) else name))
-        elif isinstance(each, yaml.SequenceNode):
-            waiting += ((value, name) for value in each.value)
-        if name and (isinstance(each, yaml.ScalarNode) or not each.value):
+        seen.add((name, id(each)))
+        if isinstance(each, yaml.ScalarNode) or not each.value:
             refuse_restriction(name, each.value if isinstance(each, yaml.ScalarNode) else "?")
+        elif isinstance(each, yaml.SequenceNode):
+            waiting += ((name, value) for value in each.value)
+        else:
+            named = ((str(key.value), value) for key, value in each.value)
+            waiting += ((own if speaks_of_access(own) else name, value) for own, value in named)
 
 
 def refuse_restrictions_above(text: str) -> None:
@@ -118,29 +117,27 @@ def plain(text: str) -> str:
 
 
 def speaks_of_access(name: str) -> bool:
-    words = [word.lower() for word in _WORD.findall(plain(name))]
+    words = _words(name)
     if not words or words[-1] in _THINGS:
         return False
     misspelt = words[0][0] == "r" and SequenceMatcher(None, words[0][:20], "readers").ratio() >= _SIMILAR
     return misspelt or bool(_ACCESS.search(" ".join(words)))
 
 
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(plain(name))]
+
+
 def _is_open(name: str, value: str) -> bool:
-    words = " ".join(word.lower() for word in _WORD.findall(plain(name)))
-    said = plain(value).lower().strip(" \t\"'`;,)>[]")
-    withholds = _WITHHOLDING.search(words) is not None
-    return (
-        said in _OPEN
-        or (withholds and said in _NO)
-        or (not withholds and bool(_OPENING.search(words)) and said in _YES)
-    )
+    words, said = " ".join(_words(name)), plain(value).lower().strip(" \t\"'`;,)>[]")
+    if _WITHHOLDING.search(words):
+        return said in _OPEN | _NO
+    return said in _OPEN or (said in _YES and bool(_OPENING.search(words)))
 
 
 def _metadata(rows: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the names and values in lines that can only be metadata: fields, and blocks like front matter."""
-    at = next(
-        (at for at, row in enumerate(rows) if not _PROPERTY.match(row) or row.startswith(("#", "{", "["))), len(rows)
-    )
+    at = len(list(takewhile(lambda row: _PROPERTY.match(row) and not row.startswith(("#", "{", "[")), rows)))
     yield from _pairs(rows[:at])
     while at < len(rows):
         length = _block(rows, at)

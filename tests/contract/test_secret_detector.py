@@ -108,3 +108,19 @@ def test_a_password_of_letters_is_found_where_nothing_else_can_follow_and_not_in
 
 def test_more_of_a_line_is_searched_after_a_value() -> None:
     assert found('<a password="Otter-12"/><b token="u7Hh2kd93jf8dk2l"/>') == ["Otter-12", "u7Hh2kd93jf8dk2l"]
+
+
+def test_of_several_manifests_only_the_values_of_secrets_are_found() -> None:
+    secret = "apiVersion: v1\ndata:\n  url: YWJjZGVm\n  user: {{ .user }}\nkind: Secret\n"
+    assert found(
+        f"kind: ConfigMap\ndata:\n  level: debug-12\n---\n{secret}---\nkind: ConfigMap\ndata:\n  a: debug-12\n"
+    ) == ["YWJjZGVm"]
+
+
+def test_each_command_of_a_line_is_read_with_its_own_options() -> None:
+    assert found("docker login registry.example && docker run -p 8080:80 web") == []
+    assert found("curl -u ops:Otter-12 https://a.example | mysql -pOtter-34 x") == ["Otter-12", "Otter-34"]
+
+
+def test_a_heading_is_no_password() -> None:
+    assert found("| User | Password | Location |\n| --- | --- | --- |\n| ops | in Vault | eu |") == []
