@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
-# Each begins with the prefix of its issuer's tokens.
-_ISSUED = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{16}\b|AKC[A-Za-z0-9]{10,200}|npm_[A-Za-z0-9]{36}|gh[pousr]_\w{36,}|"
-    r"xox[a-z]-(?:\d+-)+[A-Za-z0-9]+|SG\.[\w-]{22}\.[\w-]{43}|sq0[a-z]{3}-[\w-]{22,43}|[rs]k_(?:live|test)_[0-9A-Za-z]{24,}|"
-    r"(?:AC|SK)[0-9a-z]{32}|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|[0-9a-z]{32}-us\d{1,2}|"
-    r"(?<![\w=-])eyJ[\w=-]+\.[\w=-]+(?:\.[\w.+/=-]*)?|github_pat_\w{40,}|glpat-[\w-]{20,}|glrt-[\w-]{20,}|sk-(?:proj-|ant-|svcacct-)?[\w-]{32,}|AIza[\w-]{35}|"
-    r"pypi-[\w-]{50,}|hf_[A-Za-z]{30,}|hv[sbr]\.[\w-]{20,}|dop_v1_[a-f0-9]{64}|xapp-\d-[\w-]{20,}|"
-    r"\d{8,10}:AA[\w-]{33}|ATATT3[\w-]{50,}=?[A-F0-9]{0,8}|shp(?:at|ss)_[a-fA-F0-9]{32}|ya29\.[\w-]{40,})"
-)
+from adapters.secret_formats import ISSUED
+
 # Formats without a prefix, recognised by the text near them.
 _NEAR = (
     re.compile(r"(?i:artif|jfrog|buildkit).{0,100}[\s=:\"](AP[0-9A-F][A-Za-z0-9]{8,200})(?=[\s\"]|$)"),
     re.compile(r"(?i:aws).{0,20}(?i:key|pwd|pw|password|pass|token).{0,20}?\b([0-9A-Za-z/+]{40})(?![0-9A-Za-z/+])"),
-    re.compile(r"(?<![A-Za-z0-9+/])([A-Za-z0-9+/]{86,88}==)"),  # Azure's storage
+    re.compile(r"(?<![A-Za-z0-9+/])(?<!sha512-)([A-Za-z0-9+/]{86,88}==)"),  # Azure's storage
     re.compile(r"https://hooks\.slack\.com/services/(T\w+/B\w+/\w+)", re.IGNORECASE),
     re.compile(r"://[^\s:/?#@]{1,200}:([^\s:/?#@$&'()*+,;=!\[\]]{1,200})@"),
+    re.compile(r"://([0-9a-f]{32})(?::\w{0,40})?@[\w.-]{1,200}/\d"),  # Sentry's address of a project
     # IBM's cloud services: a key without a prefix, after its name.
     re.compile(
         r"(?i:key|pwd|pass(?:word)?|token)[\"'\]]{0,2} {0,4}(?::=|=>|::|[=: ]) {0,4}[\"']?"
@@ -33,38 +27,110 @@ _PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
     re.DOTALL,
 )
-_NAMES_OF_PASSWORDS = r"(?:password|passwd|passphrase|passwort|kennwort|contraseña|(?<![A-Za-z])(?:pwd|pw)|_pass)"
+_NAMES_OF_PASSWORDS = (
+    r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contraseña|mot de passe|wachtwoord|senha|пароль|密码|パスワード|"
+    r"(?<![a-z])(?:pwd|pw|pass(?=[\"'`]?[ \t]{0,9}[:=]))|_pass|keypass|storepass|rediscli_auth)"
+)
 _KEY = (
     r"(?:(?:api|access|auth|secret|account|client|private|maps|encryption|signing|license)[ _.-]?key(?:_base)?|"
-    r"secret|token|cookie|(?<![A-Za-z])sid)"
+    r"secret|token|cookie|(?<![a-z])sid)"
 )
-_VALUE = r"[ \t]*(?P<quote>[\"'`]?)(?P<value>[^\s\"'`]{4,})"
-_ASSIGNED = re.compile(
-    rf"(?:(?P<password>{_NAMES_OF_PASSWORDS})|{_KEY})(?: for \w+(?: \w+)?)?[\"'`]?[ \t]*(?::=|=>|[:=]|(?P<prose> (?:is|was|lautet) )){_VALUE}",
-    re.IGNORECASE,
+_NAME = rf"(?P<name>(?P<password>{_NAMES_OF_PASSWORDS})|{_KEY})"
+_QUOTE = r"\\{0,3}[\"'`]"
+_VALUE = rf"(?P<quote>(?:{_QUOTE})?)(?P<value>(?:(?!</)[^\s\"'`\\]|\\(?![\\\"'`nrt])){{4,}}+)"
+_SEPARATOR = (
+    r"(?:(?P<tight>=)|[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|[:=：→—–](?!:)|(?P<cell>\|(?![^\n]{0,400}\n[ \t|:]{0,9}-{3})))|"
+    r"(?P<prose> (?:is|was|lautet) ))[*_]{0,3}[ \t]{0,40}|"
+    r"(?P<below>[*_]{0,3}:[*_]{0,3}[ \t]{0,40}(?:[>|][+-]?)?\r?\n(?:[ \t]{0,40}\r?\n)?(?:```\w*\n)?[ \t]{0,40})|"
+    # a pair of elements or attributes, or a variable with a default
+    r"(?:[,;]?\s{1,40}|\s{0,9}\{[^{}]{0,200}?\s)[\"']?(?:value|default)[\"']?\s{0,9}[:=]\s{0,9}|"
+    r"(?P<element>(?:>|</(?:t[dh]|dt)>)(?:\s{0,40}<\w[^<>]{0,80}>){0,3}\s{0,9}))"
 )
+_ASSIGNED = re.compile(rf"{_NAME}(?: for \w+(?: \w+)?)?(?:{_QUOTE})?\]?{_SEPARATOR}{_VALUE}(?=(?P<rest>[^\n]?[^\n]?))")
 _OPTION = re.compile(
-    rf"(?<!\S)--?[\w-]*?(?:(?P<password>{_NAMES_OF_PASSWORDS})|{_KEY})[ =](?P<prose>){_VALUE}", re.IGNORECASE
+    rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}(?=(?P<rest>)(?:[\"'`]|[ \t]*$|\s+-|\s+[^\s./:]{{0,100}}[./:])|)"
 )
-_IN_COMMAND = re.compile(
-    r"\bcurl\b[^\n]{0,300}? (?:-u|--user)[ =][\"']?[^\s:\"']{1,100}:(?P<curl>[^\s\"'`]+)|"
-    r"\bmysql(?:dump|admin)?\b[^\n]{0,300}? -p(?P<mysql>[^\s\"'`]{4,})|"
-    r"\bsshpass -p *[\"']?(?P<sshpass>[^\s\"'`]+)|"
-    r"\b(?:Bearer|Basic) +(?P<header>[A-Za-z0-9._~+/-]{16,}=*)|"
-    r"://[^\s/@:]{0,100}:(?P<userinfo>[^\s/@]{3,200})@|"
-    r"(?<!\S)root +/ +(?P<console>\S{6,})"
+_HEADING = re.compile(rf"(?:[^\W_]{{1,40}}[ _.-]){{0,3}}{_NAME}s?", re.IGNORECASE)
+_TABLE = re.compile(
+    r"^(?P<head>[^\n]{0,400}\|[^\n]{0,400})\n[ \t]{0,3}\|?[ \t]{0,9}:?-{3}[ \t:|-]{0,400}\n(?P<rows>(?:[^\n|]{0,400}\|[^\n]{0,2000}(?:\n|\Z))+)",
+    re.MULTILINE,
 )
+_CELL = re.compile(r"[^|\n]+")
+_ANY = r"(?P<value>[^\s\"'`]{4,})"
+_ACCOUNT = r"[\"']?[^\s:\"']{1,100}"
+# What precedes a password in the line of a command.
+_BEFORE = {
+    "curl http https xh etcdctl": rf"(?:-[ua]|--user|--auth)[ =]?{_ACCOUNT}:",
+    "mysql mysqldump mysqladmin 7z 7za 7zr rar": "-p",
+    "login mongo mongosh mongodump": "-p[ =]?",
+    "redis-cli": "(?:-a|--pass)[ =]?",
+    "ldapsearch ldapmodify ldapadd ldappasswd ldapwhoami": "-w[ =]?",
+    "sqlcmd mosquitto_pub mosquitto_sub ipmitool zip unzip": "-P ?",
+    "smbclient rpcclient": r"-U ?[\"']?[^\s%]{1,100}%",
+    "lftp": rf"-u ?{_ACCOUNT},",
+    "snmpwalk snmpget snmpset snmpbulkwalk": "-c ?",
+    "sshpass": "-p *",
+    "sqlplus expdp impdp rman sqlldr": r"[A-Za-z][\w.]{0,60}/",
+    "htpasswd": r"-\w{0,5}b\w{0,5} \S{1,200} \S{1,100} ",
+    "net": r"use (?:\S{1,3} )?\\\\\S{1,200} ",
+    "rabbitmqctl": r"(?:add_user|change_password) \S{1,100} ",
+    "kubectl oc": r"secret [^\n]{0,300}?--from-literal[ =][\"']?[\w.-]{1,100}=",
+    "vault": r"(?:put|write) \S{1,100} [\w.-]{1,60}=",
+}
+_COMMAND = re.compile(
+    rf"(?<![\w.-])(?P<name>{'|'.join(' '.join(_BEFORE).split())})(?= )(?=(?P<line>(?:[^\n&|;]|(?<! )[&|;]){{0,400}}))"
+)
+_AFTER = {
+    name: re.compile(rf" {before}[\"']?(?P<value>(?!-)[^\s\"'`]{{4,}})")
+    for names, before in _BEFORE.items()
+    for name in names.split()
+}
+# Forms that name no password, by words of which one occurs in each. `mixed` is a value that is no plain word.
+_FORMS = {
+    "requirepass masterauth": rf"\b(?:requirepass|masterauth) +[\"']?{_ANY}",
+    "pass:": rf"-pass(?:in|out)? +pass:{_ANY}",
+    "--creds": rf"--creds[ =][^\s:]{{1,100}}:{_ANY}",
+    "IDENTIFIED PASSWORD": rf"\b(?:IDENTIFIED BY|(?:SET )?PASSWORD(?: FOR [^\n;=]{{1,100}}=)?) *(?:PASSWORD\()?'{_ANY}",
+    "SecureString": rf"\bConvertTo-SecureString +(?:-String +)?[\"']{_ANY}",
+    "define( put( set": rf"\b(?:define|put|set\w{{0,20}})\([\"'](?i:[^\"'\n]{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY}))[\"'], *[\"']{_ANY}",
+    "ENV ARG setx set": rf"\b(?:ENV|ARG|setx|set) +(?i:\w{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY})) +[\"']?(?P<mixed>\S{{6,}})",
+    "oracle:thin:": r"\boracle:thin:[\w.]{1,60}/(?P<value>[^\s/@]{4,})@",
+    "machine": rf"\bmachine\s\S{{1,200}}\s{{1,9}}login\s\S{{1,100}}\s{{1,9}}password\s{_ANY}",
+    "auth": r"(?:\"auth\": ?\"|\b_auth ?= ?)(?P<value>[A-Za-z0-9+/]{12,}={0,2})",
+    "| ": r"\b(?:echo|printf) (?:-n )?[\"']?(?:[^\s:\"'|]{1,100}:)?(?P<value>[^\s\"'|]{4,200})[\"']? *\| *"
+    r"(?:sudo -S|(?:sudo )?chpasswd|[^\n|]{1,200}--password-stdin)",
+    "Authorization": r"\bAuthorization[\"']?: *[\"']?(?:token|ApiKey|Api-Key|Key|Digest|Negotiate|GenieKey) +(?P<value>[\w.~+/=-]{8,})",
+    "Bearer Basic": r"\b(?:Bearer|Basic) +(?P<value>[A-Za-z0-9._~+/-]{16,}=*)",
+    "://": r"://[^\s/@:]{0,100}:(?P<value>[^\s/@]{3,200})@",
+    "root": r"(?<!\S)root +/ +(?P<mixed>\S{6,})",
+    "redentials creds ogin user User": r"\b(?i:credentials?|creds|logins?|user(?:name)?/pass(?:word)?)[*_]{0,3} ?[:=] ?[*_]{0,3}"
+    r"[A-Za-z][\w.@-]{0,60}(?: ?/ ?|:|\|)(?P<mixed>[^\s/:\"']{6,100}+)(?![/:])",
+    ":": r"^[ \t]{0,3}[^\s:/]{1,200}:(?:\d{2,5}|\*):[A-Za-z*][^\s:]{0,60}:[^\s:]{1,60}:(?P<mixed>[^\s:]{6,100})[ \t]*$",
+    "AUTH": r"^(?:\S{1,60}> ?)?AUTH (?:\w{1,40} )?(?P<mixed>\S{6,100})[ \t]*$",
+}
+_IN_TEXT = tuple((words.split(), re.compile(pattern, re.MULTILINE)) for words, pattern in _FORMS.items())
+_NEXT_MANIFEST = re.compile(r"^---", re.MULTILINE)
+_DATA = re.compile(r"^(?:data|stringData):[ \t]*\n(?P<pairs>(?:[ \t]+[^\n]+(?:\n|\Z))+)", re.MULTILINE)
+_PAIR = re.compile(r"^[ \t]+[\w.-]{1,100}: *[\"']?(?P<value>[^\s\"'|>${<][^\s\"']{3,})", re.MULTILINE)
 # Texts are searched in pieces, because a pattern may take quadratic time.
 PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
 _MARK = re.compile(r"[^\w./:-]")  # occurs in no word or name
 MIN_PASSWORD = 6  # characters
 MIN_TOKEN = 8  # characters
+_NO_PASSWORD = re.compile(
+    "args|bool|boolean|bytes|changed?|config|credentials?|default|disabled|empty|enabled|encrypted|expired|false|forgotten|"
+    "getpass|hidden|incorrect|input|integer|invalid|masked|missing|never|none|null|number|optional|password|prompt|redacted|"
+    "required|reset|rotated|secret|sensitive|settings|strict|string|text|token|true|undefined|unknown|unset|username|value|"
+    "vault|wrong",
+    re.IGNORECASE,
+)
+"""Words that stand in the place of a password and are none."""
 _END = re.compile(
     r";(?:\s|\w+=|$)|&(?:\w+[=;])|(?<![.,;)|])[.,;)|]+$"
 )  # the end of a value: `a=1;b=2`, `?a=1&b=2`, a full stop
 _REFERENCE = re.compile(
     r"""^(?:[$<{%*(\[-]|/|\.{1,2}/|~/|https?:|file:|vault:|op:|arn:|secret/|env[.(:]|os\.|process\.|sha\d+:)|"""
-    r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|"""
+    r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|[\[*]$|"""
     r"""^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^[a-z]+(?:[._][a-z]+)+$""",
 )
 """A value that refers to a secret or is none: a variable, template, path, file, option or version."""
@@ -77,7 +143,7 @@ class SecretPatterns:
     """Implements `core.ports.SecretDetector`. Nothing is verified over the network."""
 
     def find(self, text: str) -> list[tuple[int, int]]:
-        spans = [match.span() for match in (*_PRIVATE_KEY.finditer(text), *_ISSUED.finditer(text))]
+        spans = [match.span() for match in (*_PRIVATE_KEY.finditer(text), *ISSUED.finditer(text))]
         for piece in PIECE.finditer(text):
             spans += ((piece.start() + start, piece.start() + end) for start, end in _in_piece(piece[0]))
         return _merged(spans)
@@ -85,37 +151,89 @@ class SecretPatterns:
 
 def _in_piece(text: str) -> Iterator[tuple[int, int]]:
     yield from (match.span(1) for pattern in _NEAR for match in pattern.finditer(text))
-    yield from _named(_ASSIGNED, text)
-    yield from _named(_OPTION, text)
-    yield from _in_commands(text)
+    lower = text.replace("İ", "I").lower()  # of the same length; patterns that ignore case take several times as long
+    for pattern in (_ASSIGNED, _OPTION):
+        for match in pattern.finditer(lower):
+            if text[slice(*match.span("name"))] == "PASS":  # the result of a test
+                continue
+            yield from _value(text[slice(*match.span("value"))], match.start("value"), match)
+    yield from _in_columns(text)
+    yield from _in_commands(text, lower)
+    yield from _in_manifests(text)
 
 
-def _named(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Yield values that the text calls a secret, and that look like one."""
-    for match in pattern.finditer(text):
-        end = _END.search(match["value"])
-        value = match["value"][: end.start()] if end else match["value"]
-        if value and not _REFERENCE.search(value) and _looks_secret(value, match):
-            yield match.start("value"), match.start("value") + len(value)
+def _in_columns(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the cells of a table below a heading that calls them secret."""
+    for table in _TABLE.finditer(text):
+        named = [_HEADING.fullmatch(cell[0].strip(" *_`")) for cell in _CELL.finditer(table["head"].strip(" |"))]
+        for row in table["rows"].splitlines(keepends=True) if any(named) else ():
+            at = table.start("rows") + table["rows"].index(row)
+            start = len(row) - len(row.lstrip(" |"))
+            for heading, cell in zip(named, _CELL.finditer(row, start), strict=False):
+                word = cell[0].strip(" *`\n")
+                if heading and " " not in word:
+                    yield from _value(word, at + cell.start() + cell[0].index(word), heading)
 
 
-def _looks_secret(value: str, match: re.Match[str]) -> bool:
-    """Return whether a value looks like a secret. Plain words (unless a quoted phrase) and resource names do not."""
+def _value(value: str, start: int, match: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Yield the place of a value that the text calls a secret, if it looks like one."""
+    parts = match.groupdict()
+    if end := "|" if parts.get("cell") else "<" if parts.get("element") else "":
+        value = value.partition(end)[0]
+    end = _END.search(value)
+    value = value[: end.start()] if end else value
+    if value and not _REFERENCE.search(value) and _looks_secret(value, parts):
+        yield start, start + len(value)
+
+
+def _looks_secret(value: str, match: Mapping[str, str | None]) -> bool:
+    """Return whether a value looks like a secret. Plain words (unless a whole password) and resource names do not."""
     if match["password"]:
-        if match["quote"] and _PHRASE.match(value):
+        if match.get("quote") and _PHRASE.match(value):
             return True
-        return len(value) >= MIN_PASSWORD and _is_mixed(value) and not (match["prose"] and _IDENTIFIER.match(value))
-    if "sid" in match[0][:3].lower() or "cookie" in match[0][:6].lower():
+        return len(value) >= MIN_PASSWORD and (
+            (_is_mixed(value) and not (match.get("prose") is not None and _IDENTIFIER.match(value)))
+            or (_stands_alone(match) and value.isalpha() and not _NO_PASSWORD.fullmatch(value))
+        )
+    name = (match.get("name") or "").lower()
+    if name.startswith(("sid", "cookie")):
         return len(value) >= 2 * MIN_TOKEN and _is_mixed(value)
     is_uuid = len(value) == 36 and value.count("-") == 4
     return len(value) >= MIN_TOKEN and _is_mixed(value) and (is_uuid or not _IDENTIFIER.match(value))
 
 
-def _in_commands(text: str) -> Iterator[tuple[int, int]]:
-    for match in _IN_COMMAND.finditer(text):
-        name = str(match.lastgroup)
-        if not _REFERENCE.search(match[name]) and (name != "console" or _is_mixed(match[name])):
-            yield match.span(name)
+def _stands_alone(match: Mapping[str, str | None]) -> bool:
+    """Return whether nothing follows the value in its line or quotes, so that it is no word of a sentence."""
+    if match.get("below") is not None or match.get("rest") is None:
+        return False
+    rest = str(match["rest"])
+    return (
+        bool(match["quote"])
+        or not rest.strip()
+        or rest.lstrip().startswith(("<", "|"))
+        or (match.get("tight") is not None and rest.startswith(" "))
+    )
+
+
+def _in_commands(text: str, lower: str) -> Iterator[tuple[int, int]]:
+    for command in _COMMAND.finditer(lower):
+        for match in _AFTER[command["name"]].finditer(text, *command.span("line")):
+            if not _REFERENCE.search(match["value"]):
+                yield match.span("value")
+    for words, pattern in _IN_TEXT:
+        for match in pattern.finditer(text) if any(map(text.__contains__, words)) else ():
+            name = str(match.lastgroup)
+            if not _REFERENCE.search(match[name]) and (name == "value" or _is_mixed(match[name])):
+                yield match.span(name)
+
+
+def _in_manifests(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the values of the Kubernetes objects that are secrets."""
+    if "kind: Secret" not in text:
+        return
+    for start, end in pairwise((0, *(match.start() for match in _NEXT_MANIFEST.finditer(text)), len(text))):
+        for data in _DATA.finditer(text, start, end) if "kind: Secret" in text[start:end] else ():
+            yield from (pair.span("value") for pair in _PAIR.finditer(text, *data.span("pairs")))
 
 
 def _is_mixed(value: str) -> bool:

@@ -15,10 +15,10 @@ from adapters.sources.front_matter import (
     Properties,
     properties_from,
     refuse_misunderstood_meta,
-    refuse_misunderstood_readers,
     split_front_matter,
 )
 from adapters.sources.pdf import pdf_pages
+from adapters.sources.restrictions import refuse_restriction, refuse_restrictions_above
 from core.knowledge.clean_text import clean, columns_as_tables
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
@@ -27,9 +27,6 @@ MAX_BYTES = 2_000_000  # of a text file; larger ones are data, not documents
 MAX_PDF_BYTES = 30_000_000  # of a PDF file, which consists mainly of images
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # the placeholder of a file in Git LFS
 PAGES = frozenset({".html", ".htm"})
-OTHER_META = frozenset(
-    {"audience", "access", "visibility"}
-)  # properties that other systems use in pages, which restrict nothing here
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
 _RAW_TABLE = re.compile(
     r"^<table\b.*?^</table>", re.DOTALL | re.MULTILINE
@@ -46,6 +43,7 @@ class Part:
     updated_at: datetime | None = None
     readers: frozenset[str] | None = None  # None if the file does not name readers
     page: int | None = None
+    note: str = ""  # see `Properties`
 
 
 def has_format(path: PurePosixPath) -> bool:
@@ -122,10 +120,11 @@ def _html(content: str) -> tuple[Properties, str]:
     if sum(name.strip().lower() == "readers" for name, _ in named) + (stated.readers is not None) > 1:
         raise MalformedInput("The page names its readers twice.")
     title = soup.title.get_text() if soup.title else ""
-    properties = properties_from(
-        {name: value for name, value in named if name.lower() not in OTHER_META} | {"title": title}
-    )
+    properties = properties_from(dict(named) | {"title": title})
     if properties.readers is None and stated.readers is None:
+        for tag in soup.find_all("meta"):
+            for attribute in ("name", "property", "itemprop"):
+                refuse_restriction(str(tag.get(attribute) or ""), str(tag.get("content") or ""))
         refuse_misunderstood_meta(content)
     return (
         Properties(
@@ -133,6 +132,7 @@ def _html(content: str) -> tuple[Properties, str]:
             properties.owner or stated.owner,
             properties.updated_at or stated.updated_at,
             properties.readers if stated.readers is None else stated.readers,
+            properties.note or stated.note,
         ),
         markdown_of(soup),
     )
@@ -160,7 +160,7 @@ def _pdf(content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
     properties, pages, unread = pdf_pages(content)
     parts = [_part(properties, text, number) for number, text in pages]
     if parts:
-        refuse_misunderstood_readers(parts[0].text)
+        refuse_restrictions_above(parts[0].text)
     return parts, unread
 
 
@@ -172,6 +172,7 @@ def _part(properties: Properties, text: str, page: int | None = None) -> Part:
         updated_at=properties.updated_at,
         readers=properties.readers,
         page=page,
+        note=storable(properties.note),
     )
 
 

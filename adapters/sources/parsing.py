@@ -85,6 +85,7 @@ async def documents_of(origin: Origin, content: bytes) -> list[Document | LeftOu
     return [
         *(_document(origin, part) for part in reply.parts),
         *(LeftOut(f"{path}, page {page}", reason) for page, reason in reply.unread),
+        *(LeftOut(path, part.note, is_indexed=True) for part in reply.parts if part.note),
     ]
 
 

@@ -22,7 +22,7 @@ from bot.config.workspace import load_workspace
 from bot.observability.tracing import tracing
 from bot.quick_imports import quick_imports
 from bot.web.webhook_sources import webhook_parser
-from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core
+from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core, redactor
 from bot.wiring.ports import incident_ports, question_ports
 from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
@@ -96,7 +96,9 @@ def summary(report: IngestReport) -> str:
     )
     failed = (f"{name} could not be read: {error}" for name, error in report.failed.items())
     left_out = (
-        f"{name}/{each.path} was left out: {each.reason}" for name in report.left_out for each in report.left_out[name]
+        f"{name}/{each.path}{'' if each.is_indexed else ' was left out'}: {each.reason}"
+        for name in report.left_out
+        for each in report.left_out[name]
     )
     return "\n".join([line, *failed, *left_out])
 
@@ -180,7 +182,11 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
             core = await stack.enter_async_context(open_core(bare, workspace))
         delivery = parse(body, core.clock.now())
         incident = delivery and await open_incident(
-            delivery, store=core.store, places_for=lambda _: (TERMINAL,), new_id=new_incident_id
+            delivery,
+            store=core.store,
+            places_for=lambda _: (TERMINAL,),
+            new_id=new_incident_id,
+            redact=redactor(core),
         )
         if incident is None:
             raise MalformedInput(f"{file} contains no firing alert, so there is nothing to investigate.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
@@ -9,9 +10,9 @@ from pydantic import TypeAdapter
 
 from bot.observability.telemetry import EVENTS
 from bot.work.batch_writer import BatchWriter
-from core.incidents.command import parse_command
+from core.incidents.command import CommandName, parse_command
 from core.incidents.thread_notes import bears_on_cause
-from core.knowledge.redactor import Redact, without_redaction
+from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Place, Question
 from core.model.feedback import Feedback, Reaction
@@ -49,8 +50,10 @@ class TaskInbox:
         self._writer = BatchWriter(self._write)
 
     async def ask(self, question: Question) -> None:
-        payload = QUESTION.dump_python(question, mode="json")
         command = parse_command(question.text).name
+        if command in (CommandName.TRIAGE, CommandName.RCA):  # pasted text of alerts and logs
+            question = replace(question, text=await asyncio.to_thread(redacted, question.text, self._redact))
+        payload = QUESTION.dump_python(question, mode="json")
         asked = audit_entry(
             f"asked:{question.key}",
             question.asked_at,

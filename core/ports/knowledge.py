@@ -14,10 +14,14 @@ from core.model.document import Document, Passage
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A document that a source contains but that cannot be indexed. `path` names it within the source."""
+    """A document that a source contains but that cannot be indexed. `path` names it within the source.
+
+    `is_indexed`: the document is indexed, but the property that `reason` names was not understood.
+    """
 
     path: str
     reason: str
+    is_indexed: bool = False
 
 
 class KnowledgeSource(Protocol):

@@ -79,7 +79,7 @@ class AnswerAgents:
     ) -> IncidentMessage:
         if _INCIDENT_ID.fullmatch(subject.strip()):
             return IncidentMessage(await self._stored(tool, subject.strip(), caller))
-        pasted = incident_from(self._question(subject, caller), self.ports.services)
+        pasted = incident_from(self._question(subject, caller), self.ports.services, self.ports.redact)
         await self._record(tool, pasted.id, caller)
         found = await investigate(pasted, caller.audience, self.ports.incidents)
         return IncidentMessage(replace(found, stage=Stage.DONE))

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from core.incidents.folding import open_from
 from core.incidents.readable import readable
+from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.conversation import PUBLIC, Audience, Question
 from core.model.errors import Unavailable
 from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
@@ -46,7 +47,11 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
     if question.text and PUBLIC not in question.audience.readers:
         await ports.poster.post_once(intent, question.place, Notice(FOR_THE_WORKSPACE))
         return
-    incident = incident_from(question, ports.services) if question.text else await _in_thread(question, ports.store)
+    incident = (
+        incident_from(question, ports.services, ports.redact)
+        if question.text
+        else await _in_thread(question, ports.store)
+    )
     if incident is None:
         await ports.poster.post_once(intent, question.place, Notice(NO_INCIDENT))
         return
@@ -97,13 +102,14 @@ async def _readers_of(incident: Incident, audience: Audience, ports: Ports) -> A
     return replace(audience, readers=audience.readers & (await audience_of(incident, ports)).readers)
 
 
-def incident_from(question: Question, services: Iterable[str]) -> Incident:
-    """Return pasted text as an incident that starts now, for the service that it names first.
+def incident_from(question: Question, services: Iterable[str], redact: Redact = without_redaction) -> Incident:
+    """Return pasted text, redacted, as an incident that starts now, for the service that it names first.
 
     The incident is not stored, and pages nobody.
     """
     places = {service: place for service in services if (place := _place_of(service, question.text)) is not None}
-    title = question.text.strip().splitlines()[0][:MAX_TITLE]
+    text = redacted(question.text, redact)
+    title = text.strip().splitlines()[0][:MAX_TITLE]
     alert = Alert(
         fingerprint=question.id,
         name=title,
@@ -113,7 +119,7 @@ def incident_from(question: Question, services: Iterable[str]) -> Incident:
         # The longest of several that start at the same position: `pg-booking`, not `pg`.
         service=min(places, key=lambda service: (places[service], -len(service), service), default=""),
         summary=title,
-        description=question.text,
+        description=text,
     )
     delivery = AlertDelivery(question.id, QUESTION, question.id, (alert,), question.asked_at)
     return open_from(delivery, question.id, question.place)

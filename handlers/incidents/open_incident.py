@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache, partial
+from hashlib import sha256
 
 from core.incidents.folding import fold, is_belated, open_from, reopens
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.conversation import Place
 from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
-from core.model.incident import AlertDelivery, Incident, IncidentState, Stage
+from core.model.incident import Alert, AlertDelivery, Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
 from handlers.incidents.stored_incident import MAX_ATTEMPTS, incident_intent
 
@@ -23,13 +25,19 @@ MAX_NAMES = 300  # characters of group names in an error
 UPDATE_TIMEOUT = timedelta(minutes=5)  # after this, an update that did not finish counts as failed
 
 PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
+Places = Callable[[], tuple[Place, ...]]
 
 
 async def open_incident(
-    delivery: AlertDelivery, *, store: Store, places_for: PlacesFor, new_id: Callable[[], str]
+    delivery: AlertDelivery,
+    *,
+    store: Store,
+    places_for: PlacesFor,
+    new_id: Callable[[], str],
+    redact: Redact = without_redaction,
 ) -> Incident | None:
     """Open or update the incident of one delivery. See `open_incidents`."""
-    return (await open_incidents([delivery], store=store, places_for=places_for, new_id=new_id))[0]
+    return (await open_incidents([delivery], store=store, places_for=places_for, new_id=new_id, redact=redact))[0]
 
 
 async def open_incidents(
@@ -44,17 +52,17 @@ async def open_incidents(
 
     An incident that was resolved recently is reopened. Returns the incident for each delivery; None if it was seen
     before, is older than the known state, or resolves or changes an unknown incident. `redact` removes names, addresses
-    and secrets from resolution notes, which are learned from.
+    and secrets from all text of alerts, whatever their sender; routes are matched before, because they may name them.
     """
-    deliveries = [redacted_notes(each, redact) for each in deliveries]
+    sent, deliveries = deliveries, [redacted_delivery(each, redact) for each in deliveries]
     for _ in range(MAX_ATTEMPTS):
         try:
             async with store.transaction() as transaction:
                 groups = await _groups(deliveries, transaction)
                 taken: list[Incident | None] = []
-                for each in deliveries:
+                for original, each in zip(sent, deliveries, strict=True):
                     with _request_of(each):
-                        taken.append(await groups[_group(each)].take(each, places_for, new_id))
+                        taken.append(await groups[_group(each)].take(each, partial(places_for, original), new_id))
                 for group in groups.values():
                     await group.save()
                 return taken
@@ -70,13 +78,43 @@ def _request_of(delivery: AlertDelivery) -> AbstractContextManager[None]:
     return nullcontext() if correlation is None else correlated(correlation)
 
 
-def redacted_notes(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:
-    """Return the delivery with redacted notes."""
-    if not any(alert.note for alert in delivery.alerts):
-        return delivery
+def redacted_delivery(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:
+    """Return the delivery with redacted texts. The alerts of a storm repeat their texts, so each is read once."""
+    clean = cache(partial(redacted, redact=redact))
+    alerts = tuple(_redacted_alert(alert, clean) for alert in delivery.alerts)
+    return replace(delivery, group_key=_identity(delivery.group_key, clean), alerts=alerts)
+
+
+def _redacted_alert(alert: Alert, clean: Callable[[str], str]) -> Alert:
     return replace(
-        delivery, alerts=tuple(replace(alert, note=redacted(alert.note, redact)) for alert in delivery.alerts)
+        alert,
+        fingerprint=_identity(alert.fingerprint, clean),
+        name=clean(alert.name),
+        service=clean(alert.service),
+        summary=clean(alert.summary),
+        description=clean(alert.description),
+        labels={name: _redacted_label(name, value, clean) for name, value in alert.labels.items()},
+        url=_redacted_url(alert.url, clean),
+        runbook_url=_redacted_url(alert.runbook_url, clean),
+        note=clean(alert.note),
+        acknowledged=alert.acknowledged and replace(alert.acknowledged, by=clean(alert.acknowledged.by)),
     )
+
+
+def _redacted_label(name: str, value: str, clean: Callable[[str], str]) -> str:
+    """Return the value, redacted with its name before it, which may say that it is a secret."""
+    before, _, rest = clean(f"{name}: {value}").partition(": ")
+    return rest if before == name else clean(value)
+
+
+def _redacted_url(url: str, clean: Callable[[str], str]) -> str:
+    """Return the address if it has nothing to remove, else the part before its query; empty if that has."""
+    return next((each for each in (url, url.partition("#")[0].partition("?")[0]) if clean(each) == each), "")
+
+
+def _identity(key: str, clean: Callable[[str], str]) -> str:
+    """Return the key, or its digest if it has something to remove, because two keys may differ only in that."""
+    return key if clean(key) == key else sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 async def _groups(deliveries: Sequence[AlertDelivery], transaction: Transaction) -> dict[tuple[str, str], _Group]:
@@ -111,12 +149,12 @@ class _Group:
         self._received: dict[str, datetime] = {}
         self._transaction = transaction
 
-    async def take(self, delivery: AlertDelivery, places_for: PlacesFor, new_id: Callable[[], str]) -> Incident | None:
+    async def take(self, delivery: AlertDelivery, places: Places, new_id: Callable[[], str]) -> Incident | None:
         if delivery.one_event and (delivery.key in self._known or delivery.key in self._received):
             return None
         latest = self._incident
         if latest is None or not (latest.state is IncidentState.OPEN or reopens(latest, delivery)):
-            return await self._open(delivery, places_for, new_id) if delivery.fires else None
+            return await self._open(delivery, places, new_id) if delivery.fires else None
         if is_belated(latest, delivery):
             return None
         incident = fold(latest, delivery)
@@ -138,9 +176,9 @@ class _Group:
         await self._transaction.incidents.save(self._incident)
         await ask_to_present(self._incident, self._transaction, incident.updated_at)
 
-    async def _open(self, delivery: AlertDelivery, places_for: PlacesFor, new_id: Callable[[], str]) -> Incident:
+    async def _open(self, delivery: AlertDelivery, places: Places, new_id: Callable[[], str]) -> Incident:
         await self.save()
-        place, *also_in = places_for(delivery)
+        place, *also_in = places()
         incident = open_from(delivery, new_id(), place, tuple(also_in))
         self._is_new(delivery, incident)
         await self._transaction.incidents.save(incident)

@@ -173,7 +173,8 @@ class _Run:
 
     def _leave_out(self, source: str, left_out: Sequence[LeftOut]) -> None:
         for each in left_out:
-            log.warning("document_left_out", source=source, path=each.path, error=each.reason)
+            event = "document_property_ignored" if each.is_indexed else "document_left_out"
+            log.warning(event, source=source, path=each.path, error=each.reason)
         if left_out:
             self.left_out.setdefault(source, []).extend(left_out)
 

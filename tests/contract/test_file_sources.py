@@ -213,18 +213,62 @@ async def test_the_first_line_of_plain_text_is_its_title(tmp_path: Path) -> None
         b"\xff\xfe broken",
         "---\ntitle: [\n---\ntext",
         "---\n- a\n---\ntext",
-        "---\nupdated: yesterday\n---\ntext",
         "---\nreaders: []\n---\nsecret",
         "---\nreaders: {a: b}\n---\nsecret",
         "---\nreaders:\n---\nsecret",
     ],
-    ids=["not UTF-8", "not YAML", "no mapping", "no date", "no reader", "readers no list", "readers empty"],
+    ids=["not UTF-8", "not YAML", "no mapping", "no reader", "readers no list", "readers empty"],
 )
 async def test_a_page_that_makes_no_sense_is_left_out_and_the_others_are_read(
     content: str | bytes, tmp_path: Path
 ) -> None:
     (tmp_path / "good.md").write_text("# Good\n\ntext", encoding="utf-8")
     assert [document.title for document in await page(tmp_path, "bad.md", content)] == ["Good"]
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "yesterday",
+        "last Tuesday",
+        "03/04/2026",
+        "26/03/14",
+        "March",
+        "Tuesday",
+        "2026",
+        "Q1",
+        "1710374400",
+        "14.13.2026",
+    ],
+)
+async def test_a_date_that_names_no_day_or_several_leaves_the_page_undated_and_is_named(
+    stated: str, tmp_path: Path
+) -> None:
+    (tmp_path / "lock.md").write_text(f"---\nupdated: {stated}\n---\n# Lock\n\ntext", encoding="utf-8")
+    [document, note] = [found async for found in FolderSource("docs", tmp_path).documents()]
+    assert isinstance(document, Document)
+    assert isinstance(note, LeftOut)
+    assert (document.title, document.updated_at) == ("Lock", None)
+    assert note.is_indexed
+    assert stated in note.reason
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "14/03/2026",
+        "March 14th 2026",
+        "14 Mar 2026",
+        "Sat, 14 Mar 2026",
+        "2026/03/14",
+        "14.03.2026",
+        "03/14/2026",
+        "20260314",
+    ],
+)
+async def test_a_date_that_can_name_one_day_only_is_read_in_any_form(stated: str, tmp_path: Path) -> None:
+    [found] = await page(tmp_path, "lock.md", f"---\nupdated: {stated}\n---\n# Lock\n\ntext")
+    assert found.updated_at == datetime(2026, 3, 14, tzinfo=UTC)
 
 
 async def test_a_page_over_the_size_limit_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,62 @@ async def test_readers_that_are_not_understood_make_no_document_public(tmp_path:
     assert left_out.keys() == NOT_UNDERSTOOD.keys()
 
 
+RESTRICTED = {
+    "nested.md": "---\nmetadata: {owner: vault, access: {level: staff}}\n---\nUnseal.",
+    "nested readers.md": "---\nplumbline: {readers: [channel:vault]}\n---\nUnseal.",
+    "an anchor below.md": "---\nx: &who {viewers: [vault]}\npage: {meta: [*who]}\n---\nUnseal.",
+    "a merge key.md": "---\nx: &who {visibility: private}\n<<: *who\n---\nUnseal.",
+    "an anchor that restricts elsewhere.md": "---\ntags: &who [vault]\nallowed_groups: *who\n---\nUnseal.",
+    "groups.md": "---\nallowed-groups: [vault]\n---\nUnseal.",
+    "camel.md": "---\nviewPermissions: vault\n---\nUnseal.",
+    "level.md": "---\nsecurity_level: 3\n---\nUnseal.",
+    "classified.md": "---\nclassification: internal\n---\nUnseal.",
+    "internal.md": "---\ninternal: true\n---\nUnseal.",
+    "not public.md": "---\npublic: no\n---\nUnseal.",
+    "nobody.md": "---\naccess: none\n---\nUnseal.",
+    "visible.md": "---\nvisible_to: vault\n---\nUnseal.",
+    "login.md": "---\nlogin_required: yes\n---\nUnseal.",
+    "twice.md": "---\nvisibility: private\nvisibility: public\n---\nUnseal.",
+    "an empty list.md": "---\nviewers: []\n---\nUnseal.",
+    "a script.md": "import X from 'x'\n\nexport const meta = {\n  title: 'x',\n  audience: 'vault',\n}\n\nUnseal.",
+    "a script in a line.md": "export const frontmatter = { title: 'x', isPublic: false };\n\nUnseal.",
+    "TOML.md": '+++\ntitle = "x"\n[extra]\nvisibility = "private"\n+++\nUnseal.',
+    "JSON.md": '{\n "a": {"b": 1\n },\n "restrictedTo": ["vault"]\n}\nUnseal.',
+    "AsciiDoc.txt": "= Vault\n:toc:\n:access-level: staff\n\nUnseal.",
+    "RST.txt": "Vault\n=====\n\n:Author: x\n:Confidentiality: staff\n\nUnseal.",
+    "a field above.md": "Title: Vault\nVisibility: staff\n\nUnseal.",
+    "a comment.md": "<!-- visibility: private -->\n# Vault\n\nUnseal.",
+    "a comment of a link.md": "[//]: # (access: staff)\n# Vault\n\nUnseal.",
+    "below the title.md": "# Vault\n\n---\nowner: vault\nvisibility: private\n---\n\nUnseal.",
+    "a meta.html": '<meta name="visibility" content="private"><p>Unseal.</p>',
+    "a property.html": '<meta property="article:allowed_groups" content="vault"><p>Unseal.</p>',
+}
+"""Statements on access that are no valid `readers`: each is meant, and none is understood."""
+
+UNRESTRICTED = {
+    "ordinary.md": "---\ntitle: x\nslug: /a\nsidebar_position: 3\nsidebar: {label: Access, order: 1}\ntags: [access, private]\n"
+    "description: 'Who may read: all'\ndraft: false\nhide_title: true\nread_time: 4\nauthors: [vault]\nlayout: page\n---\nHi.",
+    "things.md": "---\naccess_log: /var/log/a\npublic_url: https://a.example\nprivate-key-path: /a\naccessibility: AA\n---\nHi.",
+    "said to be open.md": "---\npublic: true\nprivate: false\nvisibility: Public\naccess: {level: everyone}\nrestricted: no\n---\nHi.",
+    "prose.md": "# Runbook\n\nAudience: on-call engineers\n\nAccess: ask the team. Permissions: see below (access: admin).",
+    "a rule.md": "# Runbook\n\nText.\n\n---\n\nYou need access: ask.\n\n---\n\nText.",
+    "code.md": "# Runbook\n\n```yaml\npermissions:\n  contents: read\n```\n\n```js\nexport const a = { private: 1 }\n```",
+    "a page.html": '<meta name="viewport" content="x"><meta property="og:title" content="Access"><p>Hi.</p>',
+}
+
+
+async def test_whatever_speaks_of_access_and_is_not_understood_makes_no_document_public(tmp_path: Path) -> None:
+    found, left_out = await read(tmp_path, **RESTRICTED)
+    assert found == {}
+    assert left_out.keys() == RESTRICTED.keys()
+
+
+async def test_ordinary_properties_and_prose_hide_no_document(tmp_path: Path) -> None:
+    found, left_out = await read(tmp_path, **UNRESTRICTED)
+    assert left_out == {}
+    assert found == dict.fromkeys(UNRESTRICTED, frozenset({PUBLIC}))
+
+
 async def test_readers_are_not_missed_for_how_a_file_is_encoded(tmp_path: Path) -> None:
     found, _ = await read(tmp_path, **UNDERSTOOD)
     assert found == dict.fromkeys(UNDERSTOOD, frozenset({VAULT}))
@@ -129,7 +185,6 @@ UNREADABLE = {
     "filter.pdf": pdf("x", contents="/Filter /Odd"),
     "JBIG2.pdf": pdf("x", contents="/Filter /JBIG2Decode"),
     "encryption.pdf": _encrypted_in_an_unusual_way(),
-    "year.md": "---\nupdated: 0001-01-01T00:00:00+14:00\n---\nText.",
 }
 
 

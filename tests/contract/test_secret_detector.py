@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.secret_detector import SecretPatterns
+from tests.secret_lines import INNOCENT, PARTS, SECRETS, innocent_lines, measured, secret_lines
 
 DETECTOR = SecretPatterns()
 LETTERS = string.ascii_letters + string.digits
@@ -82,3 +83,44 @@ def test_more_than_one_in_a_line_is_found() -> None:
 )
 def test_what_only_looks_like_one_is_left_alone(text: str) -> None:
     assert found(text) == []
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_nearly_every_form_of_a_secret_is_found_and_hardly_an_innocent_line_is_touched(part: str) -> None:
+    missed, touched = measured(DETECTOR.find, part)
+    assert len(secret_lines(part)) == SECRETS
+    assert len(innocent_lines(part)) == INNOCENT
+    assert len(missed) <= 0.05 * SECRETS, missed
+    assert len(touched) <= INNOCENT / 200, touched
+
+
+def test_the_cells_below_a_heading_that_calls_them_secret_are_found_and_the_others_are_not() -> None:
+    table = "| Host | Password | Port |\n| :--- | --- | ---: |\n| a.example | Otter-1234 | 5432 |\n| b.example | see Vault | 5433 |"
+    assert found(f"Logins\n\n{table}\n\nOtter-1234 | x") == ["Otter-1234"]
+
+
+def test_a_password_of_letters_is_found_where_nothing_else_can_follow_and_not_in_a_sentence() -> None:
+    assert found("password: swordfish") == ["swordfish"]
+    assert found('{"password": "swordfish", "port": 1}') == ["swordfish"]
+    assert found("password: swordfish is what the docs say") == []
+    assert found("password: required") == []
+
+
+def test_more_of_a_line_is_searched_after_a_value() -> None:
+    assert found('<a password="Otter-12"/><b token="u7Hh2kd93jf8dk2l"/>') == ["Otter-12", "u7Hh2kd93jf8dk2l"]
+
+
+def test_of_several_manifests_only_the_values_of_secrets_are_found() -> None:
+    secret = "apiVersion: v1\ndata:\n  url: YWJjZGVm\n  user: {{ .user }}\nkind: Secret\n"
+    assert found(
+        f"kind: ConfigMap\ndata:\n  level: debug-12\n---\n{secret}---\nkind: ConfigMap\ndata:\n  a: debug-12\n"
+    ) == ["YWJjZGVm"]
+
+
+def test_each_command_of_a_line_is_read_with_its_own_options() -> None:
+    assert found("docker login registry.example && docker run -p 8080:80 web") == []
+    assert found("curl -u ops:Otter-12 https://a.example | mysql -pOtter-34 x") == ["Otter-12", "Otter-34"]
+
+
+def test_a_heading_is_no_password() -> None:
+    assert found("| User | Password | Location |\n| --- | --- | --- |\n| ops | in Vault | eu |") == []

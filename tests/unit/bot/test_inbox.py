@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from adapters.secret_detector import SecretPatterns
 from bot.work.inbox import FEEDBACK_EVENT, QUESTION, TaskInbox
+from core.knowledge.redactor import Redactor
 from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.model.feedback import Feedback
 from core.model.incident import IncidentState
@@ -34,6 +36,22 @@ async def test_a_question_is_recorded_as_it_was_asked_and_the_bell_is_rung(store
     assert (task.key, task.workflow, task.subject) == (ASKED.id, "answer_question", ASKED.id)
     assert QUESTION.validate_python(task.payload) == ASKED
     assert len(rung) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rca login failed, password: Otter-1234",
+        "triage\n| User | Password |\n| --- | --- |\n| ops | Otter-1234 |",
+        "RCA psql: postgres://ops:Otter-1234@db.example/x is refused",
+    ],
+)
+async def test_text_that_is_pasted_for_an_investigation_is_recorded_without_its_secrets(
+    store: InMemoryStore, text: str
+) -> None:
+    await TaskInbox(store, lambda: None, redact=Redactor(SecretPatterns())).ask(replace(ASKED, text=text))
+    (task,) = store.tasks.added.values()
+    assert QUESTION.validate_python(task.payload).text == text.replace("Otter-1234", "[secret]")
 
 
 async def test_a_pressed_button_is_recorded_as_it_was_pressed(store: InMemoryStore) -> None:

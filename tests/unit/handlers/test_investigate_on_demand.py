@@ -1,6 +1,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from adapters.secret_detector import SecretPatterns
+from core.knowledge.redactor import Redactor
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.model.incident import Incident, Stage
 from core.model.messages import IncidentMessage, Notice
@@ -72,6 +74,27 @@ def test_a_pasted_essay_has_a_short_title_and_loses_nothing():
     assert len(incident.title) <= 150
     assert not incident.service
     assert incident.description.count("slow") >= 1000
+
+
+async def test_the_secrets_of_a_pasted_alert_reach_no_investigation():
+    seen: list[Incident] = []
+
+    async def investigate(incident: Incident, _audience: Audience, _progress: Progress, _show: Show) -> Incident:
+        seen.append(incident)
+        return incident
+
+    store, chat = InMemoryStore(), RecordingMessenger()
+    pasted = replace(QUESTION, text="password: Otter-1234\npayment-gateway: token=u7Hh2kd93jf8dk2l refused")
+    redactor = Redactor(SecretPatterns())
+    await investigate_on_demand(
+        pasted,
+        ports(store=store, poster=Poster(store, {Platform.SLACK: chat}), redact=redactor),
+        investigate=investigate,
+        stage=Stage.EXPLAINING,
+    )
+    (incident,) = seen
+    assert incident.title == "password: [secret]"
+    assert not any(secret in repr((seen, chat.posted, chat.edited)) for secret in ("Otter-1234", "u7Hh2kd93jf8dk2l"))
 
 
 async def test_a_pasted_alert_is_not_looked_into_where_outsiders_read_along():

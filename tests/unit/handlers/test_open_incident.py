@@ -12,7 +12,16 @@ from core.model.conversation import Place, Platform
 from core.model.correlation import correlated, new_correlation
 from core.model.document import Document
 from core.model.errors import ConfigurationError, Conflict
-from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity, Stage
+from core.model.incident import (
+    Acknowledgement,
+    Alert,
+    AlertDelivery,
+    AlertStatus,
+    Incident,
+    IncidentState,
+    Severity,
+    Stage,
+)
 from core.ports import Task
 from handlers.incidents.open_incident import MAX_ATTEMPTS, UPDATE_TIMEOUT, open_incident, open_incidents
 from handlers.incidents.stored_incident import incident_intent
@@ -305,3 +314,86 @@ async def test_names_and_secrets_in_the_note_on_how_an_alert_ended_are_not_kept(
     assert incident.resolution is not None
     assert incident.resolution.root_cause == "the password [secret] had expired"
     assert "hunter2" not in repr(store.incidents.by_id)
+
+
+async def test_no_text_of_an_alert_is_kept_with_its_secrets(store: InMemoryStore) -> None:
+    def redact(document: Document) -> Document:
+        return replace(document, text=document.text.replace("hunter2", "[secret]"))
+
+    alert = replace(
+        FIRING,
+        fingerprint="fp-hunter2",
+        name="Login hunter2 refused",
+        service="hunter2",
+        summary="hunter2",
+        description="psql: hunter2",
+        labels={"dsn": "hunter2", "pod": "api-1"},
+        url="https://grafana.example/d/1?token=hunter2",
+        runbook_url="https://u:hunter2@wiki.example/x",
+    )
+    sent = replace(delivery(alert), group_key="{dsn=hunter2}")
+    for _ in range(2):
+        await open_incidents([sent], store=store, places_for=lambda _: (PLACE,), new_id=lambda: "new", redact=redact)
+    assert len(store.incidents.by_id) == 1, "the same alert, sent again, is the same"
+    (kept,) = store.incidents.by_id.values()
+    assert "hunter2" not in repr(store.incidents.by_id)
+    assert kept.alerts[0].labels == {"dsn": "[secret]", "pod": "api-1"}
+    assert (kept.alerts[0].url, kept.alerts[0].runbook_url) == ("https://grafana.example/d/1", "")
+
+
+async def test_a_label_whose_name_speaks_of_a_secret_loses_its_value_and_others_stay(store: InMemoryStore) -> None:
+    labels = {
+        "db_password": "Otter-1234",
+        "secret": "tls-cert",
+        "pod": "api-7d9f8b6c5-x2x4z",
+        "instance": "10.0.0.1:80",
+    }
+    (incident,) = await open_incidents(
+        [delivery(replace(FIRING, labels=labels))],
+        store=store,
+        places_for=lambda _: (PLACE,),
+        new_id=lambda: "new",
+        redact=lambda document: replace(
+            document, text=document.text.replace("db_password: Otter-1234", "db_password: [secret]")
+        ),
+    )
+    assert incident is not None
+    assert incident.alerts[0].labels == labels | {"db_password": "[secret]"}
+
+
+@pytest.mark.parametrize(
+    ("alert", "matches"),
+    [
+        (replace(FIRING, labels={"owner": "hunter2"}), lambda alert: alert.labels["owner"] == "hunter2"),
+        (replace(FIRING, service="hunter2"), lambda alert: alert.service == "hunter2"),
+        (replace(FIRING, name="hunter2 is down"), lambda alert: alert.name.startswith("hunter2")),
+    ],
+    ids=["a label", "a service", "a name"],
+)
+async def test_a_route_matches_what_is_redacted_before_it_is_kept(
+    store: InMemoryStore, alert: Alert, matches: Callable[[Alert], bool]
+) -> None:
+    matched = Place(Platform.CONSOLE, "matched")
+    incident = await open_incident(
+        delivery(alert),
+        store=store,
+        places_for=lambda sent: (matched if matches(sent.alerts[0]) else PLACE,),
+        new_id=lambda: "new",
+        redact=lambda document: replace(document, text=document.text.replace("hunter2", "[e-mail]")),
+    )
+    assert incident is not None
+    assert incident.place == matched
+    assert "hunter2" not in repr(store.incidents.by_id)
+
+
+async def test_the_address_of_who_acknowledged_is_not_kept(store: InMemoryStore) -> None:
+    taken = replace(FIRING, acknowledged=Acknowledgement("ada@example.com", NOW))
+    await open_incident(
+        delivery(taken),
+        store=store,
+        places_for=lambda _: (PLACE,),
+        new_id=lambda: "new",
+        redact=lambda document: replace(document, text=document.text.replace("ada@example.com", "[e-mail]")),
+    )
+    (incident,) = store.incidents.by_id.values()
+    assert incident.acknowledged == Acknowledgement("[e-mail]", NOW)
