@@ -30,6 +30,7 @@ from bot.commands.records import record_start
 from bot.config.settings import LOOPBACK
 from bot.observability.collectors import StoreCollector, registered
 from bot.web.inbound_limits import HEADERS_TIMEOUT
+from bot.web.refusals import Refusals
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
@@ -107,6 +108,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             has_console_token=core.settings.console_token is not None,
             has_teams_app=bool(core.settings.teams_app_id),
             is_scraped=core.settings.host not in LOOPBACK,
+            refusals=Refusals(core.settings.data_dir),
         )
         started = partial(record_start, core.settings, name, store=core.store, clock=core.clock)
         await run_when_available(core.engine, started)

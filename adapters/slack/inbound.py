@@ -7,7 +7,6 @@ an error and sends the event again.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -33,6 +32,7 @@ from adapters.slack.payloads import Envelope, parse
 from adapters.slack.questions import Questions
 from core.model.conversation import Channel
 from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
+from core.model.lenient_json import load_json
 from core.ports import Clock, Forms, Inbox
 
 # Bolt's warnings are hints for developers; what operators need to know is raised.
@@ -184,8 +184,8 @@ def parse_body(body: str, content_type: str) -> dict[str, Any]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = load_json(text)
+    except ValueError:
         raise MalformedInput("The body is not JSON.") from None
     if not isinstance(value, dict):
         raise MalformedInput("The body is not a JSON object.")

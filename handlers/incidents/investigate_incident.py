@@ -122,9 +122,13 @@ async def triage_again(incident_id: str, ports: IncidentPorts) -> None:
     await _investigate(incident_id, _triage_and_show, ports, requested=True)
 
 
-async def recheck_incident(incident_id: str, note: ThreadNote, ports: IncidentPorts) -> None:
-    """Investigate an incident again with a remark from its thread."""
+async def take_note(incident_id: str, note: ThreadNote, ports: IncidentPorts) -> None:
+    """Record a remark from an incident's thread."""
     await update_incident(incident_id, lambda latest: with_note(latest, note), ports.store)
+
+
+async def reinvestigate(incident_id: str, ports: IncidentPorts) -> None:
+    """Investigate an incident again with the remarks from its thread."""
     await _investigate(incident_id, _explain_and_show, ports, requested=True)
 
 

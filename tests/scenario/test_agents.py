@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -100,6 +101,11 @@ async def _served(core: Core, stack: AsyncExitStack) -> str:
     return str(server.make_url("/mcp"))
 
 
+def _call(tool: str, arguments: dict[str, object]) -> bytes:
+    params = {"name": tool, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
@@ -156,12 +162,38 @@ async def test_every_call_is_in_the_audit_log(bot: Bot) -> None:
     await bot.call(KEEPER, "ask", question="When is the deployment freeze?")
     async with bot.core.store.transaction() as transaction:
         entries = [each.entry for each in await transaction.audit.latest(20)]
-    called = next(entry for entry in entries if entry.act is Act.CALLED)
-    assert (called.actor, called.detail, called.documents) == ("agent:keeper", "ask", ("handbook/release/freeze.md",))
+    shown, called = entries[:2]
+    assert (called.act, called.actor, called.detail) == (Act.CALLED, "agent:keeper", "ask")
+    assert (shown.act, shown.subject, shown.documents) == (
+        Act.ANSWERED,
+        called.subject,
+        ("handbook/release/freeze.md",),
+    )
     await bot.call(KEEPER, "get_incident", incident_id="0123456789")
     async with bot.core.store.transaction() as transaction:
-        (latest,) = [each.entry for each in await transaction.audit.latest(1)]
+        refused, latest = [each.entry for each in await transaction.audit.latest(2)]
     assert (latest.actor, latest.detail, latest.subject) == ("agent:keeper", "get", "0123456789"), "refused ones, too"
+    assert (refused.act, refused.actor, refused.detail) == (Act.REFUSED, "agent:keeper", "error")
+
+
+@pytest.mark.parametrize(
+    ("token", "body", "reason"),
+    [
+        (EDITOR, b"{", "malformed"),
+        (EDITOR, b"[]", "malformed"),
+        ("nobody's", b"{}", "wrong token"),
+        (EDITOR, _call("no_such_tool", {}), "error"),
+        (EDITOR, _call("ask", {"quest": 1}), "error"),
+        (EDITOR, _call("ask", {"question": " "}), "error"),
+    ],
+)
+async def test_a_call_that_reaches_no_tool_is_in_the_audit_log(bot: Bot, token: str, body: bytes, reason: str) -> None:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": "application/json"}
+    async with httpx2.AsyncClient() as http:
+        await http.post(bot.address, headers=headers, content=body)
+    async with bot.core.store.transaction() as transaction:
+        (latest,) = [each.entry for each in await transaction.audit.latest(1)]
+    assert (latest.act, latest.detail) == (Act.REFUSED, reason)
 
 
 @pytest.mark.parametrize("token", ["none", "the-token-of-the-editoR", "é"])
