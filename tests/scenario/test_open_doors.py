@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,7 @@ async def test_what_is_refused_is_counted_logged_and_kept_by_sender(
     counted = REFUSALS.labels(sender, reason)._value.get()
     with structlog.testing.capture_logs() as lines:
         async with TestClient(TestServer(bot.app)) as client:
-            await client.post(path, data=body, headers={**headers, "Content-Type": "application/json"})
+            await client.post(path, data=BytesIO(body), headers={**headers, "Content-Type": "application/json"})
     assert REFUSALS.labels(sender, reason)._value.get() == counted + 1
     (line,) = [line for line in lines if line["event"] == "request refused"]
     assert (line["sender"], line["reason"]) == (sender, reason)

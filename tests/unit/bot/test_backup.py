@@ -18,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from adapters.store.locks import LocalLocks
+from adapters.store.migrations import schema_versions
 from adapters.store.store import SqlStore
 from bot.commands.backup import run_backup, run_restore
 from bot.config.private_files import keep_private
@@ -218,7 +219,7 @@ def test_there_must_be_something_to_back_up_and_a_server_has_tools_of_its_own(tm
 
 
 def _archive(file: Path, members: dict[str, bytes], **manifest: object) -> None:
-    said = {"format": 1, "plumbline": "1", "made_at": "now", "schema": "x", **manifest}
+    said = {"format": 1, "plumbline": "1", "made_at": "now", "schema": max(schema_versions()), **manifest}
     said.setdefault("files", {name: hashlib.sha256(content).hexdigest() for name, content in members.items()})
     with tarfile.open(file, "w:gz") as archive:
         for name, content in {"manifest.json": json.dumps(said).encode(), **members}.items():
@@ -232,7 +233,8 @@ def _archive(file: Path, members: dict[str, bytes], **manifest: object) -> None:
     [
         ({}, {}),
         ({"plumbline.sqlite": b"no database"}, {}),
-        ({"plumbline.sqlite": b""}, {"schema": ["x"]}),
+        ({"plumbline.sqlite": b""}, {}),
+        ({"plumbline.sqlite": b""}, {"made_at": ""}),
         ({}, {"files": {"../evil": "0"}}),
         ({}, {"files": {"": "0"}}),
         ({}, {"files": {"/etc/passwd": "0"}}),
