@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from core.model.incident import ThreadNote
@@ -13,24 +13,33 @@ from handlers.ports import IncidentPorts
 MAX_ROUNDS = 2  # concurrent investigations because of remarks; new alerts and questions have the rest of the processor
 
 
+@dataclass(slots=True, weakref_slot=True)
+class _Remarks:
+    """The remarks about an incident that wait, and the investigations that read them, one at a time."""
+
+    noted: int = 0
+    read: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class Rechecks:
-    """The investigations because of remarks in this process: one at a time for each incident."""
+    """The investigations because of remarks in this process: one at a time for each incident and each person."""
 
     def __init__(self) -> None:
-        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        self._remarks = WeakValueDictionary[str, _Remarks]()
+        self._people = WeakValueDictionary[str, asyncio.Lock]()
         self._rounds = asyncio.Semaphore(MAX_ROUNDS)
-        self._noted = defaultdict[str, int](int)  # remarks by incident
-        self._read = defaultdict[str, int](int)  # those that an investigation has read
 
     async def recheck(self, incident_id: str, note: ThreadNote, ports: IncidentPorts) -> None:
         """Record a remark, and investigate, unless an investigation that began later has read it."""
         await take_note(incident_id, note, ports)
-        self._noted[incident_id] += 1
-        own = self._noted[incident_id]
-        turn = self._turns.setdefault(incident_id, asyncio.Lock())
-        async with turn, self._rounds:
-            if self._read[incident_id] >= own:
+        remarks = self._remarks.setdefault(incident_id, _Remarks())
+        own = remarks.noted = remarks.noted + 1
+        # The person first: who waits for a turn of their own holds up nobody else's remark about the incident.
+        async with self._people.setdefault(note.person, asyncio.Lock()), remarks.turn:
+            if remarks.read >= own:
                 return
-            noted = self._noted[incident_id]
-            await reinvestigate(incident_id, ports)
-            self._read[incident_id] = noted
+            async with self._rounds:
+                noted = remarks.noted
+                await reinvestigate(incident_id, ports)
+                remarks.read = noted
