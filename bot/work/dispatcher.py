@@ -114,4 +114,5 @@ class Dispatcher:
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._notified.wait(), POLLING_INTERVAL)
+            async with asyncio.timeout(POLLING_INTERVAL):  # wait_for loses a cancellation that comes with a notification
+                await self._notified.wait()

@@ -187,7 +187,7 @@ async def test_the_last_records_of_a_long_log_are_the_same_however_it_is_read(
     assert await LogFiles("files", tmp_path).lines("api", window, limit) == expected
 
 
-async def test_a_few_last_records_of_a_million_are_read_without_the_others(
+async def test_a_few_last_records_of_many_are_read_without_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = 0
@@ -201,7 +201,7 @@ async def test_a_few_last_records_of_a_million_are_read_without_the_others(
 
     monkeypatch.setattr(log_files, "_records", counted)
     (tmp_path / "logs").mkdir()
-    lines = (as_written(line(second / 300)) for second in range(1_000_000))
+    lines = (as_written(line(second / 60)) for second in range(200_000))
     (tmp_path / "logs" / "api.log").write_text("\n".join(lines) + "\n")
     assert len(await LogFiles("files", tmp_path).lines("api", HOUR, 1_000)) == 1_000
     assert read < 10_000
