@@ -97,6 +97,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
         figures = StoreCollector(core.store, core.clock)
         stack.enter_context(registered(figures))
+        refusals = Refusals(core.settings.data_dir)
+        stack.callback(refusals.flush)
         app = build_app(
             webhooks=webhooks,
             slack=slack.handle if slack else None,
@@ -108,7 +110,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             has_console_token=core.settings.console_token is not None,
             has_teams_app=bool(core.settings.teams_app_id),
             is_scraped=core.settings.host not in LOOPBACK,
-            refusals=Refusals(core.settings.data_dir),
+            refusals=refusals,
         )
         started = partial(record_start, core.settings, name, store=core.store, clock=core.clock)
         await run_when_available(core.engine, started)

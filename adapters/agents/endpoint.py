@@ -82,7 +82,7 @@ class AgentEndpoint:
             await self._refuse(self._callers[token].name, "too many")
             raise
         if reply.status >= FIRST_ERROR or is_error(bytes(reply.body)):
-            await self._tools.refuse(self._callers[token].name, "error" if reply.status < FIRST_ERROR else "malformed")
+            await self._tools.refuse(self._callers[token].name, "malformed")
         return web.Response(body=bytes(reply.body), status=reply.status, headers=reply.headers)
 
     async def _refuse(self, caller: str, reason: str) -> None:
@@ -107,9 +107,9 @@ class AgentEndpoint:
 
 
 def is_error(body: bytes) -> bool:
-    """Return whether a reply of JSON-RPC is an error, or the result of a tool that failed."""
+    """Return whether a reply of JSON-RPC is an error. The server records the results of tools that failed."""
     said = load_json(body) if body else None
-    return isinstance(said, dict) and ("error" in said or bool((said.get("result") or {}).get("isError")))
+    return isinstance(said, dict) and "error" in said
 
 
 class _Reply:

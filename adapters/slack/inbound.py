@@ -32,7 +32,7 @@ from adapters.slack.payloads import Envelope, parse
 from adapters.slack.questions import Questions
 from core.model.conversation import Channel
 from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
-from core.model.lenient_json import load_json
+from core.model.lenient_json import json_text, load_json
 from core.ports import Clock, Forms, Inbox
 
 # Bolt's warnings are hints for developers; what operators need to know is raised.
@@ -103,6 +103,12 @@ class SlackInbound:
         """
         if self._app_token:
             self._socket = AsyncSocketModeHandler(self._app, self._app_token)
+            accept = self._socket.client.enqueue_message
+
+            async def enqueue(message: str) -> None:  # the SDK drops what its own parser refuses
+                await accept(json_text(message))
+
+            self._socket.client.enqueue_message = enqueue
             # Not awaited, so that the bot accepts webhooks while Slack is down.
             self._connecting = asyncio.create_task(self._socket.connect_async())
 

@@ -45,8 +45,13 @@ class Refusals:
         REFUSALS.labels(sender, reason).inc()
         log.warning("request refused", sender=sender, reason=reason, status=status, detail=sentence)
         self._kept.append({"at": at, "sender": sender, "reason": reason, "detail": sentence[:300]})
-        if self._file is not None and time.monotonic() - self._written >= INTERVAL:
-            self._written = time.monotonic()
+        if time.monotonic() - self._written >= INTERVAL:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the file, for example before the process ends."""
+        self._written = time.monotonic()
+        if self._file is not None and self._kept:
             with suppress(OSError):  # a full disk must not turn a refusal into an error
                 part = self._file.with_suffix(".part")
                 part.write_text(json.dumps(list(self._kept)), "utf-8")

@@ -38,7 +38,8 @@ from core.ports import Clock
 MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; chats are limited to 1 MiB
 LARGE_BODY = 256 * 1024  # bytes above which parsing would block the event loop noticeably
 
-SENDERS = {"/slack/events": "slack", "/api/messages": "teams", "/mcp": "mcp"}  # by route
+SENDERS = {"/slack/events": "slack", "/api/messages": "teams", "/mcp": "mcp", "/metrics": "metrics"}  # by route
+PAGE = "local page"
 MAX_SENTENCE = 500  # characters of a refusal in the log
 
 RETRY_AFTER = 5  # default for Retry-After, in seconds
@@ -259,8 +260,9 @@ def _recorded_refusals(webhooks: Webhooks, refusals: Refusals) -> Middleware:
     async def recorded(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = await handler(request)
         path = _path_of(request)
-        sender = webhooks.sender_of(request) if path == "/webhooks/{source}" else SENDERS.get(path)
-        if sender and 400 <= response.status < 500 and isinstance(response, web.Response):
+        sender = webhooks.sender_of(request) if path == "/webhooks/{source}" else SENDERS.get(path, PAGE)
+        is_unknown = path == "none" or (sender == PAGE and response.status == 404)  # an old bookmark is no refusal
+        if not is_unknown and 400 <= response.status < 500 and isinstance(response, web.Response):
             said = str(response.text or "")
             sentence = str(json.loads(said)["error"]) if said.startswith('{"error": "') else said
             refusals.add(webhooks.now().isoformat(timespec="seconds"), sender, response.status, sentence[:MAX_SENTENCE])

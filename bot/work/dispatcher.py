@@ -114,5 +114,7 @@ class Dispatcher:
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(POLLING_INTERVAL):  # wait_for loses a cancellation that comes with a notification
+            async with asyncio.timeout(
+                POLLING_INTERVAL
+            ):  # wait_for loses a cancellation that comes with a notification
                 await self._notified.wait()

@@ -119,7 +119,9 @@ class _Probe:
         body = json.dumps(
             {
                 "type": "event_callback",
-                "team_id": "T1", "api_app_id": "A1", "event_id": f"EvFlood{number}",
+                "team_id": "T1",
+                "api_app_id": "A1",
+                "event_id": f"EvFlood{number}",
                 "event": {**event, "thread_ts": thread},
             }
         )

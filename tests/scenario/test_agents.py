@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +17,15 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
 from adapters.agents.endpoint import CALLS
+from adapters.agents.server import agent_server
 from bot.config.workspace import AgentSection
 from bot.web.routes import Webhooks, build_app
-from bot.wiring.agents import open_agents
+from bot.wiring.agents import agent_tools, open_agents
 from bot.wiring.application import Core, ingest, new_incident_id
-from core.model.audit import Act
-from core.model.conversation import Place, Platform
+from core.model.audit import Act, AuditEntry
+from core.model.conversation import Audience, Place, Platform
 from core.model.incident import Alert, AlertDelivery, AlertStatus, Severity
+from core.ports import AgentCaller
 from handlers.incidents.open_incident import open_incident
 from tests.scenario.company import SECRET_WORD, open_company
 
@@ -189,11 +191,11 @@ async def test_every_call_is_in_the_audit_log(bot: Bot) -> None:
 )
 async def test_a_call_that_reaches_no_tool_is_in_the_audit_log(bot: Bot, token: str, body: bytes, reason: str) -> None:
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": "application/json"}
+    before = await _refused(bot)
     async with httpx2.AsyncClient() as http:
         await http.post(bot.address, headers=headers, content=body)
-    async with bot.core.store.transaction() as transaction:
-        (latest,) = [each.entry for each in await transaction.audit.latest(1)]
-    assert (latest.act, latest.detail) == (Act.REFUSED, reason)
+    (entry,) = (await _refused(bot))[len(before) :]
+    assert entry.detail == reason
 
 
 @pytest.mark.parametrize("token", ["none", "the-token-of-the-editoR", "é"])
@@ -216,3 +218,22 @@ async def test_an_agent_that_sends_too_many_requests_is_told_how_long_to_wait(bo
         answers = [await http.post(bot.address, content=b"") for _ in range(CALLS + 1)]
     assert answers[-1].status_code == 429
     assert answers[-1].headers["Retry-After"] == "1"
+
+
+async def test_a_refused_call_over_standard_input_is_recorded(bot: Bot) -> None:
+    """The server is the same as over HTTP; only its transport differs."""
+    tools, caller = agent_tools(bot.core), AgentCaller("local", Audience())
+    server = agent_server(tools, caller)
+    before = await _refused(bot)
+    for name, arguments in (("no_such_tool", {}), ("ask", {"quest": 1}), ("get_incident", {"incident_id": "0"})):
+        with suppress(Exception):
+            await server.call_tool(name, arguments)
+    entries = (await _refused(bot))[len(before) :]
+    assert [(each.actor, each.detail) for each in entries] == [("agent:local", "error")] * 3
+
+
+async def _refused(bot: Bot) -> list[AuditEntry]:
+    """Return the refused calls, oldest first."""
+    async with bot.core.store.transaction() as transaction:
+        latest = await transaction.audit.latest(10_000, act=Act.REFUSED)
+    return [each.entry for each in reversed(latest)]
