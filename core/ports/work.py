@@ -28,7 +28,8 @@ class Task:
     @property
     def person(self) -> str:
         """Return the platform's id of the person whose question or remark it is; empty for other tasks."""
-        return str((self.payload.get("asker") or {}).get("id", ""))
+        asker: Mapping[str, Any] = self.payload.get("asker") or {}
+        return str(asker.get("id", ""))
 
 
 @dataclass(frozen=True, slots=True)
