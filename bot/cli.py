@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Coroutine
 from enum import StrEnum
@@ -47,6 +48,7 @@ class Chat(StrEnum):
 
 def main() -> None:
     """Run the command line. An expected error is printed as one sentence on standard error, with exit code 1."""
+    os.umask(0o077)  # what is written holds what people said, and is for this user alone
     try:
         app()
     except PlumblineError as error:

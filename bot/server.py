@@ -30,6 +30,7 @@ from bot.commands.records import record_start
 from bot.config.settings import LOOPBACK
 from bot.observability.collectors import StoreCollector, registered
 from bot.web.inbound_limits import HEADERS_TIMEOUT
+from bot.web.refusals import Refusals
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
@@ -96,6 +97,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
         figures = StoreCollector(core.store, core.clock)
         stack.enter_context(registered(figures))
+        refusals = Refusals(core.settings.data_dir)
+        stack.callback(refusals.flush)
         app = build_app(
             webhooks=webhooks,
             slack=slack.handle if slack else None,
@@ -107,6 +110,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             has_console_token=core.settings.console_token is not None,
             has_teams_app=bool(core.settings.teams_app_id),
             is_scraped=core.settings.host not in LOOPBACK,
+            refusals=refusals,
         )
         started = partial(record_start, core.settings, name, store=core.store, clock=core.clock)
         await run_when_available(core.engine, started)

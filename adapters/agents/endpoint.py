@@ -12,13 +12,18 @@ from aiohttp import web
 from mcp.server.transport_security import TransportSecuritySettings
 
 from adapters.agents.server import agent_server
-from core.model.errors import TooManyRequests, Unauthorized
-from core.model.rate_limit import TokenBuckets
+from core.model.errors import PlumblineError, TooManyRequests, Unauthorized
+from core.model.lenient_json import load_json
+from core.model.rate_limit import TokenBuckets, client_key
 from core.ports import AgentCaller, AgentTools, Clock
 
 CALLS = 30  # requests that a caller may send in a burst
 CALLS_PER_SECOND = 1.0  # sustained rate per caller
+REFUSALS = 30  # refused requests without a valid token that are recorded in a burst, per client
+REFUSALS_PER_SECOND = 0.1  # sustained; the metrics count all of them
 MAX_BODY = 256 * 1024  # bytes of a request
+
+FIRST_ERROR = 400  # of the status codes of HTTP
 
 # The token is what protects this address; a browser cannot send it for another site.
 _ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -29,9 +34,11 @@ class AgentEndpoint:
 
     def __init__(self, tools: AgentTools, callers: Mapping[str, AgentCaller], clock: Clock) -> None:
         """Create the endpoint. `callers` is keyed by token."""
+        self._tools = tools
         self._callers = callers
         self._clock = clock
         self._calls = TokenBuckets(CALLS_PER_SECOND, CALLS)
+        self._refusals = TokenBuckets(REFUSALS_PER_SECOND, REFUSALS)
         self._apps = {
             token: agent_server(tools, caller).streamable_http_app(
                 json_response=True, stateless_http=True, max_request_body_size=MAX_BODY, transport_security=_ANY_HOST
@@ -60,13 +67,34 @@ class AgentEndpoint:
         await started.wait()
 
     async def handle(self, request: web.Request) -> web.Response:
-        """Answer a request. Raises Unauthorized without a valid token, TooManyRequests if a caller sends too many."""
-        token = self._token_of(request)
+        """Answer a request. Raises Unauthorized without a valid token, TooManyRequests if a caller sends too many.
+
+        What is refused is recorded before it is answered. The tools record the other calls.
+        """
+        try:
+            token = self._token_of(request)
+        except Unauthorized:
+            await self._refuse(f"unknown:{client_key(request.remote)}", "wrong token")
+            raise
+        try:
+            reply = await self._reply(request, token)
+        except PlumblineError:
+            await self._refuse(self._callers[token].name, "too many")
+            raise
+        if reply.status >= FIRST_ERROR or is_error(bytes(reply.body)):
+            await self._tools.refuse(self._callers[token].name, "malformed")
+        return web.Response(body=bytes(reply.body), status=reply.status, headers=reply.headers)
+
+    async def _refuse(self, caller: str, reason: str) -> None:
+        if not self._refusals.take(caller, self._clock.now()):
+            await self._tools.refuse(caller, reason)
+
+    async def _reply(self, request: web.Request, token: str) -> _Reply:
         if seconds := self._calls.take(self._callers[token].name, self._clock.now()):
             raise TooManyRequests("Too many requests came from this caller.", seconds)
         reply = _Reply()
         await self._apps[token](_scope(request), _receiver(await request.read()), reply.send)
-        return web.Response(body=bytes(reply.body), status=reply.status, headers=reply.headers)
+        return reply
 
     def _token_of(self, request: web.Request) -> str:
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
@@ -76,6 +104,12 @@ class AgentEndpoint:
         if not known:
             raise Unauthorized("The MCP token is missing or wrong. Send it as a bearer token.")
         return known[0]
+
+
+def is_error(body: bytes) -> bool:
+    """Return whether a reply of JSON-RPC is an error. The server records the results of tools that failed."""
+    said = load_json(body) if body else None
+    return isinstance(said, dict) and "error" in said
 
 
 class _Reply:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from importlib.metadata import version
-from typing import Annotated, TypedDict, TypeVar
+from typing import Annotated, Any, TypedDict, TypeVar
 
 from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
@@ -51,9 +52,26 @@ Result = Annotated[CallToolResult, Reply]
 Subject = Annotated[str, Field(description="The id of an incident, or the text of an alert.")]
 
 
+class RecordedServer(MCPServer):
+    """A server that records the calls that get an error, whatever they come over, before they are answered."""
+
+    refuse: Callable[[str], Awaitable[None]]
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        try:
+            result = await super().call_tool(name, arguments, context)
+        except Exception:  # an unknown tool, or arguments that it does not take
+            await self.refuse("error")
+            raise
+        if getattr(result, "is_error", False):
+            await self.refuse("error")
+        return result
+
+
 def agent_server(tools: AgentTools, caller: AgentCaller) -> MCPServer:
     """Return an MCP server whose tools answer with what `caller` may see."""
-    server = MCPServer("plumbline", instructions=INSTRUCTIONS, version=version("plumbline"), log_level="WARNING")
+    server = RecordedServer("plumbline", instructions=INSTRUCTIONS, version=version("plumbline"), log_level="WARNING")
+    server.refuse = partial(tools.refuse, caller.name)
 
     @server.tool(annotations=READ_ONLY)
     async def ask(

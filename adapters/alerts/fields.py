@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 
 from core.model.errors import MalformedInput
 from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
+from core.model.lenient_json import json_text
 
 SERVICE_LABELS = (
     "service",
@@ -96,7 +97,7 @@ class Format(Generic[P]):
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a request body; None for one without an alert. Raises MalformedInput."""
         try:
-            read = self.body.model_validate_json(body)
+            read = self.body.model_validate_json(json_text(body))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             where = ".".join(map(str, first["loc"]))[:200]

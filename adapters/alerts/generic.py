@@ -8,11 +8,11 @@ from typing import Any
 
 import jsonpath
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from adapters.alerts import fields
 from core.model.errors import ConfigurationError, MalformedInput
 from core.model.incident import AlertDelivery, AlertStatus
+from core.model.lenient_json import load_json
 
 SOURCE = "generic"
 
@@ -58,7 +58,7 @@ class GenericFormat:
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a body; None for a test. Raises MalformedInput if its title or group is missing."""
         try:
-            value = from_json(body)
+            value = load_json(body)
         except ValueError as error:
             raise MalformedInput(f"The generic webhook is not valid: {str(error)[:200]}; send JSON.") from None
         if not isinstance(value, dict | list):

@@ -7,7 +7,6 @@ an error and sends the event again.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -33,6 +32,7 @@ from adapters.slack.payloads import Envelope, parse
 from adapters.slack.questions import Questions
 from core.model.conversation import Channel
 from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
+from core.model.lenient_json import json_text, load_json
 from core.ports import Clock, Forms, Inbox
 
 # Bolt's warnings are hints for developers; what operators need to know is raised.
@@ -104,6 +104,12 @@ class SlackInbound:
         """
         if self._app_token:
             self._socket = AsyncSocketModeHandler(self._app, self._app_token)
+            accept = self._socket.client.enqueue_message
+
+            async def enqueue(message: str) -> None:  # the SDK drops what its own parser refuses
+                await accept(json_text(message))
+
+            self._socket.client.enqueue_message = enqueue
             # Not awaited, so that the bot accepts webhooks while Slack is down.
             self._connecting = asyncio.create_task(self._socket.connect_async())
 
@@ -185,8 +191,8 @@ def parse_body(body: str, content_type: str) -> dict[str, Any]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = load_json(text)
+    except ValueError:
         raise MalformedInput("The body is not JSON.") from None
     if not isinstance(value, dict):
         raise MalformedInput("The body is not a JSON object.")

@@ -27,9 +27,11 @@ class SqlTasks(Records):
     async def is_known(self, key: str) -> bool:
         return await self._sql.scalar(sa.select(tasks.c.number).where(tasks.c.key == key)) is not None
 
-    async def claim(self, owner: str, limit: int) -> list[Task]:
-        waiting = sa.select(tasks).where(tasks.c.ended_at.is_(None), tasks.c.owner.is_(None))
-        rows = list(await self._sql.execute(waiting.order_by(tasks.c.number).limit(limit).with_for_update()))
+    async def claim(self, owner: str, limit: int, busy: Collection[str] = ()) -> list[Task]:
+        person = sa.func.coalesce(tasks.c.payload["asker", "id"].as_string(), "")
+        waiting = sa.select(tasks).where(tasks.c.ended_at.is_(None), tasks.c.owner.is_(None), person.not_in(busy))
+        ordered = waiting.order_by(person != "", tasks.c.number)
+        rows = list(await self._sql.execute(ordered.limit(limit).with_for_update()))
         if rows:
             claimed = tasks.update().where(tasks.c.number.in_([row.number for row in rows]))
             await self._sql.execute(claimed.values(owner=owner))

@@ -21,6 +21,7 @@ from pydantic.alias_generators import to_camel
 from adapters.html import parsed
 from core.model.conversation import MAX_MESSAGE, cut_message
 from core.model.errors import MalformedInput
+from core.model.lenient_json import json_text
 from core.model.messages import ButtonAction
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ class QuotedMessage(_Wire):
 def parse_activity(body: bytes) -> Activity:
     """Return the activity in a body. Raises MalformedInput if it is invalid."""
     try:
-        activity = Activity.model_validate_json(body)
+        activity = Activity.model_validate_json(json_text(body))
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in problem["loc"]) or "the body"

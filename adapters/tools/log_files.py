@@ -5,16 +5,15 @@ A record begins `2026-03-14T09:12:03.412Z LEVEL service message`. Records are so
 
 from __future__ import annotations
 
-import asyncio
 import re
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from adapters.tools.service_files import FolderFiles
+from core.model.compute_thread import run_in_reading_thread
 from core.model.errors import ToolUnavailable
 from core.ports import LogLine, TimeWindow
 
@@ -22,6 +21,7 @@ RECORD = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\
 MAX_LINE = 8_192  # bytes per line
 MAX_RECORD_LINES = 60  # lines per record, such as a stack trace
 NEAR = 64 * 1024  # bytes that are scanned instead of bisected
+TAIL = 128  # bytes for each wanted record that are read first from the end of the window
 MAX_KEPT = 4 * 1024 * 1024  # bytes of a file that is cached; in longer files, the window is found by bisection
 ALWAYS = TimeWindow(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
@@ -35,23 +35,22 @@ class LogFiles:
         self._files = FolderFiles(root, (".log",), _whole)
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
-        return await asyncio.to_thread(self._lines, service, window, limit)
+        return await run_in_reading_thread(self._lines, service, window, limit)
 
     def _lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
-        kept: deque[LogLine] = deque(maxlen=limit)
+        kept: list[LogLine] = []
         try:
             for path in self._files.of_service("logs", service):
                 if path.stat().st_size <= MAX_KEPT and not self._files.is_growing(path):
-                    kept.extend(_within(self._files.content(path), window))
+                    kept += _within(self._files.content(path), window)[-limit:]
                     continue
                 with path.open("rb") as file:
-                    _seek(file, window.start)
-                    kept.extend(_records(file, service, window))
+                    kept += _last(file, service, window, limit)
         except OSError as error:
             raise ToolUnavailable(
                 f"The logs of {service} under {self._root} cannot be read: {error.strerror}."
             ) from error
-        return sorted(kept, key=lambda line: line.at)
+        return sorted(kept, key=lambda line: line.at)[-limit:]
 
 
 def _whole(path: Path) -> list[LogLine]:
@@ -64,20 +63,31 @@ def _within(lines: list[LogLine], window: TimeWindow) -> list[LogLine]:
     return lines[first:end]
 
 
-def _seek(file: BinaryIO, start: datetime) -> None:
-    """Seek to a position at or shortly before the first record at or after `start`, by bisection."""
+def _last(file: BinaryIO, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
+    """Return the last records within the window, read from its end: the time does not depend on the file's length."""
+    begin, end = _position(file, window.start), _position(file, window.end) + NEAR
+    size = limit * TAIL + NEAR
+    while True:
+        if file.seek(max(begin, end - size)):
+            file.readline(MAX_LINE)
+        records = list(_records(file, service, window))
+        if len(records) >= limit or end - size <= begin:
+            return records[-limit:]
+        size *= 4
+
+
+def _position(file: BinaryIO, at: datetime) -> int:
+    """Return a position at or shortly before the first record at or after a time, by bisection."""
     low, high = 0, file.seek(0, 2)
     while high - low > NEAR:
         middle = (low + high) // 2
         file.seek(middle)
-        at = _next_time(file, high)
-        if at is None or at >= start:
+        time = _next_time(file, high)
+        if time is None or time >= at:
             high = middle
         else:
             low = middle
-    file.seek(low)
-    if low:
-        file.readline(MAX_LINE)
+    return low
 
 
 def _next_time(file: BinaryIO, end: int) -> datetime | None:

@@ -7,6 +7,7 @@ are started again. The index is copied only while no bot has it open; otherwise 
 from __future__ import annotations
 
 import fcntl
+import gzip
 import hashlib
 import io
 import json
@@ -15,6 +16,7 @@ import shutil
 import sqlite3
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -24,12 +26,17 @@ from typing import Any
 
 from rich.console import Console
 
+from bot.config.private_files import keep_private
 from bot.config.settings import Settings
 from core.model.errors import ConfigurationError, PlumblineError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 STATE, WORKFLOWS = "plumbline.sqlite", "workflows.sqlite"
+DAMAGE = (
+    *(gzip.BadGzipFile, EOFError, tarfile.TarError, zlib.error, sqlite3.Error, RecursionError),
+    *(ValueError, KeyError, IndexError, AttributeError, TypeError),
+)
 MODELS = ("encoder.npz", "owners.npz", "pages.npz")
 INDEX = "index"
 WHOLE = (STATE, f"{STATE}-wal", f"{STATE}-shm", WORKFLOWS, f"{WORKFLOWS}-wal", f"{WORKFLOWS}-shm", *MODELS, INDEX)
@@ -56,6 +63,7 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
                 _copy_derived(folder, copy)
         finished = copy / "finished"
         _pack(copy, finished)
+        finished.chmod(0o600)
         finished.replace(file)
     size = file.stat().st_size / 1e6
     derived = (
@@ -69,6 +77,15 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
 def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) -> None:
     """Restore the workspace from a backup. Raises ConfigurationError or PlumblineError."""
     folder = _embedded(settings)
+    try:
+        made_at = _restore(settings, folder, file, force=force)
+    except OSError as error:  # no permission, or the disk is full
+        raise PlumblineError(f"{file} cannot be restored to {folder}: {error.strerror or error}.") from error
+    out.print(f"{folder} is restored to its state of {made_at}. Start the bot.", highlight=False)
+
+
+def _restore(settings: Settings, folder: Path, file: Path, *, force: bool) -> str:
+    """Restore the workspace, and return the time of the backup."""
     folder.mkdir(parents=True, exist_ok=True)
     with _exclusive(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
         if not is_alone:
@@ -85,7 +102,8 @@ def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) ->
             if part != STATE and (restored / part).exists():
                 (restored / part).replace(folder / part)
         (restored / STATE).replace(folder / STATE)
-    out.print(f"{folder} is restored to its state of {manifest['made_at']}. Start the bot.", highlight=False)
+    keep_private(folder)
+    return str(manifest["made_at"])
 
 
 def _embedded(settings: Settings) -> Path:
@@ -171,12 +189,26 @@ def _unpack(file: Path, folder: Path) -> dict[str, Any]:
                     raise PlumblineError(
                         f"{file} is damaged: the checksum of {name} does not match. Nothing was restored."
                     )
-    except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise PlumblineError(f"{file} is not a backup, or is damaged: {error}. Nothing was restored.") from error
-    if STATE not in manifest["files"]:
-        raise PlumblineError(f"{file} does not contain {STATE}. Nothing was restored.")
-    _refuse_newer(manifest)
+            if STATE not in manifest["files"]:
+                raise PlumblineError(f"{file} does not contain {STATE}. Nothing was restored.")
+            _refuse_newer(manifest)
+            _check_databases(folder, manifest)
+    except DAMAGE as error:
+        reason = " ".join(str(error).split())[:200]
+        raise PlumblineError(f"{file} is not a backup, or is damaged: {reason}. Nothing was restored.") from error
     return manifest
+
+
+def _check_databases(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise ValueError or sqlite3.Error if a database is damaged or is not the one that the manifest describes."""
+    for name in (STATE, WORKFLOWS):
+        if (folder / name).exists():
+            with closing(sqlite3.connect(folder / name)) as connection:
+                (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if said != "ok":
+                    raise ValueError(f"{name}: {said}")
+    if _schema(folder / STATE) != manifest["schema"] or not manifest["made_at"]:
+        raise ValueError(f"{STATE} is not the database of its manifest")
 
 
 def _refuse_pickled(file: Path, workflows: Path) -> None:

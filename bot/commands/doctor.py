@@ -19,12 +19,14 @@ from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
 from bot.config import tool_sections as sections
 from bot.config.filing_sections import FilingSection, GitHubIssueSection
+from bot.config.private_files import keep_private
 from bot.config.section import WebhooksSection
 from bot.config.settings import Settings, missing_secrets, named_secret
 from bot.config.source_sections import SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, OpsgenieSection
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.observability.collectors import TokenTally
+from bot.web.refusals import read_refusals
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import open_schedule, read_catalogue
@@ -86,6 +88,16 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield finding
     for agent in workspace.agents:
         yield check_agent(agent)
+    for finding in check_refusals(settings.data_dir):
+        yield finding
+
+
+def check_refusals(folder: Path) -> Iterator[Finding]:
+    """Show what was refused last, by sender."""
+    refused = read_refusals(folder)
+    for sender in sorted({each["sender"] for each in refused}):
+        latest = [f"{each['at']} {each['reason']}: {each['detail']}" for each in refused if each["sender"] == sender]
+        yield Finding(f"requests of {sender}", "the last refusals", "\n    ".join(latest[-SHOWN:]), fatal=False)
 
 
 async def _outside_systems(
@@ -122,8 +134,12 @@ def _data_folder(folder: Path) -> Finding:
         probe = folder / ".doctor"
         probe.touch()
         probe.unlink()
+        wide = keep_private(folder)
     except OSError as error:
         return Finding("data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a writable folder.")
+    if wide:
+        named = ", ".join(map(str, wide[:SHOWN]))
+        return Finding("data folder", "other users may read it", f"Run chmod -R go-rwx on {named}.", fatal=False)
     return Finding("data folder", f"{folder} is writable")
 
 

@@ -36,6 +36,7 @@ def run_init(file: Path, answers: FirstAnswers, out: Console, *, force: bool) ->
         raise ConfigurationError(f"{file} already exists. Choose another name, or use --force to replace it.")
     try:
         file.write_text(configuration(answers), encoding="utf-8")
+        file.chmod(0o644)  # it holds no secrets, and the user of the service reads it
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be written: {error.strerror}.") from None
     load_workspace(file)

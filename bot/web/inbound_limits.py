@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
@@ -22,8 +23,12 @@ DELIVERIES_PER_SECOND = 250.0  # sustained rate
 REFUSALS = 300  # burst per client, of requests without a valid credential
 REFUSALS_PER_SECOND = 5.0  # sustained rate
 
-PROXY_HEADERS = ("Forwarded", "Via", "X-Real-IP", "X-Client-IP", "X-Original-Host")
-PROXY_PREFIX = "x-forwarded-"
+# Headers that proxies, load balancers and content networks add, in lower case.
+_PROXY_HEADER = re.compile(
+    r"forwarded|via|cdn-?loop|x-?(?:forwarded|original|rewrite|envoy|proxy|amzn-trace|azure|arr|appengine|cloud-trace|sucuri"
+    r"|coming-from|real-ip|client-ip|cluster|remote|originating|host|http-host|varnish|vercel|akamai|nf|request-start)\b"
+    r"|(?:true-)?client-ip|remote-addr|(?:cf|fastly|fly|akamai|incap|ali-cdn|proxy|wl-proxy|x-?proxyuser|x-?forward)-"
+)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -84,10 +89,7 @@ def check_direct(request: web.Request, remedy: str) -> None:
 
     Some proxies add no header but speak HTTP/1.0, which no legitimate client uses.
     """
-    headers = request.headers
-    is_forwarded = any(name in headers for name in PROXY_HEADERS) or any(
-        name.lower().startswith(PROXY_PREFIX) for name in headers
-    )
+    is_forwarded = any(_PROXY_HEADER.match(name.lower().replace("_", "-")) for name in request.headers)
     if is_forwarded or request.version < HttpVersion11:
         raise NotFromThisMachine(
             f"This request came through a proxy, and this address is not protected by a secret: {remedy}."

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import logging
 import secrets
 import time
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 
 import structlog
 from aiohttp import web
@@ -27,6 +29,7 @@ from bot.web.inbound_limits import (
     check_direct,
     keep_local,
 )
+from bot.web.refusals import Refusals
 from bot.web.webhook_sources import WebhookSource
 from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, TooManyRequests, Unauthorized, Unavailable
 from core.model.incident import AlertDelivery
@@ -34,6 +37,10 @@ from core.ports import Clock
 
 MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; chats are limited to 1 MiB
 LARGE_BODY = 256 * 1024  # bytes above which parsing would block the event loop noticeably
+
+SENDERS = {"/slack/events": "slack", "/api/messages": "teams", "/mcp": "mcp", "/metrics": "metrics"}  # by route
+PAGE = "local page"
+MAX_SENTENCE = 500  # characters of a refusal in the log
 
 RETRY_AFTER = 5  # default for Retry-After, in seconds
 
@@ -90,6 +97,14 @@ class Webhooks:
         telemetry.DELIVERIES.labels(name, outcome).inc()
         return web.json_response({"incident": incident}, status=202)
 
+    def sender_of(self, request: web.Request) -> str:
+        """Return the source that a request names, if there is one of this name: names of strangers are not counted."""
+        name = request.match_info.get("source", "")
+        return name if name in self._sources else "unknown webhook"
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
     def has_secret(self, name: str) -> bool:
         """Return whether senders to this source must present a secret."""
         source = self._sources.get(name)
@@ -140,6 +155,7 @@ def build_app(
     has_console_token: bool = False,
     has_teams_app: bool = False,
     is_scraped: bool = False,
+    refusals: Refusals | None = None,
 ) -> web.Application:
     """Return the application with all routes.
 
@@ -163,6 +179,7 @@ def build_app(
 
     middlewares = [
         _measure,
+        _recorded_refusals(webhooks, refusals or Refusals()),
         _answer_errors,
         _counted_refusals(webhooks.limits),
         keep_local(remedy_of),
@@ -236,6 +253,22 @@ async def _measure(request: web.Request, handler: Handler) -> web.StreamResponse
     telemetry.REQUESTS.labels(route, response.status).inc()
     telemetry.ACKNOWLEDGEMENT.labels(route).observe(time.perf_counter() - started)
     return response
+
+
+def _recorded_refusals(webhooks: Webhooks, refusals: Refusals) -> Middleware:
+    @web.middleware
+    async def recorded(request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await handler(request)
+        path = _path_of(request)
+        sender = webhooks.sender_of(request) if path == "/webhooks/{source}" else SENDERS.get(path, PAGE)
+        is_unknown = path == "none" or (sender == PAGE and response.status == 404)  # an old bookmark is no refusal
+        if not is_unknown and 400 <= response.status < 500 and isinstance(response, web.Response):
+            said = str(response.text or "")
+            sentence = str(json.loads(said)["error"]) if said.startswith('{"error": "') else said
+            refusals.add(webhooks.now().isoformat(timespec="seconds"), sender, response.status, sentence[:MAX_SENTENCE])
+        return response
+
+    return recorded
 
 
 def _counted_refusals(limits: InboundLimits) -> Middleware:

@@ -26,6 +26,7 @@ from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
+from bot.config.private_files import keep_private
 from bot.config.settings import Settings
 from bot.config.source_sections import PastIncidentsSection, SourceSection
 from bot.config.workspace import Workspace, current_teams
@@ -101,6 +102,7 @@ class Core:
 async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[Core]:
     """Open the database, the index and the tools. Raises IndexUnavailable if another process holds the index."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
+    keep_private(settings.data_dir)
     async with AsyncExitStack() as stack:
         # Triage multiplies small matrices, for which BLAS threads cost more than they gain.
         stack.enter_context(threadpool_limits(1, user_api="blas"))

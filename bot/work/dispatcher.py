@@ -7,11 +7,12 @@ to the replica that claimed it until its workflow ends, so lost workflows and th
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import structlog
-from prometheus_client import Counter
+from prometheus_client import Counter as Metric
 
 from core.model.errors import StoreUnavailable
 from core.ports import Store, Task
@@ -19,15 +20,16 @@ from core.ports import Store, Task
 POLLING_INTERVAL = 1.0  # seconds between checks of the task table without notification
 BATCH = 100  # tasks claimed at once
 MAX_UNDER_WAY = 500  # concurrent workflows, most of which wait, for example for a chat; further tasks wait in the table
+MAX_OF_ONE = 50  # of these, those that one person caused, give or take a batch
 DRAINING = 5.0  # seconds for workflows to end at shutdown
 
-FAILED = Counter("plumbline_workflows_failed_total", "Workflows that ended with an error", ["workflow"])
+FAILED = Metric("plumbline_workflows_failed_total", "Workflows that ended with an error", ["workflow"])
 
 log = structlog.get_logger()
 
 
 class Dispatcher:
-    """Starts the workflow of every task, oldest first, with a bounded number in progress."""
+    """Starts the workflow of every task, alerts first, with a bounded number in progress, in all and by person."""
 
     def __init__(self, store: Store, owner: str, run: Callable[[Task], Awaitable[Awaitable[object]]]) -> None:
         """Create the dispatcher. `run` durably starts a task's workflow, and returns an awaitable of its end."""
@@ -36,6 +38,7 @@ class Dispatcher:
         self._run = run
         self._notified = asyncio.Event()
         self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._people = Counter[str]()  # whose workflows are under way
         self._ended: set[str] = set()  # not yet reported to the store
         self._unsure = False  # whether claimed tasks may lack a running workflow
 
@@ -71,7 +74,8 @@ class Dispatcher:
                     await transaction.tasks.end(ended)
                 if self._unsure:
                     await transaction.tasks.release([self._owner], self._under_way.keys())
-                tasks = await transaction.tasks.claim(self._owner, limit) if limit else []
+                busy = [person for person, count in self._people.items() if count >= MAX_OF_ONE]
+                tasks = await transaction.tasks.claim(self._owner, limit, busy) if limit else []
         except StoreUnavailable as error:
             self._unsure = True  # the transaction may have been committed
             log.warning("tasks wait", reason=str(error))
@@ -92,6 +96,7 @@ class Dispatcher:
             log.exception("task cannot be started", workflow=task.workflow, key=task.key)
             self._unsure = True
             return
+        self._people[task.person] += bool(task.person)
         self._under_way[task.key] = asyncio.create_task(self._watch(task, finished))
 
     async def _watch(self, task: Task, finished: Awaitable[object]) -> None:
@@ -99,12 +104,17 @@ class Dispatcher:
         if isinstance(result, Exception):
             FAILED.labels(task.workflow).inc()
             log.error("workflow failed", workflow=task.workflow, key=task.key, error=str(result))
-        if len(self._under_way) >= MAX_UNDER_WAY:
+        if len(self._under_way) >= MAX_UNDER_WAY or self._people[task.person] >= MAX_OF_ONE:
             self.notify()
+        self._people[task.person] -= bool(task.person)
+        self._people += Counter()  # forgets those with nothing under way
         del self._under_way[task.key]
         if not isinstance(result, asyncio.CancelledError):
             self._ended.add(task.key)
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._notified.wait(), POLLING_INTERVAL)
+            async with asyncio.timeout(
+                POLLING_INTERVAL
+            ):  # wait_for loses a cancellation that comes with a notification
+                await self._notified.wait()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import structlog
 from dbos import DBOS, DBOSConfiguredInstance, SetWorkflowID
@@ -23,6 +24,7 @@ from bot.wiring.application import Core, ingest, learn_owners, operators_place
 from bot.work import engine
 from bot.work.inbox import FEEDBACK_EVENT, PLACE, QUESTION, REACTION_EVENT
 from bot.work.retention import apply_retention
+from core.model.conversation import Question
 from core.model.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
 from core.ports import Task
 from handlers.feedback.recalibrate import recalibrate, watch_calibration
@@ -33,18 +35,19 @@ from handlers.incidents.investigate_incident import (
     conclude_investigation,
     find_cause,
     find_owner,
-    recheck_incident,
     triage_again,
 )
 from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.incidents.quiet_hours import end_quiet_hours
+from handlers.incidents.recheck_incident import Rechecks
 from handlers.ports import QuestionPorts
 from handlers.questions.answer_in_incident import remark_of
 from handlers.questions.redeliver import redeliver
 from handlers.questions.run_command import apologise, retract_question, run_command
 
 FIRST_DELAY = 1.0  # seconds before the first retry of a step whose system is unavailable
+MAX_OF_ONE = 2  # concurrent questions of one person; more would take the processor from the others
 MAX_RUNNING = 16  # concurrent steps per kind; more would only compete for the processor
 STOPPING = 5.0  # seconds for interrupted steps to end, for example a post that has begun
 LONGEST_DELAY = 30.0  # seconds; the limit of the doubling delay
@@ -87,6 +90,8 @@ class Workflows(DBOSConfiguredInstance):
         self._loop = loop
         # Per kind, so that steps that wait minutes for a language model do not block others.
         self._semaphores = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
+        self._shares = WeakValueDictionary[str, asyncio.Semaphore]()  # by person
+        self._rechecks = Rechecks()
         self._running: dict[str, asyncio.Task[Any] | None] = {}  # by id, with its task if that is one of `loop`
         self._is_stopped = False
 
@@ -169,7 +174,7 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def recheck_incident(self, incident_id: str, payload: dict[str, Any]) -> None:
         """Investigate again after a remark about the cause, and update the message."""
-        await self._step("recheck", recheck_incident, incident_id, remark_of(payload), self._incidents)
+        await self._step("recheck", self._rechecks.recheck, incident_id, remark_of(payload), self._incidents)
         await self._step("present", update_chats, incident_id, self._incidents)
 
     @DBOS.workflow()
@@ -239,11 +244,22 @@ class Workflows(DBOSConfiguredInstance):
         finally:
             self._running.pop(workflow_id, None)
 
+    @asynccontextmanager
+    async def _turn(self, name: str, arguments: tuple[Any, ...]) -> AsyncGenerator[None]:
+        """Wait behind the other questions of the same person, then behind the other steps of the same kind."""
+        if name == "recheck":  # it records its remark first, and waits for its turn by itself
+            yield
+            return
+        person = arguments[0].asker.key if name == "answer" and isinstance(arguments[0], Question) else ""
+        share = self._shares.setdefault(person, asyncio.Semaphore(MAX_OF_ONE)) if person else nullcontext()
+        async with share, self._semaphores[name]:
+            yield
+
     async def _run(self, name: str, handler: Handler, arguments: tuple[Any, ...]) -> None:
         """Call a handler on the event loop of its ports. The engine resumes workflows on another loop."""
 
         async def run() -> None:
-            async with self._semaphores[name]:
+            async with self._turn(name, arguments):
                 try:
                     with span(name), timed(STEPS, name):
                         await handler(*arguments)

@@ -19,7 +19,13 @@ MAX_TITLE = 200  # characters; Jira accepts 255
 CUT = "…\n\nThe rest did not fit: see the postmortem on Plumbline’s own page."
 
 # In other systems, these notify people or link issues. Addresses written as links are left alone.
-_REFERENCE = re.compile(r"<https?://[^\s<>]*>|[@#!](?=\w)")
+_REFERENCE = re.compile(
+    r"(?P<kept><https?://[^\s<>]*+>)"
+    r"|[@#!](?=\w)|[&%$~](?=\d)|(?<![^\W_])(?-i:[A-Z][A-Z0-9_]*+|[Gg][Hh])-(?=\d)"
+    r"|\b(?:clos|fix|resolv|implement)(?=(?:e|es|ed|ing)?\b:?\s+<?\S{0,30}:)"  # "Closes" before an address
+    r"|https?\\?:(?=//\S{1,300}?/(?:issues|pulls?|merge_requests|work_items|epics|commits?|browse|discussions)/)",
+    re.IGNORECASE,
+)
 _WORD_JOINER = "\u2060"  # invisible
 _NO_FILE_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -67,12 +73,17 @@ def draft_report(incident: Incident, kind: FilingKind, redact: Callable[[str], s
     is_issue = kind is FilingKind.ISSUE
     draft = draft_postmortem(incident, ISSUE_SECTIONS if is_issue else ())
     draft = _redacted(replace(draft, title=incident.title) if is_issue else draft, redact)
-    title = _without_references(" ".join(draft.title.split()))[:MAX_TITLE]
+    title = without_links(" ".join(draft.title.split()))[:MAX_TITLE]
     return title, _without_references(as_markdown(draft, filed=True))
 
 
+def without_links(title: str) -> str:
+    """Return a title without references and addresses: as a commit message, "Fixes ADDRESS" would close an issue."""
+    return _without_references(title).replace("://", f":{_WORD_JOINER}//")
+
+
 def _without_references(text: str) -> str:
-    return _REFERENCE.sub(lambda found: found[0] if found[0][0] == "<" else f"{found[0]}{_WORD_JOINER}", text)
+    return _REFERENCE.sub(lambda found: found[0] if found["kept"] else f"{found[0]}{_WORD_JOINER}", text)
 
 
 def _redacted(draft: Postmortem, redact: Callable[[str], str]) -> Postmortem:

@@ -205,3 +205,7 @@ class AgentTools(Protocol):
     async def similar(self, text: str, caller: AgentCaller) -> tuple[SimilarIncident, ...]:
         """Return past incidents that resemble an alert's text, most similar first."""
         ...
+
+    async def refuse(self, caller: str, reason: str) -> None:
+        """Record a call that got an error instead of a result."""
+        ...

@@ -25,6 +25,12 @@ class Task:
     payload: Mapping[str, Any]
     correlation: str = field(default_factory=current_correlation)
 
+    @property
+    def person(self) -> str:
+        """Return the platform's id of the person whose question or remark it is; empty for other tasks."""
+        asker: Mapping[str, Any] = self.payload.get("asker") or {}
+        return str(asker.get("id", ""))
+
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
@@ -46,8 +52,11 @@ class TaskStore(Protocol):
         """Return whether a task with this key was ever recorded."""
         ...
 
-    async def claim(self, owner: str, limit: int) -> list[Task]:
-        """Assign the oldest unfinished tasks that belong to no replica to `owner`, and return them."""
+    async def claim(self, owner: str, limit: int, busy: Collection[str] = ()) -> list[Task]:
+        """Assign unfinished tasks that belong to no replica to `owner`, and return them.
+
+        Those of nobody come first, for example alerts; then people's, oldest first, except those of `busy` people.
+        """
         ...
 
     async def release(self, owners: Collection[str], kept: Collection[str] = ()) -> int:

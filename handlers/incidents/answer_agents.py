@@ -37,9 +37,10 @@ class AnswerAgents:
 
     async def ask(self, question: str, caller: AgentCaller) -> AnswerMessage:
         asked = self._question(question, caller)
+        await self._record("ask", asked.id, caller)
         answer = await prepare_answer(asked, self.ports)
         documents = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))
-        await self._record("ask", asked.id, caller, documents)
+        await self._record("ask", asked.id, caller, Act.ANSWERED, documents)
         return AnswerMessage(answer)
 
     async def triage(self, subject: str, caller: AgentCaller) -> IncidentMessage:
@@ -52,6 +53,7 @@ class AnswerAgents:
         return IncidentMessage(await self._stored("get", incident_id.strip(), caller))
 
     async def find(self, words: str, caller: AgentCaller, *, only_open: bool) -> tuple[Incident, ...]:
+        await self._record("find", "incidents", caller)
         wanted = cut_message(words).casefold().split()
         async with self.ports.store.transaction() as transaction:
             latest = transaction.incidents.latest_open if only_open else transaction.incidents.recent
@@ -62,12 +64,11 @@ class AnswerAgents:
             if all(word in f"{incident.id} {incident.title} {incident.service}".casefold() for word in wanted)
             and (not only_open or incident.state is IncidentState.OPEN)
         ]
-        await self._record("find", "incidents", caller)
         return tuple(found[:MAX_FOUND])
 
     async def similar(self, text: str, caller: AgentCaller) -> tuple[SimilarIncident, ...]:
-        neighbours = self.ports.history_for(caller.audience).similar(_not_empty(text), MAX_SIMILAR)
         await self._record("similar", "past incidents", caller)
+        neighbours = self.ports.history_for(caller.audience).similar(_not_empty(text), MAX_SIMILAR)
         return tuple(
             SimilarIncident(past.id, past.title, past.owner, past.root_cause, past.fix, each.similarity, past.url)
             for each in neighbours
@@ -103,9 +104,15 @@ class AnswerAgents:
             raise PlumblineError(f"There is no incident {incident_id[:MAX_ID]} that this caller may see.")
         return readable(incident, caller.audience, self.ports.channels)
 
-    async def _record(self, tool: str, subject: str, caller: AgentCaller, documents: tuple[str, ...] = ()) -> None:
-        key, actor = f"called:{uuid.uuid4().hex}", f"agent:{caller.name}"
-        entry = audit_entry(key, self.ports.clock.now(), Act.CALLED, actor, subject, documents=documents, detail=tool)
+    async def refuse(self, caller: str, reason: str) -> None:
+        """Record a call that got an error instead of a result."""
+        await self._record(reason, "mcp", AgentCaller(caller, Audience()), Act.REFUSED)
+
+    async def _record(
+        self, tool: str, subject: str, caller: AgentCaller, act: Act = Act.CALLED, documents: tuple[str, ...] = ()
+    ) -> None:
+        key, actor = f"{act}:{uuid.uuid4().hex}", f"agent:{caller.name}"
+        entry = audit_entry(key, self.ports.clock.now(), act, actor, subject, documents=documents, detail=tool)
         async with self.ports.store.transaction() as transaction:
             await transaction.audit.add(entry)
 

@@ -131,14 +131,18 @@ async def triage_again(incident_id: str, ports: IncidentPorts) -> None:
     await _investigate(incident_id, _triage_and_show, ports, requested=True)
 
 
-async def recheck_incident(incident_id: str, remark: Question, ports: IncidentPorts) -> None:
-    """Investigate an incident again with a remark from its thread, whose readers are those of the place.
+async def take_note(incident_id: str, remark: Question, ports: IncidentPorts) -> None:
+    """Record a remark from an incident's thread, whose readers are those of the place.
 
     A remark that was only overheard comes without its audience.
     """
     said_to = remark.audience.disclosed_to or (await audience_at(remark.place, ports)).disclosed_to
     note = ThreadNote(remark.asker.name_or_id, remark.text, remark.asked_at, tuple(sorted(said_to)))
     await update_incident(incident_id, lambda latest: with_note(latest, note), ports.store)
+
+
+async def reinvestigate(incident_id: str, ports: IncidentPorts) -> None:
+    """Investigate an incident again with the remarks from its thread."""
     await _investigate(incident_id, _explain_and_show, ports, requested=True)
 
 

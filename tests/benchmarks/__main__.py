@@ -179,6 +179,20 @@ def load(
         raise typer.Exit(1)
 
 
+@app.command("fairness")
+def fairness(
+    lines: Annotated[int, typer.Option(help="Lines of the log that every investigation reads.", min=1)] = 1_000_000,
+    remarks: Annotated[int, typer.Option(help="Remarks in one incident, and as many in several.", min=1)] = 60,
+    json_file: JsonFile = None,
+) -> None:
+    """How long do others wait while one member floods incidents with remarks? Paired: without and with the flood."""
+    from tests.benchmarks.fairness import print_table, run
+
+    figures = asyncio.run(run(lines, remarks))
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
 def _add_script(name: str, purpose: str) -> None:
     @app.command(name, help=purpose, add_help_option=False, context_settings={"ignore_unknown_options": True})
     def run(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:

@@ -63,14 +63,18 @@ def mention(number: int, question: str) -> Mention:
     body = json.dumps(
         {"type": "event_callback", "team_id": "T1", "api_app_id": "A1", "event_id": f"Ev{number}", "event": event}
     )
+    return Mention(ts, "slack/events", body, signed(body))
+
+
+def signed(body: str) -> dict[str, str]:
+    """The headers of a body that Slack sends now."""
     timestamp = str(int(time.time()))
     signature = SignatureVerifier(SIGNING_SECRET).generate_signature(timestamp=timestamp, body=body) or ""
-    headers = {
+    return {
         "Content-Type": "application/json",
         "X-Slack-Request-Timestamp": timestamp,
         "X-Slack-Signature": signature,
     }
-    return Mention(ts, "slack/events", body, headers)
 
 
 def alert(number: int) -> FiringAlert:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from adapters.tools import log_files
 from adapters.tools.log_files import LogFiles
 from adapters.tools.loki import Loki, level_of
 from core.model.errors import ToolUnavailable
@@ -165,3 +167,41 @@ async def test_loki_that_refuses_is_unavailable(loki: tuple[FakeLoki, Loki]) -> 
 )
 def test_the_level_is_read_from_the_labels_or_the_text(labels: dict[str, str], text: str, level: str) -> None:
     assert level_of(labels, text) == level
+
+
+@pytest.mark.parametrize(("length", "limit"), [(10, 50), (400, 50), (3_000, 50), (10, 100_000), (400, 3), (3_000, 1)])
+@pytest.mark.parametrize("cut", [0, 1, 7])
+async def test_the_last_records_of_a_long_log_are_the_same_however_it_is_read(
+    tmp_path: Path, length: int, limit: int, cut: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_files, "MAX_KEPT", 0)
+    monkeypatch.setattr(log_files, "NEAR", 2_048)
+    draw = random.Random(length * limit)
+    lines = [
+        line(second, "x" * draw.randrange(length) + "\n    at Pool.take" * (second % 3)) for second in range(2_000)
+    ]
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "api.log").write_text("\n".join(map(as_written, lines)) + "\n")
+    window = TimeWindow(START + timedelta(seconds=100), START + timedelta(seconds=1_900 - cut * 200))
+    expected = [each for each in lines if window.start <= each.at < window.end][-limit:]
+    assert await LogFiles("files", tmp_path).lines("api", window, limit) == expected
+
+
+async def test_a_few_last_records_of_many_are_read_without_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+    whole = log_files._records
+
+    def counted(*arguments: Any) -> Iterator[LogLine]:
+        nonlocal read
+        for record in whole(*arguments):
+            read += 1
+            yield record
+
+    monkeypatch.setattr(log_files, "_records", counted)
+    (tmp_path / "logs").mkdir()
+    lines = (as_written(line(second / 60)) for second in range(200_000))
+    (tmp_path / "logs" / "api.log").write_text("\n".join(lines) + "\n")
+    assert len(await LogFiles("files", tmp_path).lines("api", HOUR, 1_000)) == 1_000
+    assert read < 10_000

@@ -69,3 +69,17 @@ async def test_a_task_that_is_reopened_belongs_to_a_replica_until_that_lets_go(s
         assert await transaction.tasks.claim("them", MANY) == []
         await transaction.tasks.release(["us"])
         assert await transaction.tasks.claim("them", MANY) == [task]
+
+
+async def test_tasks_of_nobody_come_first_and_those_of_busy_people_wait(store: Store) -> None:
+    def asked(key: str, person: str) -> Task:
+        return Task(key, "answer", key, {"asker": {"platform": "slack", "id": person}, "text": "?"})
+
+    first, second, third = asked("a", "U1"), asked("b", "U2"), asked("c", "U1")
+    alert, odd = Task("d", "investigate_incident", "i1", {}), Task("e", "react", "m1", {"asker": None})
+    async with store.transaction() as transaction:
+        for task in (first, second, third, alert, odd):
+            await transaction.tasks.add(task)
+        assert await transaction.tasks.claim("us", 1) == [alert]
+        assert await transaction.tasks.claim("us", MANY, ["U1", "U'9"]) == [odd, second]
+        assert await transaction.tasks.claim("us", MANY, ["U2"]) == [first, third]

@@ -55,10 +55,11 @@ from handlers.feedback.explain_badge import explain_badge
 from handlers.feedback.record_feedback import take_feedback
 from handlers.feedback.record_resolution import record_resolution
 from handlers.incidents.answer_agents import AnswerAgents
-from handlers.incidents.investigate_incident import find_cause, find_owner, recheck_incident, triage
+from handlers.incidents.investigate_incident import find_cause, find_owner, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_details, update_chats
+from handlers.incidents.recheck_incident import Rechecks
 from handlers.ports import IncidentPorts, QuestionPorts, Readers
 from handlers.questions.answer_in_incident import answer_in_incident
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
@@ -314,7 +315,7 @@ class World:
         question, room = await self._said(incident, "", heard=self._chance(0.7))
         said = self._of("It was CHG-1 that broke it", "It is not CHG-1", "The root cause is the connection pool")
         question = replace(question, text=f"{said} {self._spoken('a remark', room)}")
-        await recheck_incident(incident_id, question, self.ports.incidents)
+        await Rechecks().recheck(incident_id, question, self.ports.incidents)
         await update_chats(incident_id, self.ports.incidents)
 
     async def outcome(self, incident_id: str) -> None:
@@ -497,6 +498,9 @@ class _Door:
 
     tools: Any = None
     caller: Any = None
+
+    async def refuse(self, _caller: str, reason: str) -> None:
+        await self.tools.refuse(self.caller.name, reason)
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments, **more: getattr(self.tools, name)(*arguments[:-1], self.caller, **more)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +17,15 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
 from adapters.agents.endpoint import CALLS
+from adapters.agents.server import agent_server
 from bot.config.workspace import AgentSection
 from bot.web.routes import Webhooks, build_app
-from bot.wiring.agents import open_agents
+from bot.wiring.agents import agent_tools, open_agents
 from bot.wiring.application import Core, ingest, new_incident_id
-from core.model.audit import Act
-from core.model.conversation import Place, Platform
+from core.model.audit import Act, AuditEntry
+from core.model.conversation import Audience, Place, Platform
 from core.model.incident import Alert, AlertDelivery, AlertStatus, Severity
+from core.ports import AgentCaller
 from handlers.incidents.open_incident import open_incident
 from tests.scenario.company import SECRET_WORD, open_company
 
@@ -100,6 +103,11 @@ async def _served(core: Core, stack: AsyncExitStack) -> str:
     return str(server.make_url("/mcp"))
 
 
+def _call(tool: str, arguments: dict[str, object]) -> bytes:
+    params = {"name": tool, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
@@ -156,12 +164,38 @@ async def test_every_call_is_in_the_audit_log(bot: Bot) -> None:
     await bot.call(KEEPER, "ask", question="When is the deployment freeze?")
     async with bot.core.store.transaction() as transaction:
         entries = [each.entry for each in await transaction.audit.latest(20)]
-    called = next(entry for entry in entries if entry.act is Act.CALLED)
-    assert (called.actor, called.detail, called.documents) == ("agent:keeper", "ask", ("handbook/release/freeze.md",))
+    shown, called = entries[:2]
+    assert (called.act, called.actor, called.detail) == (Act.CALLED, "agent:keeper", "ask")
+    assert (shown.act, shown.subject, shown.documents) == (
+        Act.ANSWERED,
+        called.subject,
+        ("handbook/release/freeze.md",),
+    )
     await bot.call(KEEPER, "get_incident", incident_id="0123456789")
     async with bot.core.store.transaction() as transaction:
-        (latest,) = [each.entry for each in await transaction.audit.latest(1)]
+        refused, latest = [each.entry for each in await transaction.audit.latest(2)]
     assert (latest.actor, latest.detail, latest.subject) == ("agent:keeper", "get", "0123456789"), "refused ones, too"
+    assert (refused.act, refused.actor, refused.detail) == (Act.REFUSED, "agent:keeper", "error")
+
+
+@pytest.mark.parametrize(
+    ("token", "body", "reason"),
+    [
+        (EDITOR, b"{", "malformed"),
+        (EDITOR, b"[]", "malformed"),
+        ("nobody's", b"{}", "wrong token"),
+        (EDITOR, _call("no_such_tool", {}), "error"),
+        (EDITOR, _call("ask", {"quest": 1}), "error"),
+        (EDITOR, _call("ask", {"question": " "}), "error"),
+    ],
+)
+async def test_a_call_that_reaches_no_tool_is_in_the_audit_log(bot: Bot, token: str, body: bytes, reason: str) -> None:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Accept": "application/json"}
+    before = await _refused(bot)
+    async with httpx2.AsyncClient() as http:
+        await http.post(bot.address, headers=headers, content=body)
+    (entry,) = (await _refused(bot))[len(before) :]
+    assert entry.detail == reason
 
 
 @pytest.mark.parametrize("token", ["none", "the-token-of-the-editoR", "é"])
@@ -184,3 +218,22 @@ async def test_an_agent_that_sends_too_many_requests_is_told_how_long_to_wait(bo
         answers = [await http.post(bot.address, content=b"") for _ in range(CALLS + 1)]
     assert answers[-1].status_code == 429
     assert answers[-1].headers["Retry-After"] == "1"
+
+
+async def test_a_refused_call_over_standard_input_is_recorded(bot: Bot) -> None:
+    """The server is the same as over HTTP; only its transport differs."""
+    tools, caller = agent_tools(bot.core), AgentCaller("local", Audience())
+    server = agent_server(tools, caller)
+    before = await _refused(bot)
+    for name, arguments in (("no_such_tool", {}), ("ask", {"quest": 1}), ("get_incident", {"incident_id": "0"})):
+        with suppress(Exception):
+            await server.call_tool(name, arguments)
+    entries = (await _refused(bot))[len(before) :]
+    assert [(each.actor, each.detail) for each in entries] == [("agent:local", "error")] * 3
+
+
+async def _refused(bot: Bot) -> list[AuditEntry]:
+    """Return the refused calls, oldest first."""
+    async with bot.core.store.transaction() as transaction:
+        latest = await transaction.audit.latest(10_000, act=Act.REFUSED)
+    return [each.entry for each in reversed(latest)]

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from bot.commands.doctor import check_refusals
 from bot.config.section import WebhooksSection
+from bot.web.refusals import REFUSALS, Refusals
 from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from core.model.incident import AlertDelivery
@@ -32,6 +38,26 @@ PROXIES = [
     {"x-forwarded-proto": "https"},
     {"X-Real-IP": "203.0.113.7"},
     {"Via": "1.1 proxy"},
+    {"CF-Connecting-IP": "203.0.113.7"},
+    {"CF-Ray": "203.0.113.7"},
+    {"True-Client-IP": "203.0.113.7"},
+    {"Fastly-Client-IP": "203.0.113.7"},
+    {"X-Envoy-External-Address": "203.0.113.7"},
+    {"X-Original-URL": "203.0.113.7"},
+    {"X-Rewrite-URL": "203.0.113.7"},
+    {"X-Client-IP": "203.0.113.7"},
+    {"X-Cluster-Client-IP": "203.0.113.7"},
+    {"X-ProxyUser-Ip": "203.0.113.7"},
+    {"X-Original-Forwarded-For": "203.0.113.7"},
+    {"X-Amzn-Trace-Id": "203.0.113.7"},
+    {"X-Azure-ClientIP": "203.0.113.7"},
+    {"Fly-Client-IP": "203.0.113.7"},
+    {"CDN-Loop": "203.0.113.7"},
+    {"Client-IP": "203.0.113.7"},
+    {"X-Remote-Addr": "203.0.113.7"},
+    {"X-Host": "203.0.113.7"},
+    {"X-Forwarded": "203.0.113.7"},
+    {"X_Forwarded_For": "203.0.113.7"},
 ]
 ALERT = delivery("group", alert())
 
@@ -41,7 +67,7 @@ Client = TestClient[web.Request, web.Application]
 class Bot:
     """The application in front of doors that remember who came in."""
 
-    def __init__(self, *, locked: bool, is_scraped: bool = False) -> None:
+    def __init__(self, *, locked: bool, is_scraped: bool = False, refusals: Refusals | None = None) -> None:
         self.came_in: list[str] = []
         sources = webhook_sources(WebhooksSection())
         self.app = build_app(
@@ -53,6 +79,7 @@ class Bot:
             has_console_token=locked,
             has_teams_app=locked,
             is_scraped=is_scraped,
+            refusals=refusals,
         )
 
     async def _accept(self, delivery: AlertDelivery) -> str:
@@ -154,3 +181,44 @@ async def test_without_credentials_no_service_url_but_one_on_this_machine_is_pos
         answered = await teams.post(teams.connector.activity(serviceUrl=service_url))
         assert answered.status == 401
         assert (teams.inbox.questions, teams.references.stored) == ([], {})
+
+
+@pytest.mark.parametrize(
+    "title", [b"\\ud83d", b"\\udc00 late", b"\xed\xa0\xbd"], ids=["high half", "low half", "raw half"]
+)
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
+async def test_json_with_half_of_a_character_or_a_byte_order_mark_is_accepted(title: bytes, mark: bytes) -> None:
+    body = mark + json.dumps(ALERT).encode().replace(
+        b'"status": "firing"', b'"note": "' + title + b'", "status": "firing"'
+    )
+    bot = Bot(locked=True)
+    async with TestClient(TestServer(bot.app)) as client:
+        headers = {**KNOWN, "Content-Type": "application/json"}
+        answer = await client.post("/webhooks/alertmanager", data=body, headers=headers)
+        assert answer.status == 202
+    assert bot.came_in == ["alertmanager"]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "body", "sender", "reason"),
+    [
+        ("/webhooks/alertmanager", KNOWN, b"{", "alertmanager", "malformed"),
+        ("/webhooks/alertmanager", {}, b"{}", "alertmanager", "wrong secret"),
+        ("/webhooks/nobody", KNOWN, b"{}", "unknown webhook", "unknown address"),
+        ("/webhooks/alertmanager", KNOWN, b" " * (9 << 20), "alertmanager", "too large"),
+    ],
+)
+async def test_what_is_refused_is_counted_logged_and_kept_by_sender(
+    tmp_path: Path, path: str, headers: dict[str, str], body: bytes, sender: str, reason: str
+) -> None:
+    bot = Bot(locked=True, refusals=Refusals(tmp_path))
+    counted = REFUSALS.labels(sender, reason)._value.get()
+    with structlog.testing.capture_logs() as lines:
+        async with TestClient(TestServer(bot.app)) as client:
+            await client.post(path, data=BytesIO(body), headers={**headers, "Content-Type": "application/json"})
+    assert REFUSALS.labels(sender, reason)._value.get() == counted + 1
+    (line,) = [line for line in lines if line["event"] == "request refused"]
+    assert (line["sender"], line["reason"]) == (sender, reason)
+    (finding,) = check_refusals(tmp_path)
+    assert sender in finding.what
+    assert reason in finding.remedy

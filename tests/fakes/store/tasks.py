@@ -30,8 +30,10 @@ class InMemoryTasks:
     async def is_known(self, key: str) -> bool:
         return key in self.added
 
-    async def claim(self, owner: str, limit: int) -> list[Task]:
-        oldest = [task for key, task in self.added.items() if key not in self.ended | self.owners.keys()][:limit]
+    async def claim(self, owner: str, limit: int, busy: Collection[str] = ()) -> list[Task]:
+        waiting = [task for key, task in self.added.items() if key not in self.ended | self.owners.keys()]
+        allowed = [task for task in waiting if task.person not in busy]
+        oldest = sorted(allowed, key=lambda task: task.person != "")[:limit]
         self.owners |= {task.key: owner for task in oldest}
         return oldest
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import hashlib
+import io
+import json
+import os
 import sqlite3
 import tarfile
 from contextlib import closing
@@ -13,8 +18,10 @@ import pytest
 from rich.console import Console
 
 from adapters.store.locks import LocalLocks
+from adapters.store.migrations import schema_versions
 from adapters.store.store import SqlStore
 from bot.commands.backup import run_backup, run_restore
+from bot.config.private_files import keep_private
 from bot.config.settings import Settings
 from bot.work.retention import run_forget
 from core.model.conversation import Place, Platform, Speaker, Turn, turn_key
@@ -209,3 +216,70 @@ def test_there_must_be_something_to_back_up_and_a_server_has_tools_of_its_own(tm
     on_a_server = Settings.model_validate({"PLUMBLINE_DATABASE_URL": "postgresql://db/plumbline"})
     with pytest.raises(ConfigurationError, match="pg_dump"):
         run_backup(on_a_server, tmp_path / "backup", QUIET)
+
+
+def _archive(file: Path, members: dict[str, bytes], **manifest: object) -> None:
+    said = {"format": 1, "plumbline": "1", "made_at": "now", "schema": max(schema_versions()), **manifest}
+    said.setdefault("files", {name: hashlib.sha256(content).hexdigest() for name, content in members.items()})
+    with tarfile.open(file, "w:gz") as archive:
+        for name, content in {"manifest.json": json.dumps(said).encode(), **members}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+
+
+@pytest.mark.parametrize(
+    ("members", "manifest"),
+    [
+        ({}, {}),
+        ({"plumbline.sqlite": b"no database"}, {}),
+        ({"plumbline.sqlite": b""}, {}),
+        ({"plumbline.sqlite": b""}, {"made_at": ""}),
+        ({}, {"files": {"../evil": "0"}}),
+        ({}, {"files": {"": "0"}}),
+        ({}, {"files": {"/etc/passwd": "0"}}),
+        ({}, {"files": ["plumbline.sqlite"]}),
+        ({}, {"files": {"plumbline.sqlite": "0"}}),
+        ({}, {"format": 2}),
+        ({"index": b"", "index/a": b"", "plumbline.sqlite": b""}, {}),
+    ],
+)
+def test_a_damaged_archive_is_refused_with_one_sentence(
+    tmp_path: Path, members: dict[str, bytes], manifest: dict[str, object]
+) -> None:
+    _archive(tmp_path / "file", members, **manifest)
+    with pytest.raises(PlumblineError, match=r"^\S+/file [^\n]+\.$"):
+        run_restore(settings(tmp_path / "home"), tmp_path / "file", QUIET, force=True)
+    assert not (tmp_path / "home" / "plumbline.sqlite").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08" + b"\0" * 40, b"[" * 100_000])
+def test_what_is_no_archive_is_refused_with_one_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(PlumblineError, match=r"^\S+/file [^\n]+\.$"):
+        run_restore(settings(tmp_path / "home"), tmp_path / "file", QUIET, force=True)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_a_disk_that_takes_nothing_is_named(tmp_path: Path, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _archive(tmp_path / "file", {"plumbline.sqlite": b"x"})
+
+    def full(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("bot.commands.backup.shutil.copyfileobj", full)
+    with pytest.raises(PlumblineError, match=os.strerror(code)):
+        run_restore(settings(tmp_path / "home"), tmp_path / "file", QUIET, force=True)
+
+
+async def test_backups_and_restored_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "backup"
+    await workspace(home, "a")
+    run_backup(settings(home), file, QUIET)
+    run_restore(settings(other), file, QUIET, force=True)
+    assert not file.stat().st_mode & 0o077
+    assert not other.stat().st_mode & 0o077
+    home.chmod(0o755)
+    (home / "plumbline.sqlite").chmod(0o644)
+    assert keep_private(home) == []
+    assert not any(path.stat().st_mode & 0o077 for path in (home, home / "plumbline.sqlite", home / "index"))

@@ -114,6 +114,28 @@ async def test_no_more_workflows_are_under_way_than_there_are_places(
         await engine.has_started("c")
 
 
+async def test_one_persons_flood_leaves_places_to_others_and_goes_on_as_it_is_done(
+    store: InMemoryStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatching, "MAX_OF_ONE", 2)
+    monkeypatch.setattr(dispatching, "BATCH", 2)
+    monkeypatch.setattr(dispatching, "POLLING_INTERVAL", 3600.0)
+    async with store.transaction() as transaction:
+        for key, person in (("a", "U1"), ("b", "U1"), ("c", "U1"), ("d", "U1"), ("other", "U2")):
+            await transaction.tasks.add(Task(key, "answer", key, {"asker": {"id": person}}))
+    async with serving(store, engine) as dispatcher:
+        await engine.has_started("a", "b", "other")
+        assert engine.started == ["a", "b", "other"]
+        engine.outcomes["a"].set_result(None)
+        await engine.has_started("c")
+        for key in ("b", "c", "other"):
+            engine.outcomes[key].set_result(None)
+        await engine.has_started("d")
+        engine.outcomes["d"].set_result(None)
+        await over(dispatcher, "d")
+        assert not dispatcher._people
+
+
 async def test_a_workflow_that_fails_gives_its_place_back_and_is_logged(
     store: InMemoryStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

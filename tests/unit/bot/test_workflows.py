@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from dbos._dbos import _get_or_create_dbos_registry
 
-from bot.work.workflows import MAX_RUNNING, Workflows
+from bot.work.workflows import MAX_OF_ONE, MAX_RUNNING, Workflows
+from core.model.conversation import Audience, Person, Place, Platform, Question
 
 
 async def test_a_step_that_a_stop_interrupts_tells_nobody_that_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,3 +56,27 @@ async def test_questions_that_wait_for_a_language_model_hold_up_no_incident_and_
     assert done == ["present", "retract"]
     hanging.set()
     await asyncio.gather(*asked)
+
+
+async def test_the_questions_of_one_person_wait_behind_each_other_and_not_before_another_persons(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_get_or_create_dbos_registry(), "instance_info_map", {})
+    begun, hanging = list[str](), asyncio.Event()
+
+    async def answer(question: Question) -> None:
+        begun.append(question.asker.id)
+        await hanging.wait()
+
+    def asked(person: str) -> Question:
+        place = Place(Platform.SLACK, "C1")
+        return Question("q", "?", Person(Platform.SLACK, person), place, Audience(), datetime.now(UTC))
+
+    flows: Any = Workflows(Mock(), Mock(), asyncio.get_running_loop())
+    people = ["U1"] * 60 + ["U2"]
+    running = [asyncio.create_task(flows._run("answer", answer, (asked(person),))) for person in people]
+    await asyncio.sleep(0.01)
+    assert begun == ["U1"] * MAX_OF_ONE + ["U2"]
+    hanging.set()
+    await asyncio.gather(*running)
+    assert len(begun) == 61

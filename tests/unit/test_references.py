@@ -1,0 +1,46 @@
+"""References in what is filed link, close and mention nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from core.incidents.filing import _without_references, without_links
+
+JOINER = "\u2060"
+ACTIVE = re.compile(
+    r"[#@!]\w|\b(?:GH|OPS|PAY_2)-\d|\b(?:fix|clos|resolv)(?:es|ed|e|ing)?:?\s+<?http|https?://\S*/issues/",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fixes #12",
+        "see GH-1 and gh-7",
+        "Closes https://git.example/a/b/issues/3",
+        "resolves: https://git.example/a/b/issues/3",
+        "OPS-12 #close #time 3h",
+        "PAY_2-9 is done",
+        "thanks @ops !4",
+        "fixed acme/ops#4",
+    ],
+)
+def test_a_reference_in_a_title_or_text_is_broken_and_reads_as_before(text: str) -> None:
+    for shown in (without_links(text), _without_references(text)):
+        assert not ACTIVE.search(shown)
+        assert shown.replace(JOINER, "") == text
+    assert without_links(without_links(text)) == without_links(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["<https://git.example/a/b/issues/3>", "the till is slow: p99-1 us-east-1", "fixes nothing"]
+)
+def test_the_bots_own_links_and_plain_words_stay(text: str) -> None:
+    assert _without_references(text) == text
+
+
+def test_a_keyword_before_a_kept_address_closes_nothing() -> None:
+    assert _without_references("Closes <https://git.example/a/b/issues/3>").startswith(f"Clos{JOINER}es <https://")
