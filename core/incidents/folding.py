@@ -23,6 +23,7 @@ from core.model.incident import (
 REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incident is reopened if its group fires
 FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping
 FLAP_WINDOW = timedelta(hours=2)  # also the reopening window of a flapping incident
+KEPT = ("service", "description", "url", "runbook_url")  # fields that an event without them does not erase
 REPLICA_LAG = timedelta(seconds=45)  # of a sender's replica; Alertmanager: 15 s per peer
 
 
@@ -142,6 +143,8 @@ def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
     """Return a known alert after an update; None if the update changes nothing."""
     if known is None:
         return told if told.status is not AlertStatus.UPDATED else None
+    # Some senders leave out in later events what they said in the first.
+    told = replace(told, **{name: getattr(told, name) or getattr(known, name) for name in KEPT})
     if known.as_of is not None and told.as_of is not None and told.as_of < known.as_of:
         return None
     held, acknowledged = known.acknowledged if known.status is AlertStatus.FIRING else None, told.acknowledged
