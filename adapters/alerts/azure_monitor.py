@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
-from adapters.alerts.fields import SERVICE_LABELS, Event, Format, Payload, Words
+from adapters.alerts.fields import Event, Format, Payload, Words
 from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
@@ -148,7 +148,7 @@ def _understood(webhook: _Webhook) -> Event | None:
         severity=[context.level, severity] if is_health else [severity],  # that of an event is always Sev4
         labels=_labels(webhook.data, context, HEALTH_LABELS if is_health else context.properties or ()),
         is_unique=True,  # a body holds the id and the times of one firing
-        services=(*SERVICE_LABELS, "resource"),
+        services=["resource"],
         description=_description(essentials, context),
         url=next(filter(None, links), context.LinkToFilteredSearchResultsUI),
         runbook=fields.runbook(context.annotations or {}),

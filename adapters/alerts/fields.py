@@ -13,20 +13,9 @@ from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
+from adapters.alerts.workload import service_of
 from core.model.errors import MalformedInput
 from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
-
-SERVICE_LABELS = (
-    "service",
-    "app_kubernetes_io_name",
-    "app",
-    "component",
-    "deployment",
-    "statefulset",
-    "daemonset",
-    "job",
-)
-"""Labels that may name an alert's service; the first one with a value is used."""
 
 SEVERITY_LABELS = ("severity", "priority", "level")
 SEVERITIES = {
@@ -120,7 +109,7 @@ class Event:
     - `group`: identifies the incident; `instance` the alert in it, if a group has several.
     - `event_id`: the sender's id of the event; empty if it has none. With `is_unique`, no two events have equal bodies.
     - `severity`: the words for it as sent, most reliable first (see `severity`).
-    - `service`: empty if it is the first of `services` among the labels.
+    - `service`: empty if the labels mean it (see `workload.service_of`), or are `services`.
     - `runbook`: its address; empty if a label or the description names it.
     - `by`: the person who acknowledged; None if the event is not an acknowledgement.
     """
@@ -134,7 +123,7 @@ class Event:
     event_id: str = ""
     is_unique: bool = False
     service: str = ""
-    services: Sequence[str] = SERVICE_LABELS
+    services: Sequence[str] = ()
     description: str = ""
     url: str = ""
     runbook: str = ""
@@ -154,7 +143,7 @@ class Event:
             status=self.status,
             severity=severity(*self.severity),
             starts_at=past(self.began, received_at) or now,
-            service=text(self.service, MAX_VALUE_LENGTH) or first(kept, self.services),
+            service=text(self.service, MAX_VALUE_LENGTH) or service_of(kept, title, self.services),
             summary=title,
             description=described(self.description, self.severity),
             labels=kept,

@@ -19,7 +19,7 @@ from adapters.alerts.fields import Event, Format, Payload, Words
 from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
-SERVICES = (*fields.SERVICE_LABELS, "affected_service", "affected_services")
+SERVICES = ("affected_service", "affected_services")
 ACTIVE = frozenset({"triage", "active", "live", "paused"})
 OVER = frozenset({"closed", "declined", "canceled", "merged", "learning"})  # categories of statuses
 REHEARSALS = frozenset({"test", "tutorial"})  # modes of incidents

@@ -59,7 +59,7 @@ def _understood(webhook: _Webhook) -> Event:
         status=STATUSES.get(webhook.action, AlertStatus.UPDATED),
         severity=[alert.priority],
         labels=facts | fields.tags(alert.tags or ()) | (alert.details or {}),
-        services=(*fields.SERVICE_LABELS, "entity"),
+        services=["entity"],
         description=alert.description,
         began=fields.epoch(alert.createdAt),
         as_of=fields.epoch(alert.updatedAt),

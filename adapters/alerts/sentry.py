@@ -156,8 +156,8 @@ def _understood(webhook: _Webhook) -> Event | None:
 
 def _event(group: str, title: str, status: AlertStatus, labels: Mapping[str, str], **rest: Any) -> Event:
     """Return an event with a unique body, which contains a time or an id. Sentry's project is used as the service."""
-    services = ("service", "project")
-    return Event(group=group, title=title, status=status, labels=labels, is_unique=True, services=services, **rest)
+    service = fields.first(labels, ("service", "project"))
+    return Event(group=group, title=title, status=status, labels=labels, is_unique=True, service=service, **rest)
 
 
 FORMAT = Format("sentry", "Sentry", "send the webhooks of an internal integration", _Webhook, _understood, _is_signed)
