@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -194,6 +194,13 @@ def eval_pages(
         typer.Option(help="JSON lines with the fields in docs/badges.md; default: the sample company's incidents."),
     ] = None,
     generate: Annotated[int, typer.Option(min=0, help="Add this many generated incidents, including storms.")] = 0,
+    scenario: Annotated[
+        Literal["flapping", "storm", "slow-burn", "mixture"] | None,
+        typer.Option(help="Generate incidents of new companies of this kind instead."),
+    ] = None,
+    cold_start: Annotated[
+        bool, typer.Option(help="Learn nothing from the incidents: judge as on the first day.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the generated incidents.")] = 1,
     hold_below: Annotated[float, typer.Option(min=0, max=0.2, help="As in `paging` of plumbline.yaml.")] = 0.05,
     show: Annotated[int, typer.Option(min=0, help="Print this many judgements, as the person on call reads them.")] = 0,
@@ -203,11 +210,17 @@ def eval_pages(
     import random
 
     from bot.commands.demo import SAMPLE_COMPANY
-    from bot.evaluation import pages
+    from bot.evaluation import page_scenarios, pages
 
-    recorded = pages.load(incidents or SAMPLE_COMPANY / "incidents.jsonl") if incidents or not generate else []
-    figures, judged = pages.run([*recorded, *pages.generate(generate, seed, recorded)], hold_below)
+    if scenario is not None:
+        worlds = page_scenarios.worlds(scenario, generate or 1_000, seed)
+        made = [each for world in worlds for each in pages.judge(world, hold_below, cold=cold_start)]
+        figures, judged = pages.summarised(made, hold_below)
+    else:
+        recorded = pages.load(incidents or SAMPLE_COMPANY / "incidents.jsonl") if incidents or not generate else []
+        episodes = [*recorded, *pages.generate(generate, seed, recorded)]
+        figures, judged = pages.run(episodes, hold_below, cold=cold_start)
     _report(figures, pages.print_table, json_file)
-    texts = [text for each in judged if (text := pages.shown(each))]
+    texts = [pages.shown(each) for each in judged]
     for text in random.Random(seed).sample(texts, min(show, len(texts))):
         out.print(text, highlight=False)

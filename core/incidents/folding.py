@@ -22,6 +22,7 @@ from core.model.incident import (
 
 REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incident is reopened if its group fires
 FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping
+KEPT_REOPENINGS = 50  # latest ones, by which each firing of an alert is counted once
 FLAP_WINDOW = timedelta(hours=2)  # also the reopening window of a flapping incident
 KEPT = ("service", "description", "url", "runbook_url")  # fields that an event without them does not erase
 REPLICA_LAG = timedelta(seconds=45)  # of a sender's replica; Alertmanager: 15 s per peer
@@ -70,7 +71,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
     also_firing = _changed(incident.also_firing, delivered, [alert.fingerprint for alert in firing[MAX_KEPT_ALERTS:]])
     is_firing = bool(firing or also_firing)
     is_reopened = is_firing and incident.state is IncidentState.RESOLVED
-    reopenings = (*incident.reopenings, delivery.received_at)[-FLAPS:] if is_reopened else incident.reopenings
+    reopenings = (*incident.reopenings, delivery.received_at)[-KEPT_REOPENINGS:] if is_reopened else incident.reopenings
     return replace(
         incident,
         alerts=tuple((firing + settled)[:MAX_KEPT_ALERTS]),

@@ -275,6 +275,8 @@ def _page(incident: Incident) -> Iterator[Line]:
     if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
         return
     said, badge = page_claim(page.badge, incident.severity)
+    if page.from_prior:  # a percentage would say that incidents of this company were counted
+        badge = replace(badge, probability=None)
     yield from _line("", f"{said}: {', '.join(page.evidence[:MAX_REASONS])}", badge=badge.text, subtle=True)
 
 

@@ -1,21 +1,23 @@
 """Judge whether a new incident needs a person or can wait, learned from people's reactions to earlier ones.
 
 The model is a logistic regression on facts known when the incident began: how often this alert needed a person, how it
-flaps, how it ends by itself, what else is open, and whether a deployment is in progress. Its probabilities are
-calibrated on judgements made out of fold by time: each one by a model of earlier incidents only.
+flaps, how it ends by itself, how far its value is from its threshold, what else is open, and whether a deployment is in
+progress. Its probabilities are calibrated on judgements made out of fold by time: each one by a model of earlier
+incidents only. Until enough is learned, a model fitted on generated incidents judges (see `paging_prior`).
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from importlib import import_module
 from itertools import pairwise
-from math import log1p, sqrt
+from math import log, log1p, sqrt
 from statistics import median
 from typing import Any
 
@@ -27,10 +29,12 @@ from core.confidence.measures import NORMAL_95
 from core.model.incident import Incident, IncidentState, Severity
 from core.model.prediction import Evaluation
 
-VERSION = "paging-1"
+VERSION = "paging-2"
 MIN_LABELS = 60  # incidents with a known outcome; with fewer, nothing is judged
 MIN_EACH = 10  # minimum that needed a person, and minimum that did not
 MIN_SEEN = 3  # known outcomes of an alert, before one of its incidents is held back
+MAX_TEXT = 1_000  # characters of an alert in which its value is looked for
+MAX_EXCESS = 10.0  # times the threshold; more is no worse
 BLOCKS = 5  # of time; each but the first is judged by a model of the earlier ones
 DAY, HOUR, JUST_NOW = timedelta(days=1), timedelta(hours=1), timedelta(minutes=10)
 AT_ONCE = timedelta(minutes=1)  # after an incident was opened; later merges were not known when it was judged
@@ -38,6 +42,12 @@ ALIKE = 200  # past judgements that one is compared with, before an incident is 
 LATEST = 5  # outcomes of an alert that show whether it has changed
 KEPT_SPANS = 20  # latest durations kept of an alert that ended by itself
 PRIOR = 2.0  # weight, in incidents, of the share of the service, or of all services
+_COMPARISON = re.compile(
+    r"(?<![\w.])(?P<value>\d{1,12}(?:\.\d{1,6})?)\s?[%\w/]{0,8},?\s?\(?"
+    r"(?:(?:(?:is|are)\s)?(?:>=?|above|over|more than|greater ?than|exceeds|(?P<below><=?|below|under|less ?than|lower ?than)))\s?"
+    r"(?:the threshold of |threshold )?(?P<limit>\d{1,12}(?:\.\d{1,6})?)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,8 @@ class Episode:
     """An incident as training data.
 
     `alert` names its alert or group. `needed` tells whether a person was needed, None if unknown; it is known from
-    `ended_at` on. `flaps` is the number of times that it fired again. `has_parent`: it may be part of an open incident.
+    `ended_at` on. `again` are the times at which it fired again. `has_parent`: it may be part of an open incident.
+    `excess` is how many times the alert's threshold its value was, None if it does not say.
     """
 
     id: str
@@ -57,11 +68,17 @@ class Episode:
     needed: bool | None = None
     deploying: bool = False
     has_parent: bool = False
-    flaps: int = 0
+    again: tuple[datetime, ...] = ()
+    excess: float | None = None
 
     @property
     def key(self) -> tuple[str, str]:
         return self.service, self.alert
+
+    @property
+    def firings(self) -> tuple[datetime, ...]:
+        """Return when it fired, each time once."""
+        return self.began_at, *self.again
 
 
 def needed_person(incident: Incident) -> bool | None:
@@ -106,8 +123,20 @@ def episode_of(incident: Incident) -> Episode:
         needed_person(incident),
         page is not None and page.deploying,
         has_parent,
-        incident.reopened_count,
+        incident.reopenings,
+        excess_in(f"{alert.summary}\n{alert.description}") if alert is not None else None,
     )
+
+
+def excess_in(text: str) -> float | None:
+    """Return how many times the threshold a stated value is, as in “p99 is 4 s (> 2 s)”, or the reverse for a lower limit."""
+    found = _COMPARISON.search(text[:MAX_TEXT])
+    if found is None:
+        return None
+    value, limit = float(found["value"]), float(found["limit"])
+    if found["below"]:
+        value, limit = limit, value
+    return value / limit if value > 0 and limit > 0 else None
 
 
 @dataclass(slots=True)
@@ -143,6 +172,7 @@ class Facts:
     just_began: int  # anywhere
     deploying: bool
     has_parent: bool
+    excess: float | None = None
 
     @property
     def features(self) -> tuple[float, ...]:
@@ -160,6 +190,8 @@ class Facts:
             log1p(self.just_began),
             float(self.deploying),
             float(self.has_parent),
+            min(max(log(self.excess or 1.0), 0.0), log(MAX_EXCESS)),
+            float(self.needed + self.alone == 0),
         )
 
     @property
@@ -176,6 +208,7 @@ class Facts:
             f"fired {self.lately} times in the 24 h before" if self.lately > 1 else "",
             f"{self.others_open} more open on this service" if self.others_open and not self.has_parent else "",
             f"{self.just_began} other incidents began within 10 min" if self.just_began > 1 else "",
+            f"{self.excess:.1f} times its threshold" if self.excess and self.excess > 1 else "",
         ]
         return tuple(filter(None, told))
 
@@ -198,8 +231,8 @@ class PageHistory:
 
     def add(self, ended: Episode) -> None:
         insort(self._begun, ended.began_at)
-        for _ in range(1 + ended.flaps):
-            insort(self._fired[ended.key], ended.began_at)
+        for at in ended.firings:
+            insort(self._fired[ended.key], at)
         if ended.needed is None:
             return
         for outcomes in (self._all, self._services[ended.service], self._alerts[ended.key]):
@@ -216,7 +249,7 @@ class PageHistory:
         at, own = new.began_at, self._alerts.get(new.key, _Outcomes())
         of_service = self._services.get(new.service, _Outcomes())
         others = [each for each in still_open if each.id != new.id]
-        fired = [*self._fired.get(new.key, ()), *(each.began_at for each in others if each.key == new.key)]
+        fired = [*self._fired.get(new.key, ()), *(at for each in others if each.key == new.key for at in each.firings)]
         service_share = of_service.share(self._all.share(0.5))
         began = bisect_right(self._begun, at) - bisect_left(self._begun, at - JUST_NOW)
         return Facts(
@@ -233,6 +266,7 @@ class PageHistory:
             began + sum(at - JUST_NOW <= each.began_at <= at for each in others),
             new.deploying,
             new.has_parent,
+            new.excess,
         )
 
 
@@ -315,15 +349,8 @@ def fit_paging(episodes: Sequence[Episode]) -> PageModel | None:
     if not _is_enough([needed for _, needed in judged.values()], least=MIN_LABELS // 2, each=MIN_EACH // 2):
         return None
     made = sorted(judged.values())
-    mean, scale, weights, bias = _regression(rows)
-    return PageModel(
-        mean,
-        scale,
-        weights,
-        bias,
-        np.array([probability for probability, _ in made]),
-        np.array([float(needed) for _, needed in made]),
-    )
+    probabilities, outcomes = (np.array([float(each[side]) for each in made]) for side in (0, 1))
+    return replace(fitted_to(rows), judged=probabilities, needed=outcomes)
 
 
 def judged_out_of_fold(rows: Sequence[tuple[Episode, Facts]]) -> dict[str, tuple[float, bool]]:
@@ -340,8 +367,7 @@ def judged_out_of_fold(rows: Sequence[tuple[Episode, Facts]]) -> dict[str, tuple
         ]
         if not _is_enough([bool(each.needed) for each, _ in known], least=2 * MIN_EACH, each=MIN_EACH // 2):
             continue
-        mean, scale, weights, bias = _regression(known)
-        model = PageModel(mean, scale, weights, bias, np.empty(0), np.empty(0))
+        model = fitted_to(known)
         judged |= {each.id: (model.probability(facts), bool(each.needed)) for each, facts in block}
     return judged
 
@@ -350,10 +376,12 @@ def _is_enough(needed: Sequence[bool], least: int = MIN_LABELS, each: int = MIN_
     return len(needed) >= least and each <= sum(needed) <= len(needed) - each
 
 
-def _regression(rows: Sequence[tuple[Episode, Facts]]) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+def fitted_to(rows: Sequence[tuple[Episode, Facts]]) -> PageModel:
+    """Fit a model without past judgements to incidents with known outcomes, some of either kind."""
     values = np.array([facts.features for _, facts in rows])
     mean, scale = values.mean(axis=0), values.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     model: Any = import_module("sklearn.linear_model").LogisticRegression(C=1.0, max_iter=1000)  # untyped
     model.fit((values - mean) / scale, [bool(each.needed) for each, _ in rows])
-    return mean, scale, np.array(model.coef_[0]), float(model.intercept_[0])
+    none = np.empty(0)
+    return PageModel(mean, scale, np.array(model.coef_[0]), float(model.intercept_[0]), none, none)

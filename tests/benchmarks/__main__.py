@@ -31,6 +31,7 @@ SCRIPTS = {
     "failing-line-weights": "Fit the weights that find the failing lines of a build log.",
     "fetch-models": "Fetch real language models to measure with.",
     "fit-certainty": "Fit how far an answer can be relied on.",
+    "fit-paging": "Fit whether an incident needs a person before there are outcomes to learn from.",
     "footprint": "Import time, idle memory and answer time.",
     "model-cost": "Cost of a confidence estimate at a language model.",
     "model-queue": "Waiting times of many people at one language model.",

@@ -9,10 +9,12 @@ from datetime import timedelta
 import pytest
 
 from bot.evaluation import pages
+from core.incidents.incident_view import incident_view
 from core.model.badge import Holding
 from core.model.conversation import Channel, Platform
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Severity, SeveritySuggestion
+from core.model.messages import IncidentMessage
 from core.ports import Change, TimeWindow
 from core.triage.paging import Episode, PageHistory, PageModel, fit_paging
 from handlers.incidents.arrange_incident import watch_incidents
@@ -98,8 +100,27 @@ async def judged(
     return await judge_page(subject, given)
 
 
-async def test_without_a_model_nothing_is_said_and_nothing_waits() -> None:
-    assert await judged(InMemoryStore(), None) == NEW
+async def test_before_anything_is_learned_the_prior_judges_and_shows_no_percentage() -> None:
+    found = await judged(InMemoryStore(), None, past=[])
+    assert found.page is not None
+    assert found.page.from_prior
+    assert found.page.badge.probability is not None
+    (line,) = [
+        each for each in incident_view(IncidentMessage(found)).lines if "person" in each.text or "wait" in each.text
+    ]
+    assert "%" not in line.badge
+    assert "not calibrated" in line.badge
+
+
+async def test_a_critical_incident_never_waits_by_the_prior() -> None:
+    store = InMemoryStore()
+    found = await judged(store, None, replace(NEW, severity=Severity.CRITICAL), past=quiet(200))
+    assert found.page is not None
+    assert found.page.held_until is None
+
+
+async def test_without_a_store_of_models_nothing_is_said() -> None:
+    assert await judge_page(NEW, incident_ports(store=InMemoryStore())) == NEW
 
 
 async def test_a_judgement_comes_with_its_evidence_and_a_calibrated_badge(model: PageModel) -> None:
