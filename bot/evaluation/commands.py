@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -194,10 +194,6 @@ def eval_pages(
         typer.Option(help="JSON lines with the fields in docs/badges.md; default: the sample company's incidents."),
     ] = None,
     generate: Annotated[int, typer.Option(min=0, help="Add this many generated incidents, including storms.")] = 0,
-    scenario: Annotated[
-        Literal["flapping", "storm", "slow-burn", "mixture"] | None,
-        typer.Option(help="Generate incidents of new companies of this kind instead."),
-    ] = None,
     cold_start: Annotated[
         bool, typer.Option(help="Learn nothing from the incidents: judge as on the first day.")
     ] = False,
@@ -210,16 +206,11 @@ def eval_pages(
     import random
 
     from bot.commands.demo import SAMPLE_COMPANY
-    from bot.evaluation import page_scenarios, pages
+    from bot.evaluation import pages
 
-    if scenario is not None:
-        worlds = page_scenarios.worlds(scenario, generate or 1_000, seed)
-        made = [each for world in worlds for each in pages.judge(world, hold_below, cold=cold_start)]
-        figures, judged = pages.summarised(made, hold_below)
-    else:
-        recorded = pages.load(incidents or SAMPLE_COMPANY / "incidents.jsonl") if incidents or not generate else []
-        episodes = [*recorded, *pages.generate(generate, seed, recorded)]
-        figures, judged = pages.run(episodes, hold_below, cold=cold_start)
+    recorded = pages.load(incidents or SAMPLE_COMPANY / "incidents.jsonl") if incidents or not generate else []
+    episodes = [*recorded, *pages.generate(generate, seed, recorded)]
+    figures, judged = pages.run(episodes, hold_below, cold=cold_start)
     _report(figures, pages.print_table, json_file)
     texts = [pages.shown(each) for each in judged]
     for text in random.Random(seed).sample(texts, min(show, len(texts))):

@@ -260,7 +260,7 @@ def print_table(figures: dict[str, Any], console: Console) -> None:
         table = Table("method", *(name.replace("precision@recall", "p@r") for name in names), title=title)
         for method, row in figures[part].items():
             table.add_row(method, *(f"{row[name]:.3f}" if name in row else "" for name in names))
-        if figures[part]:
+        if figures[part] and (part != "results" or figures["learned"]):
             console.print(table)
     console.print("p@r90: the share of pages that needed a person, if 90 % of the incidents that needed one are paged.")
     held = figures["held"]

@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks fit-paging [--write]
 
-The incidents are generated: worlds of `bot.evaluation.page_scenarios`, and of `eval pages --generate`. Each family of
-worlds is judged by a fit on the others; these judgements make the calibration, and the printed figures. The figures of
-`eval pages` for the same families come from the fit on all of them, on other seeds.
+The incidents are generated: worlds of `tests.benchmarks.page_scenarios`, and of `eval pages --generate`. Each family of
+worlds is judged by a fit on the others; these judgements make the calibration, and the printed figures. `page-scenarios`
+measures the fit on all of them, on other seeds.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from bot.evaluation import page_scenarios, pages
+from bot.evaluation import pages
 from core.confidence.calibrator import Label, fit
 from core.confidence.measures import auroc
 from core.model.prediction import Evaluation
 from core.triage.paging import Episode, Facts, PageModel, facts_in_order, fitted_to
 from core.triage.paging_prior import TARGET
+from tests.benchmarks import page_scenarios
 
 WORLDS = {"generated": 80, "mixture": 160}  # per family; else OTHER_WORLDS, because ordinary days outnumber storms
 OTHER_WORLDS = 40

@@ -1,16 +1,23 @@
 """Generated incidents in which the severity misleads: alerts that flap, storms, slow burns, and a mixture.
 
+    python -m tests.benchmarks page-scenarios [NAME …] [--incidents N] [--seed S]
+
 Each world is a company in its first days with Plumbline, so that little is known of any alert. Whether an incident
 needed a person is drawn; the shares are assumptions, stated here, and not measured anywhere.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from rich.console import Console
+
+from bot.evaluation import pages
 from core.model.incident import Severity
 from core.triage.paging import Episode
 
@@ -140,6 +147,24 @@ SCENARIOS: dict[str, Callable[[World], None]] = {
     "slow-burn": slow_burn,
     "mixture": mixture,
 }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Judge generated incidents as on the first day.")
+    parser.add_argument("names", nargs="*", metavar="NAME", default=list(SCENARIOS))
+    parser.add_argument("--incidents", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    for name in given.names:
+        figures = first_days(name, given.incidents, given.seed)
+        print(f"\n{name}")
+        pages.print_table(figures, Console())
+
+
+def first_days(name: str, count: int, seed: int, hold_below: float = 0.05) -> dict[str, Any]:
+    """Return the figures of all judgements in worlds of a scenario, where nothing was learned."""
+    judged = [each for made in worlds(name, count, seed) for each in pages.judge(made, hold_below, cold=True)]
+    return pages.summarised(judged, hold_below)[0]
 
 
 def world(name: str, seed: int) -> list[Episode]:
