@@ -28,6 +28,7 @@ OVER = frozenset(
     {"resolved", "complete", "canceled", "rca", "available"}
 )  # stages of an event, or health of a resource
 ONGOING = frozenset({"active", "planned", "inprogress", "rescheduled", "unavailable", "degraded", "unknown"})
+LEVELS = {"1": "critical", "2": "error", "3": "warning", "4": "informational", "5": "informational"}  # of an event
 TEST_RULE = re.compile(
     r"test-(?:[a-z]*alertrule(?:-v\d[\w-]*+)?|availabilitytest-test-applicationinsights)", re.IGNORECASE
 )
@@ -145,7 +146,9 @@ def _understood(webhook: _Webhook) -> Event | None:
         instance=fields.digest(group, *map(":".join, sorted(dimensions.items()))) if dimensions else "",
         title=name or essentials.alertRule or essentials.description,
         status=AlertStatus.RESOLVED if is_over else AlertStatus.FIRING,
-        severity=[context.level, severity] if is_health else [severity],  # that of an event is always Sev4
+        severity=[LEVELS.get(context.level, context.level), severity]
+        if is_health
+        else [severity],  # that of an event is always Sev4
         labels=_labels(webhook.data, context, HEALTH_LABELS if is_health else context.properties or ()),
         is_unique=True,  # a body holds the id and the times of one firing
         services=["resource"],

@@ -179,3 +179,15 @@ def test_a_rule_of_prometheus_in_azure_gives_its_labels_sentence_and_runbook() -
 )
 def test_a_sample_of_azures_action_groups_is_no_alert(rule: str) -> None:
     assert PARSERS["azure_monitor"](encoded(AzureMonitor().alert("Fired", "Sev4", alertRule=rule)), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("level", "severity"), [(2, "critical"), (3, "warning"), (4, "info"), ("Informational", "info"), (None, "info")]
+)
+def test_the_level_of_an_event_of_azure_is_its_severity_as_a_number_or_a_word(level: object, severity: str) -> None:
+    payload = service_health(1, over=False)
+    payload["data"]["alertContext"]["level"] = level
+    delivery = PARSERS["azure_monitor"](encoded(payload), NOW)
+    assert delivery is not None
+    assert str(delivery.alerts[0].severity) == severity
+    assert "as sent" not in delivery.alerts[0].description

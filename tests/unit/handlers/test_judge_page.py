@@ -101,7 +101,7 @@ async def judged(
 
 
 async def test_before_anything_is_learned_the_prior_judges_and_shows_no_percentage() -> None:
-    found = await judged(InMemoryStore(), None, past=[])
+    found = await judged(InMemoryStore(), None)
     assert found.page is not None
     assert found.page.from_prior
     assert found.page.badge.probability is not None
@@ -110,6 +110,19 @@ async def test_before_anything_is_learned_the_prior_judges_and_shows_no_percenta
     ]
     assert "%" not in line.badge
     assert "not calibrated" in line.badge
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"), [(0.05, "wait"), (0.3, ""), (0.49, ""), (0.6, "May need"), (0.95, "Probably needs")]
+)
+async def test_the_prior_is_told_only_if_it_knows_something(probability: float, said: str) -> None:
+    found = await judged(InMemoryStore(), None)
+    assert found.page is not None
+    page = replace(found.page, badge=replace(found.page.badge, probability=probability))
+    lines = incident_view(IncidentMessage(replace(found, page=page))).lines
+    told = " ".join(each.text for each in lines if "person" in each.text or "wait" in each.text)
+    assert said in told
+    assert bool(told) is bool(said)
 
 
 async def test_a_critical_incident_never_waits_by_the_prior() -> None:
