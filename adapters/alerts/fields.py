@@ -260,11 +260,15 @@ def identity(name: str) -> str:
 def group_key(key: str) -> str:
     """Return the key of a group of alerts; of a long one, the beginning and a digest."""
     cleaned = key.replace("\x00", "")
-    return cleaned if len(cleaned.encode()) <= MAX_GROUP_LENGTH else f"{cleaned[:SHOWN_GROUP_LENGTH]}… {digest(key)}"
+    return (
+        cleaned
+        if len(cleaned.encode(errors="replace")) <= MAX_GROUP_LENGTH
+        else f"{cleaned[:SHOWN_GROUP_LENGTH]}… {digest(key)}"
+    )
 
 
 def digest(*parts: str | bytes) -> str:
-    encoded = (part if isinstance(part, bytes) else part.encode() for part in parts)
+    encoded = (part if isinstance(part, bytes) else part.encode(errors="replace") for part in parts)
     return hashlib.blake2b(b"\x00".join(encoded), digest_size=16).hexdigest()
 
 

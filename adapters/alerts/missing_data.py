@@ -17,7 +17,7 @@ NOT_EVALUATED = "Cannot evaluate rule"
 STATES = {"DatasourceNoData": NO_DATA, "NoData": NO_DATA, "DatasourceError": NOT_EVALUATED, "Error": NOT_EVALUATED}
 """What an alert says by its name, or by the annotation `grafana_state_reason`, if its rule reads nothing."""
 
-_ABSENCE = re.compile(r"[\s(]*+absent(?:_over_time)?+\s*+\(")
+_ABSENCE = re.compile(r"\A[\s(]*+absent(?:_over_time)?+\s*+\(")
 _OR = re.compile(r"\bor\b")
 
 

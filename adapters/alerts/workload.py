@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-NAMED = ("exported_service", "service", "app_kubernetes_io_name", "app", "component", "destination_service_name")
-WORKLOADS = (
-    *("deployment", "statefulset", "daemonset", "cronjob", "job_name", "rollout", "workload", "owner_name"),
-    *("created_by_name", "replicaset", "pod", "pod_name", "container", "container_name", "horizontalpodautoscaler"),
-    "poddisruptionbudget",
+NAMED = (
+    *("exported_service", "service", "service_name", "app_kubernetes_io_name", "app", "component"),
+    "destination_service_name",
 )
+KINDS = (
+    "deployment deployment_name statefulset stateful_set statefulset_name daemonset daemon_set daemonset_name cronjob "
+    "cronjob_name job_name rollout workload owner_name created_by_name replicaset replicaset_name pod pod_name container "
+    "container_name horizontalpodautoscaler poddisruptionbudget"
+).split()
+WORKLOADS = [
+    f"{source}{kind}" for kind in KINDS for source in ("", "kube_", "k8s_")
+]  # the latter in Datadog, OpenTelemetry
 SCRAPED = ("exported_job", "job")
 PLACES = ("persistentvolumeclaim", "persistentvolume", "target", "node", "nodename", "instance")
 """Labels by what they name. In Prometheus, a label of the measured thing is called `exported_…` if the exporter has it too."""
@@ -26,6 +32,7 @@ _EXPORTER = re.compile(
     rf"(?:{'|'.join(EXPORTED.split())})[-_]?exporter|"
     r"\A(?:node|snmp|unix|windows|kubernetes-(?:pods|nodes|services|endpoints|service-endpoints|apiservers|ingresses))\Z"
 )
+_SOURCE = re.compile(r"\A(?:exported_|kube_|k8s_)")
 _HASH = r"(?:[bcdf-hj-np-tv-xz2456789]{6,10}|(?=[a-z]*\d)[a-z0-9]{8,10})"  # without vowels, as Kubernetes makes them
 _SUFFIX = r"(?:[bcdf-hj-np-tv-xz2456789]{5}|(?=[a-z]*\d)[a-z0-9]{5}|\d{1,4})"
 _GENERATED = {
@@ -74,7 +81,8 @@ def _candidates(labels: Mapping[str, str], alert: str, names: Iterable[str]) -> 
 
 
 def _without_end(label: str, value: str, labels: Mapping[str, str]) -> str:
-    kind = label.removeprefix("exported_").removesuffix("_name") if label != "job_name" else label
+    kind = _SOURCE.sub("", label)
+    kind = kind.removesuffix("_name") if kind != "job_name" else kind
     if kind in ("owner", "created_by"):
         kind = labels.get(label.replace("_name", "_kind"), "").lower()
     if kind in SCRAPED:

@@ -36,7 +36,8 @@ from core.model.badge import Badge
 from core.model.errors import MalformedInput
 from core.model.incident import Severity
 from core.model.prediction import Evaluation
-from core.triage.paging import Episode, Facts, PageModel, facts_in_order, fit_paging
+from core.triage.episodes import Episode
+from core.triage.paging import Facts, PageModel, facts_in_order, fit_paging
 from core.triage.paging_prior import prior, prior_probability
 
 FITS = 10  # times that the model is fitted

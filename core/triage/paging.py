@@ -8,7 +8,6 @@ incidents only. Until enough is learned, a model fitted on generated incidents j
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
@@ -26,117 +25,21 @@ import numpy as np
 from core.confidence.calibrator import Label
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import NORMAL_95
-from core.model.incident import Incident, IncidentState, Severity
+from core.model.incident import Severity
 from core.model.prediction import Evaluation
+from core.triage.episodes import Episode
 
 VERSION = "paging-2"
 MIN_LABELS = 60  # incidents with a known outcome; with fewer, nothing is judged
 MIN_EACH = 10  # minimum that needed a person, and minimum that did not
 MIN_SEEN = 3  # known outcomes of an alert, before one of its incidents is held back
-MAX_TEXT = 1_000  # characters of an alert in which its value is looked for
 MAX_EXCESS = 10.0  # times the threshold; more is no worse
 BLOCKS = 5  # of time; each but the first is judged by a model of the earlier ones
 DAY, HOUR, JUST_NOW = timedelta(days=1), timedelta(hours=1), timedelta(minutes=10)
-AT_ONCE = timedelta(minutes=1)  # after an incident was opened; later merges were not known when it was judged
 ALIKE = 200  # past judgements that one is compared with, before an incident is held back
 LATEST = 5  # outcomes of an alert that show whether it has changed
 KEPT_SPANS = 20  # latest durations kept of an alert that ended by itself
 PRIOR = 2.0  # weight, in incidents, of the share of the service, or of all services
-_COMPARISON = re.compile(
-    r"(?<![\w.])(?P<value>\d{1,12}(?:\.\d{1,6})?)\s?[%\w/]{0,8},?\s?\(?"
-    r"(?:(?:(?:is|are)\s)?(?:>=?|above|over|more than|greater ?than|exceeds|(?P<below><=?|below|under|less ?than|lower ?than)))\s?"
-    r"(?:the threshold of |threshold )?(?P<limit>\d{1,12}(?:\.\d{1,6})?)",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Episode:
-    """An incident as training data.
-
-    `alert` names its alert or group. `needed` tells whether a person was needed, None if unknown; it is known from
-    `ended_at` on. `again` are the times at which it fired again. `has_parent`: it may be part of an open incident.
-    `excess` is how many times the alert's threshold its value was, None if it does not say.
-    """
-
-    id: str
-    alert: str
-    service: str
-    severity: Severity
-    began_at: datetime
-    ended_at: datetime | None = None
-    needed: bool | None = None
-    deploying: bool = False
-    has_parent: bool = False
-    again: tuple[datetime, ...] = ()
-    excess: float | None = None
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.service, self.alert
-
-    @property
-    def firings(self) -> tuple[datetime, ...]:
-        """Return when it fired, each time once."""
-        return self.began_at, *self.again
-
-
-def needed_person(incident: Incident) -> bool | None:
-    """Return whether people acted on an incident; None if it is open, or ended before anybody was notified.
-
-    They act if they take, acknowledge, reassign, comment on or file it, set its severity, or note how it ended. An
-    incident that ended while held back has no known outcome, because holding back must not prove itself right.
-    """
-    acted = (
-        incident.taken_by,
-        incident.hops,
-        incident.notes,
-        incident.severity_by,
-        incident.resolution,
-        incident.filings,
-        any(alert.acknowledged is not None and not alert.acknowledged.withdrawn for alert in incident.alerts),
-    )
-    if any(acted):
-        return True
-    was_told = incident.silenced is None and not incident.is_held_back(incident.updated_at)
-    return False if incident.state is IncidentState.RESOLVED and was_told else None
-
-
-def episode_of(incident: Incident) -> Episode:
-    """Return a stored incident as training data: as it was when it began, and with its outcome.
-
-    An incident that was never judged has no record of that: its alerts give the severity, and a deployment is unknown.
-    """
-    page, merge, alert = incident.page, incident.absorbed, incident.alerts[0] if incident.alerts else None
-    begun = [each.severity for each in incident.alerts if each.starts_at <= incident.opened_at]
-    severity = min(begun, key=[*Severity].index, default=incident.severity)
-    has_parent = merge is not None and not merge.person and merge.at - incident.opened_at <= AT_ONCE
-    if page is not None and page.severity is not None:
-        severity, has_parent = page.severity, page.has_parent
-    return Episode(
-        incident.id,
-        alert.name if alert is not None and alert.name else incident.group_key,
-        incident.service,
-        severity,
-        incident.opened_at,
-        incident.resolved_at,
-        needed_person(incident),
-        page is not None and page.deploying,
-        has_parent,
-        incident.reopenings,
-        excess_in(f"{alert.summary}\n{alert.description}") if alert is not None else None,
-    )
-
-
-def excess_in(text: str) -> float | None:
-    """Return how many times the threshold a stated value is, as in “p99 is 4 s (> 2 s)”, or the reverse for a lower limit."""
-    found = _COMPARISON.search(text[:MAX_TEXT])
-    if found is None:
-        return None
-    value, limit = float(found["value"]), float(found["limit"])
-    if found["below"]:
-        value, limit = limit, value
-    return value / limit if value > 0 and limit > 0 else None
 
 
 @dataclass(slots=True)

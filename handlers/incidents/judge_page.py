@@ -16,7 +16,8 @@ from core.model.errors import Unavailable
 from core.model.incident import Incident, IncidentState, PageJudgement
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
-from core.triage.paging import VERSION, Episode, PageModel, episode_of, has_enough
+from core.triage.episodes import Episode, episode_of
+from core.triage.paging import VERSION, PageModel, has_enough
 from core.triage.paging_prior import PRIOR_VERSION, prior, prior_probability
 from handlers.feedback.record_prediction import record_prediction
 from handlers.incidents.stored_incident import update_incident

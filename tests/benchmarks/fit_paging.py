@@ -22,7 +22,8 @@ from bot.evaluation import pages
 from core.confidence.calibrator import Label, fit
 from core.confidence.measures import auroc
 from core.model.prediction import Evaluation
-from core.triage.paging import Episode, Facts, PageModel, facts_in_order, fitted_to
+from core.triage.episodes import Episode
+from core.triage.paging import Facts, PageModel, facts_in_order, fitted_to
 from core.triage.paging_prior import TARGET
 from tests.benchmarks import page_scenarios
 

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from bot.evaluation import pages
 from core.model.incident import Severity
-from core.triage.paging import Episode
+from core.triage.episodes import Episode
 
 BEGINS = datetime(2026, 1, 5, tzinfo=UTC)
 CRITICAL, WARNING, INFO = Severity

@@ -16,7 +16,8 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Severity, SeveritySuggestion
 from core.model.messages import IncidentMessage
 from core.ports import Change, TimeWindow
-from core.triage.paging import Episode, PageHistory, PageModel, fit_paging
+from core.triage.episodes import Episode
+from core.triage.paging import PageHistory, PageModel, fit_paging
 from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.judge_page import judge_page, learn_pages
 from handlers.incidents.quiet_hours import PRESENT_HELD

@@ -19,17 +19,8 @@ from core.model.incident import (
     PageJudgement,
     Severity,
 )
-from core.triage.paging import (
-    MIN_LABELS,
-    Episode,
-    PageHistory,
-    PageModel,
-    episode_of,
-    excess_in,
-    facts_in_order,
-    fit_paging,
-    needed_person,
-)
+from core.triage.episodes import Episode, episode_of, excess_in, needed_person
+from core.triage.paging import MIN_LABELS, PageHistory, PageModel, facts_in_order, fit_paging
 from tests.samples import START, explanation, incident, resolved_incident
 from tests.samples.parts import alert
 
