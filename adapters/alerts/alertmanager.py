@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, Field
 
 from adapters.alerts import fields
+from adapters.alerts.missing_data import Wording, wording
+from adapters.alerts.workload import service_of, subject_of
 from core.model.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
 
 NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "resolution"), "owner": ("owner",)}
@@ -85,22 +87,30 @@ def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
 def _alert(alert: _Alert, received_at: datetime) -> Alert:
     labels = fields.labels(alert.labels.items())
     annotations = alert.annotations
-    status = AlertStatus(alert.status)
+    status, severities = AlertStatus(alert.status), fields.severities(labels)
+    said = wording(labels, annotations, alert.generatorURL)
     return Alert(
         fingerprint=alert.identity,
-        name=labels.get("alertname", "alert without a name"),
+        name=fields.text(said.name, fields.MAX_VALUE_LENGTH),
         status=status,
-        severity=fields.severity(fields.first(labels, fields.SEVERITY_LABELS)),
+        severity=fields.severity(*severities),
         starts_at=fields.past(alert.startsAt, received_at) or received_at,
-        service=fields.first(labels, fields.SERVICE_LABELS),
-        summary=fields.text(fields.first(annotations, ("summary", "title", "message")), fields.MAX_SUMMARY_LENGTH),
-        description=fields.text(fields.first(annotations, ("description", "message")), fields.MAX_DESCRIPTION_LENGTH),
+        service=service_of(labels, said.name),
+        summary=_summary(said, subject_of(labels, said.name)),
+        description=fields.described(said.description, severities),
         labels=labels,
         ends_at=fields.past(alert.endsAt, received_at) if status is AlertStatus.RESOLVED else None,
         url=fields.web_address(alert.generatorURL),
         runbook_url=fields.runbook(annotations, labels),
         note=_note(annotations) if status is AlertStatus.RESOLVED else "",
     )
+
+
+def _summary(said: Wording, subject: str) -> str:
+    """Return the alert's own sentence, with its subject if it does not name that."""
+    sentence = said.summary or said.description.partition("\n")[0] or (said.name if subject else "")
+    named = f" ({subject})" if sentence and subject.rpartition("/")[2] not in sentence else ""
+    return fields.text(sentence, fields.MAX_SUMMARY_LENGTH - len(named)) + named
 
 
 def _note(annotations: Mapping[str, str]) -> str:

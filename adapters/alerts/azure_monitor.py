@@ -1,26 +1,40 @@
-"""Azure Monitor's common alert schema: https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-common-schema
+"""Azure Monitor's common alert schema: https://learn.microsoft.com/azure/azure-monitor/alerts/alerts-payload-samples
 
-An alert rule on a resource is one group; each time that it fires, Azure makes a new alert.
+An alert rule on a resource is one group, with an alert for each combination of dimensions or labels; an event of
+Service Health is one, whatever rule tells of it. Each time that a rule fires, Azure makes a new alert.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from html import unescape
+from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field
 
-from adapters.alerts.fields import SERVICE_LABELS, Event, Format, Payload, Words
-from core.model.incident import AlertStatus, Severity
+from adapters.alerts import fields
+from adapters.alerts.fields import Event, Format, Payload, Words
+from core.model.errors import MalformedInput
+from core.model.incident import AlertStatus
 
-# Sev3 is "Informational" in Azure, where other systems warn with it.
-SEVERITIES = {
-    "sev0": Severity.CRITICAL,
-    "sev1": Severity.CRITICAL,
-    "sev2": Severity.WARNING,
-    "sev3": Severity.INFO,
-    "sev4": Severity.INFO,
-}
-TEST_RULE = "test-alertRule"  # the rule of the sample alerts that "Test action group" sends
+INFORMATIONAL = "sev3"  # in Azure, where other systems warn with it
+HEALTH = frozenset(
+    {"ServiceHealth", "ResourceHealth"}
+)  # services whose alerts are also sent as fired when they are over
+HEALTH_LABELS = ("service", "region", "trackingId", "incidentType", "stage", "cause")
+OVER = frozenset(
+    {"resolved", "complete", "canceled", "rca", "available"}
+)  # stages of an event, or health of a resource
+ONGOING = frozenset({"active", "planned", "inprogress", "rescheduled", "unavailable", "degraded", "unknown"})
+LEVELS = {"1": "critical", "2": "error", "3": "warning", "4": "informational", "5": "informational"}  # of an event
+TEST_RULE = re.compile(
+    r"test-(?:[a-z]*alertrule(?:-v\d[\w-]*+)?|availabilitytest-test-applicationinsights)", re.IGNORECASE
+)
+TEST_ALERT = "/Test_Alert"  # the end of an id; both are in the samples that "Test action group" sends
+
+_TAG = re.compile(r"<[^<>]*+>")
 
 
 class _Essentials(Payload):
@@ -37,9 +51,75 @@ class _Essentials(Payload):
     description: Words = ""
     investigationLink: Words = ""
 
+    @property
+    def changed_at(self) -> datetime | None:
+        return self.resolvedDateTime if self.monitorCondition == "Resolved" else self.firedDateTime
+
+
+class _Dimension(Payload):
+    name: Words = ""
+    value: Words = ""
+
+
+class _Criterion(Payload):
+    metricName: Words = ""
+    metricValue: Words = ""
+    operator: Words = ""
+    threshold: Words = ""
+    webTestName: Words = ""
+    dimensions: list[_Dimension] | None = None
+    linkToFilteredSearchResultsUI: Words = ""
+
+    @property
+    def text(self) -> str:
+        limit = f" ({self.operator} {self.threshold})" if self.threshold else ""
+        return f"{self.metricName or 'The value'} is {self.metricValue}{limit}." if self.metricValue else ""
+
+
+class _Condition(Payload):
+    allOf: list[_Criterion] | None = None
+
+
+class _Context(Payload):
+    """The cause of an alert. Its fields depend on the kind of the rule."""
+
+    condition: _Condition | None = None
+    properties: dict[str, Any] | None = None  # of an event; or named by the rule
+    labels: dict[str, Words] | None = None  # of a rule in the language of Prometheus
+    annotations: dict[str, Words] | None = None
+    Dimensions: list[_Dimension] | None = None
+    LinkToFilteredSearchResultsUI: Words = ""
+    level: Words = ""
+    status: Words = ""
+    eventSource: Words = ""
+    eventTimestamp: AwareDatetime | None = None
+    AlertData: dict[str, Any] | None = None  # of a budget
+
+    @property
+    def criteria(self) -> list[_Criterion]:
+        return (self.condition.allOf if self.condition else None) or []
+
+    @property
+    def dimensions(self) -> dict[str, str]:
+        """Return what tells this alert from others of its rule."""
+        lists = (self.Dimensions, *(each.dimensions for each in self.criteria))
+        named = {each.name: each.value for dimensions in lists for each in dimensions or ()}
+        test = next((each.webTestName for each in self.criteria), "")
+        return (self.labels or {}) | named | ({"webTestName": test} if test else {})
+
+    @property
+    def is_health(self) -> bool:
+        """Return whether it is an event of Azure itself, even if its sources have new names."""
+        return self.eventSource in HEALTH or bool(self.said("trackingId") and self.said("incidentType"))
+
+    def said(self, name: str) -> str:
+        value = (self.properties or {}).get(name, (self.AlertData or {}).get(name))
+        return str(value) if isinstance(value, str | int | float) else ""
+
 
 class _Data(Payload):
     essentials: _Essentials
+    alertContext: _Context | None = None
     customProperties: dict[str, Words] | None = None
 
 
@@ -49,30 +129,65 @@ class _Webhook(Payload):
 
 
 def _understood(webhook: _Webhook) -> Event | None:
-    essentials = webhook.data.essentials
-    if essentials.alertRule == TEST_RULE:
+    essentials, context = webhook.data.essentials, webhook.data.alertContext or _Context()
+    if TEST_RULE.fullmatch(essentials.alertRule) or essentials.alertId.endswith(TEST_ALERT):
         return None
-    resolved = essentials.monitorCondition == "Resolved"
+    is_health = essentials.monitoringService in HEALTH or context.is_health
+    is_over = essentials.monitorCondition == "Resolved" or (is_health and _is_over(context))
+    severity = "info" if essentials.severity.lower() == INFORMATIONAL else essentials.severity
     targets = "|".join(essentials.alertTargetIDs or essentials.configurationItems or ())
-    facts = {
+    subject = context.said("trackingId" if is_health else "BudgetId")
+    group = f"{essentials.monitoringService if subject else essentials.alertRule}|{subject or targets}".lower()
+    dimensions = context.dimensions
+    name = context.said("title" if is_health else "BudgetName")
+    links = (essentials.investigationLink, *(each.linkToFilteredSearchResultsUI for each in context.criteria))
+    return Event(
+        group=group,
+        instance=fields.digest(group, *map(":".join, sorted(dimensions.items()))) if dimensions else "",
+        title=name or essentials.alertRule or essentials.description,
+        status=AlertStatus.RESOLVED if is_over else AlertStatus.FIRING,
+        severity=[LEVELS.get(context.level, context.level), severity]
+        if is_health
+        else [severity],  # that of an event is always Sev4
+        labels=_labels(webhook.data, context, HEALTH_LABELS if is_health else context.properties or ()),
+        is_unique=True,  # a body holds the id and the times of one firing
+        services=["resource"],
+        description=_description(essentials, context),
+        url=next(filter(None, links), context.LinkToFilteredSearchResultsUI),
+        runbook=fields.runbook(context.annotations or {}),
+        began=essentials.firedDateTime,
+        as_of=context.eventTimestamp if is_health else essentials.changed_at,
+    )
+
+
+def _description(essentials: _Essentials, context: _Context) -> str:
+    sentence = fields.first(context.annotations or {}, ("summary", "description"))
+    communication = unescape(_TAG.sub(" ", context.said("communication")))
+    measured = (each.text for each in context.criteria)
+    dimensions = (f"{name}: {value}." for name, value in context.dimensions.items())
+    return " ".join(filter(None, (essentials.description, sentence, communication, *measured, *dimensions)))
+
+
+def _is_over(context: _Context) -> bool:
+    """Return whether the event of a notice of health is over. Raises MalformedInput if it does not say so."""
+    stages = (context.said("stage"), context.said("currentHealthStatus"), context.status)
+    stage = next((each for each in ("".join(said.lower().split()) for said in stages) if each in OVER | ONGOING), "")
+    if not stage:
+        raise MalformedInput("The Azure Monitor webhook does not say whether its event is over: it has no stage.")
+    return stage in OVER
+
+
+def _labels(data: _Data, context: _Context, properties: Iterable[str]) -> dict[str, str]:
+    essentials = data.essentials
+    return {
         "resource": next(iter(essentials.configurationItems or ()), ""),
         "severity": essentials.severity,
         "signal": essentials.signalType,
         "monitoring_service": essentials.monitoringService,
+        **(data.customProperties or {}),
+        **{name: context.said(name) for name in properties},
+        **context.dimensions,
     }
-    return Event(
-        group=f"{essentials.alertRule}|{targets}".lower(),
-        title=essentials.alertRule,
-        status=AlertStatus.RESOLVED if resolved else AlertStatus.FIRING,
-        severity=SEVERITIES.get(essentials.severity.lower(), Severity.WARNING),
-        labels=facts | (webhook.data.customProperties or {}),
-        is_unique=True,  # a body holds the id and the times of one firing
-        services=(*SERVICE_LABELS, "resource"),
-        description=essentials.description,
-        url=essentials.investigationLink,
-        began=essentials.firedDateTime,
-        as_of=essentials.resolvedDateTime if resolved else essentials.firedDateTime,
-    )
 
 
 FORMAT = Format(

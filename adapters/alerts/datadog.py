@@ -25,6 +25,9 @@ STATUSES = {
 }
 """Alert states by the value of $ALERT_TRANSITION, or by the text in brackets of the title."""
 
+NO_DATA = frozenset({"no data", "re-no data"})
+WARNINGS = frozenset({"warn", "re-warn"})
+
 TITLE = re.compile(
     r"(?P<test>\[test\]\s*)?(\[(?P<priority>p[1-5])\]\s*)?"
     rf"(\[(?P<transition>{'|'.join(STATUSES)})(\s+on\s+\{{(?P<scope>[^{{}}\]]*)\}})?\]\s*)?(?P<name>.*)",
@@ -54,7 +57,8 @@ def _understood(webhook: _Webhook) -> Event | None:
     assert title is not None, "every part of it may be missing"
     if title["test"]:
         return None
-    status = STATUSES.get(_filled_in(webhook.alert_transition).lower() or (title["transition"] or "").lower())
+    transition = _filled_in(webhook.alert_transition).lower() or (title["transition"] or "").lower()
+    status = STATUSES.get(transition)
     if status is None:
         raise MalformedInput(
             "The Datadog webhook does not say whether its monitor was triggered or has recovered: "
@@ -63,12 +67,13 @@ def _understood(webhook: _Webhook) -> Event | None:
     monitor = _filled_in(webhook.alert_id) or title["name"]
     scope = _filled_in(webhook.alert_scope) or title["scope"] or _filled_in(webhook.hostname)
     priority = _filled_in(webhook.alert_priority) or title["priority"] or ""
+    kind = "" if status is AlertStatus.RESOLVED else _filled_in(webhook.alert_type)  # then `success`
     return Event(
         group=monitor,
         instance=fields.digest(monitor, scope),  # one monitor alerts for each host, or each group of its configuration
-        title=title["name"],
+        title=f"No data for “{title['name']}”" if transition in NO_DATA else title["name"],
         status=status,
-        severity=fields.severity(priority, title["transition"] or "", _filled_in(webhook.alert_type)),
+        severity=[priority, "warning" if transition in WARNINGS else "", kind],
         labels=fields.tags(f"{scope},{_filled_in(webhook.tags)}".split(",")),
         description=_filled_in(webhook.body),
         url=webhook.link,

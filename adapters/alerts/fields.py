@@ -8,38 +8,33 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
+from adapters.alerts.workload import service_of
 from core.model.errors import MalformedInput
 from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.lenient_json import json_text
 
-SERVICE_LABELS = (
-    "service",
-    "app_kubernetes_io_name",
-    "app",
-    "component",
-    "deployment",
-    "statefulset",
-    "daemonset",
-    "job",
-)
-"""Labels that may name an alert's service; the first one with a value is used."""
-
 SEVERITY_LABELS = ("severity", "priority", "level")
 SEVERITIES = {
-    Severity.CRITICAL: "critical crit page error high fatal emergency disaster major urgent p0 p1 sev0 sev1",
-    Severity.WARNING: "warning warn medium average moderate minor ticket p2 p3 sev2 sev3",
-    Severity.INFO: "info information informational low notice none debug p4 p5 sev4 sev5",
+    Severity.CRITICAL: "critical crit page pager error err high highest fatal emergency emerg panic alert disaster major "
+    "blocker urgent severe p0 p1",
+    Severity.WARNING: "warning warn medium average normal moderate minor ticket p2 p3",
+    Severity.INFO: "info information informational low lowest trivial planning notice debug p4 p5",
 }
 SEVERITY_OF = {word: severity for severity, words in SEVERITIES.items() for word in words.split()}
+SCALES = frozenset({"p", "s", "sev", "severity", "prio", "priority"})  # before a number: `SEV-3`, `P4 - Low`
+NEGATIONS = frozenset({"non", "not"})
+NO_SEVERITY = "none"
 
 RUNBOOK_NAMES = frozenset({"runbook", "runbookurl", "runbooklink", "runbookuri", "playbook", "playbookurl"})
 """Names of the field with the address of the runbook, in lower case and without separators."""
 
 _SEPARATORS = re.compile(r"[\W_]+")
+_LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 _RUNBOOK_IN_TEXT = re.compile(r"\b(?:run|play)[ -]?book\b[^\n]{0,40}?(https?://[^\s)>\]\"'|]+)", re.IGNORECASE)
 
 MAX_LABELS = 64  # per alert
@@ -48,6 +43,7 @@ MAX_VALUE_LENGTH = 512  # characters of a label's value
 MAX_SUMMARY_LENGTH = 500  # characters
 MAX_DESCRIPTION_LENGTH = 4_000  # characters
 MAX_URL_LENGTH = 2_000  # characters
+MAX_SEVERITY_LENGTH = 80  # characters of a severity
 MAX_IDENTITY_LENGTH = 64  # characters of a fingerprint; a longer one is replaced with its digest
 MAX_GROUP_LENGTH = 2_000  # bytes of a group's key; PostgreSQL indexes at most 2,704
 SHOWN_GROUP_LENGTH = 400  # characters of a longer one that are kept before its digest
@@ -113,7 +109,8 @@ class Event:
 
     - `group`: identifies the incident; `instance` the alert in it, if a group has several.
     - `event_id`: the sender's id of the event; empty if it has none. With `is_unique`, no two events have equal bodies.
-    - `service`: empty if it is the first of `services` among the labels.
+    - `severity`: the words for it as sent, most reliable first (see `severity`).
+    - `service`: empty if the labels mean it (see `workload.service_of`), or are `services`.
     - `runbook`: its address; empty if a label or the description names it.
     - `by`: the person who acknowledged; None if the event is not an acknowledgement.
     """
@@ -121,13 +118,13 @@ class Event:
     group: str
     title: str
     status: AlertStatus
-    severity: Severity
+    severity: Sequence[str]
     labels: Mapping[str, str]
     instance: str = ""
     event_id: str = ""
     is_unique: bool = False
     service: str = ""
-    services: Sequence[str] = SERVICE_LABELS
+    services: Sequence[str] = ()
     description: str = ""
     url: str = ""
     runbook: str = ""
@@ -145,11 +142,11 @@ class Event:
             fingerprint=identity(self.instance) if self.instance else group,
             name=title or "alert without a name",
             status=self.status,
-            severity=self.severity,
+            severity=severity(*self.severity),
             starts_at=past(self.began, received_at) or now,
-            service=text(self.service, MAX_VALUE_LENGTH) or first(kept, self.services),
+            service=text(self.service, MAX_VALUE_LENGTH) or service_of(kept, title, self.services),
             summary=title,
-            description=text(self.description, MAX_DESCRIPTION_LENGTH),
+            description=described(self.description, self.severity),
             labels=kept,
             ends_at=now if self.status is AlertStatus.RESOLVED else None,
             url=web_address(self.url),
@@ -187,10 +184,37 @@ def first(texts: Mapping[str, str], names: Sequence[str]) -> str:
     return next((texts[name] for name in names if texts.get(name)), "")
 
 
+def severities(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words for the severity in the labels."""
+    return tuple(labels.get(name, "") for name in SEVERITY_LABELS)
+
+
 def severity(*words: str) -> Severity:
-    """Return the severity of the first known word; WARNING if no word is known."""
-    known = (SEVERITY_OF.get(word.strip().lower()) for word in words)
-    return next((each for each in known if each is not None), Severity.WARNING)
+    """Return the severity of the first known text.
+
+    WARNING if none is known, because an unknown word must not make an alert less severe; INFO if it is said to have none.
+    """
+    known = next(filter(None, map(_severity_in, words)), None)
+    is_none = any(word.strip().lower() == NO_SEVERITY for word in words)
+    return known or (Severity.INFO if is_none else Severity.WARNING)
+
+
+def _severity_in(said: str) -> Severity | None:
+    """Return the worst severity that a text names, as `SEV-3` or `2 - High`; None if it names none."""
+    parts = _LETTERS_OR_DIGITS.findall(said[:MAX_SEVERITY_LENGTH].lower())
+    if not NEGATIONS.isdisjoint(parts):
+        return None
+    ranks = (f"p{number}" for scale, number in pairwise(parts) if scale in SCALES)
+    known = [SEVERITY_OF[word] for word in (*parts, *ranks) if word in SEVERITY_OF]
+    return min(known, key=list(Severity).index, default=None)
+
+
+def described(description: str, severities: Sequence[str]) -> str:
+    """Return a description that quotes a severity that is not understood."""
+    said = next((each for each in severities if each.strip() and each.strip().lower() != NO_SEVERITY), "")
+    if said and _severity_in(said) is None:
+        description = f"{description}\n\nSeverity as sent: {said[:MAX_SEVERITY_LENGTH]}".lstrip()
+    return text(description, MAX_DESCRIPTION_LENGTH)
 
 
 def web_address(address: str) -> str:
@@ -237,11 +261,15 @@ def identity(name: str) -> str:
 def group_key(key: str) -> str:
     """Return the key of a group of alerts; of a long one, the beginning and a digest."""
     cleaned = key.replace("\x00", "")
-    return cleaned if len(cleaned.encode()) <= MAX_GROUP_LENGTH else f"{cleaned[:SHOWN_GROUP_LENGTH]}… {digest(key)}"
+    return (
+        cleaned
+        if len(cleaned.encode(errors="replace")) <= MAX_GROUP_LENGTH
+        else f"{cleaned[:SHOWN_GROUP_LENGTH]}… {digest(key)}"
+    )
 
 
 def digest(*parts: str | bytes) -> str:
-    encoded = (part if isinstance(part, bytes) else part.encode() for part in parts)
+    encoded = (part if isinstance(part, bytes) else part.encode(errors="replace") for part in parts)
     return hashlib.blake2b(b"\x00".join(encoded), digest_size=16).hexdigest()
 
 

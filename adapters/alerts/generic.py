@@ -17,14 +17,15 @@ from core.model.lenient_json import load_json
 SOURCE = "generic"
 
 MEANINGS = {
-    "firing": "firing fired triggered open opened new created create alert alerting active critical problem error "
-    "failed failing failure down warning",
-    "updated": "updated update changed",
+    "firing": "firing fired triggered retriggered open opened reopened new created create alert alerting active critical "
+    "problem error failed failing failure down warning warn nodata insufficientdata renotify escalated unknown",
+    "updated": "updated update changed pending suppressed muted silenced snoozed paused assigned",
     "acknowledged": "acknowledged acknowledge ack acked",
-    "resolved": "resolved resolve closed close ok up recovered recovery normal healthy success fixed cleared",
+    "resolved": "resolved resolve closed close ok up recovered recovery normal healthy success fixed cleared deleted "
+    "archived expired canceled cancelled",
     "test": "test ping",
 }
-"""The meanings of a status, and the words for each."""
+"""The meanings of a status, and the words for each, in lower case and without separators."""
 
 MEANING_OF = {word: meaning for meaning, words in MEANINGS.items() for word in words.split()}
 STATUSES = {
@@ -53,7 +54,7 @@ class GenericFormat:
         """
         self._paths = {name: _compiled(path) for name, path in paths.items()}
         self._labels = {name: _compiled(path) for name, path in labels.items()}
-        self._meanings = MEANING_OF | {word.lower(): meaning for word, meaning in statuses.items()}
+        self._meanings = MEANING_OF | {_plain(word): meaning for word, meaning in statuses.items()}
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
         """Return the delivery in a body; None for a test. Raises MalformedInput if its title or group is missing."""
@@ -71,7 +72,7 @@ class GenericFormat:
             group=self._needed("group" if self._paths["group"] else "title", value),
             title=self._needed("title", value),
             status=STATUSES[meaning],
-            severity=fields.severity(said["severity"]),
+            severity=[said["severity"]],
             labels={name: _text_at(path, value) for name, path in self._labels.items()},
             service=said["service"],
             description=said["description"],
@@ -87,7 +88,7 @@ class GenericFormat:
         if self._paths["status"] is None:
             return "firing"
         word = self._needed("status", value)
-        meaning = self._meanings.get(word.strip().lower())
+        meaning = self._meanings.get(_plain(word))
         if meaning is None:
             raise MalformedInput(
                 f"The status {word[:MAX_SHOWN]!r} of the generic webhook is unknown: add its meaning "
@@ -102,6 +103,10 @@ class GenericFormat:
                 f"The generic webhook has no {name} at {self._paths[name]}: send one, or correct the path."
             )
         return said
+
+
+def _plain(status: str) -> str:
+    return "".join(status.lower().replace("_", " ").replace("-", " ").split())
 
 
 def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None:

@@ -19,7 +19,8 @@ from adapters.alerts.fields import Event, Format, Payload, Words
 from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
-SERVICES = (*fields.SERVICE_LABELS, "affected_service", "affected_services")
+SERVICES = ("affected_service", "affected_services")
+ACTIVE = frozenset({"triage", "active", "live", "paused"})
 OVER = frozenset({"closed", "declined", "canceled", "merged", "learning"})  # categories of statuses
 REHEARSALS = frozenset({"test", "tutorial"})  # modes of incidents
 LEAD = "lead"  # the type of the role whose holder has taken an incident
@@ -148,14 +149,16 @@ def _key(secret: str) -> bytes:
 
 def _understood(webhook: _Webhook) -> Event | None:
     if webhook.event_type not in TYPES:
+        if any(getattr(webhook, name) is not None for name in TYPES.values()):
+            raise MalformedInput("The incident.io webhook has an unknown event_type; send it unchanged.")
         return None
     match getattr(webhook, TYPES[webhook.event_type]):
         case _StatusUpdate() as update:
-            return _incident(update.incident, update.new_status, is_edit=False)
+            return _incident(update.incident, update.new_status, is_edit=update.new_status.category not in ACTIVE)
         case _Incident() as incident:
             return _incident(incident, incident.incident_status, is_edit=incident is webhook.incident_updated)
         case _Alert() as alert:
-            return _alert(alert)
+            return _alert(alert, is_over=alert is webhook.alert_resolved or alert.status == "resolved")
         case _:
             raise MalformedInput(f"The incident.io webhook lacks {webhook.event_type}; send it unchanged.")
 
@@ -172,7 +175,7 @@ def _incident(incident: _Incident, status: _Status, *, is_edit: bool) -> Event |
         group=incident.id,
         title=incident.name,
         status=AlertStatus.RESOLVED if status.category in OVER else going_on,
-        severity=fields.severity(severity),
+        severity=[severity],
         labels={"reference": incident.reference, "severity": severity} | _named(custom),
         is_unique=True,  # a body holds the time of its event
         services=SERVICES,
@@ -184,14 +187,14 @@ def _incident(incident: _Incident, status: _Status, *, is_edit: bool) -> Event |
     )
 
 
-def _alert(alert: _Alert) -> Event:
+def _alert(alert: _Alert, *, is_over: bool) -> Event:
     given = ((each.attribute.name, each.array_value or filter(None, (each.value,))) for each in alert.attributes or ())
     labels = _named(given)
     return Event(
         group=f"alert:{alert.alert_source_id}:{alert.deduplication_key or alert.id}",
         title=alert.title,
-        status=AlertStatus.RESOLVED if alert.status == "resolved" else AlertStatus.FIRING,
-        severity=fields.severity(fields.first(labels, fields.SEVERITY_LABELS)),
+        status=AlertStatus.RESOLVED if is_over else AlertStatus.FIRING,
+        severity=fields.severities(labels),
         labels=labels,
         is_unique=True,
         services=SERVICES,

@@ -20,11 +20,8 @@ STATUSES = {
     "UnAcknowledge": AlertStatus.FIRING,
     "Close": AlertStatus.RESOLVED,
     "Delete": AlertStatus.RESOLVED,
-    "UpdatePriority": AlertStatus.UPDATED,
-    "UpdateMessage": AlertStatus.UPDATED,
-    "UpdateDescription": AlertStatus.UPDATED,
 }
-"""Alert states by action. All other actions, including custom ones, are ignored."""
+"""Alert states by action. All other actions, including custom ones, do not change the state."""
 
 
 class _Team(Payload):
@@ -52,19 +49,17 @@ class _Webhook(Payload):
     alert: _Alert
 
 
-def _understood(webhook: _Webhook) -> Event | None:
-    alert, status = webhook.alert, STATUSES.get(webhook.action)
-    if status is None:
-        return None
+def _understood(webhook: _Webhook) -> Event:
+    alert = webhook.alert
     team = next((each if isinstance(each, str) else each.name for each in alert.teams or ()), "")
     facts = {"priority": alert.priority, "entity": alert.entity, "source": alert.source, "team": team}
     return Event(
         group=alert.alias or alert.alertId,  # a recurring alert has the same alias and another id
         title=alert.message,
-        status=status,
-        severity=fields.severity(alert.priority),
+        status=STATUSES.get(webhook.action, AlertStatus.UPDATED),
+        severity=[alert.priority],
         labels=facts | fields.tags(alert.tags or ()) | (alert.details or {}),
-        services=(*fields.SERVICE_LABELS, "entity"),
+        services=["entity"],
         description=alert.description,
         began=fields.epoch(alert.createdAt),
         as_of=fields.epoch(alert.updatedAt),

@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, Discriminator, Tag, WithJsonSchema
 
 from adapters.alerts import fields
 from adapters.alerts.fields import Event, Format, Payload, Words
+from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
 SIGNATURES = "X-PagerDuty-Signature"
@@ -19,8 +20,13 @@ STATUSES = {
     "incident.acknowledged": AlertStatus.FIRING,
     "incident.unacknowledged": AlertStatus.FIRING,
     "incident.resolved": AlertStatus.RESOLVED,
+    "incident.delegated": AlertStatus.UPDATED,
+    "incident.escalated": AlertStatus.UPDATED,
+    "incident.priority_updated": AlertStatus.UPDATED,
+    "incident.reassigned": AlertStatus.UPDATED,
+    "incident.service_updated": AlertStatus.UPDATED,
 }
-"""Alert states by event type. All other types report that something else about an incident changed."""
+"""Alert states by the type of an event about an incident. Other types do not change the state, if they have one."""
 
 
 class _Reference(Payload):
@@ -73,6 +79,8 @@ def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
 def _understood(webhook: _Webhook) -> Event | None:
     event, incident = webhook.event, webhook.event.data
     if isinstance(incident, _Other):
+        if event.event_type in STATUSES:
+            raise MalformedInput(f"The PagerDuty webhook has no incident for {event.event_type}; send it unchanged.")
         return None
     service = incident.service.summary if incident.service else ""
     priority = incident.priority.summary if incident.priority else ""
@@ -83,7 +91,7 @@ def _understood(webhook: _Webhook) -> Event | None:
         event_id=event.id,
         title=incident.title,
         status=STATUSES.get(event.event_type, AlertStatus.UPDATED),
-        severity=fields.severity(priority, incident.urgency),
+        severity=[priority, incident.urgency],
         labels={"service": service, "team": team, "priority": priority, "urgency": incident.urgency},
         service=service,
         url=incident.html_url,

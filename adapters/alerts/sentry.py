@@ -13,12 +13,14 @@ from pydantic import AwareDatetime
 
 from adapters.alerts import fields
 from adapters.alerts.fields import Event, Format, Payload, Words
+from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
 SIGNATURE = "Sentry-Hook-Signature"
 
 ISSUE_ACTIONS = {
     "created": AlertStatus.FIRING,
+    "triggered": AlertStatus.FIRING,  # by activity
     "unresolved": AlertStatus.FIRING,
     "assigned": AlertStatus.UPDATED,
     "resolved": AlertStatus.RESOLVED,
@@ -84,6 +86,13 @@ class _Data(Payload):
     metric_alert: _MetricAlert | None = None
     description_text: Words = ""
     web_url: Words = ""
+    installation: Any = None
+    comment: Any = None
+    error: Any = None
+
+    @property
+    def is_other(self) -> bool:
+        return any(each is not None for each in (self.installation, self.comment, self.error))
 
 
 class _Webhook(Payload):
@@ -106,21 +115,21 @@ def _understood(webhook: _Webhook) -> Event | None:
             rule.name,
             METRIC_ACTIONS[webhook.action],
             {"project": projects[0] if projects else "", "environment": rule.environment, "query": rule.query},
-            severity=fields.severity(webhook.action),
+            severity=[webhook.action] if webhook.action != "resolved" else [],
             description=data.description_text,
             url=data.web_url,
             began=data.metric_alert.date_started,
         )
-    if data.issue is not None and webhook.action in ISSUE_ACTIONS:
+    if data.issue is not None and data.metric_alert is None:
         issue = data.issue
         people = (issue.assignedTo, webhook.actor)
         assigned = next((each.name or each.email for each in people if each and (each.name or each.email)), "")
         return _event(
             f"issue:{fields.identity(issue.id)}",
             issue.title,
-            ISSUE_ACTIONS[webhook.action],
+            ISSUE_ACTIONS.get(webhook.action, AlertStatus.UPDATED),
             {"project": issue.project.slug if issue.project else "", "level": issue.level},
-            severity=fields.severity(issue.level, issue.priority),
+            severity=[issue.level, issue.priority],
             description=issue.culprit,
             url=issue.web_url or issue.permalink,
             began=issue.firstSeen,
@@ -134,18 +143,21 @@ def _understood(webhook: _Webhook) -> Event | None:
             event.title,
             AlertStatus.FIRING,
             dict(event.tags or ()) | named,
-            severity=fields.severity(event.level),
+            severity=[event.level],
             description=event.culprit,
             url=event.web_url,
             began=event.datetime,
         )
+    is_due = webhook.action in ISSUE_ACTIONS or webhook.action in METRIC_ACTIONS
+    if data.event or data.metric_alert or (is_due and not data.is_other):
+        raise MalformedInput(f"The Sentry webhook has no alert for {webhook.action[:60]!r}; send it unchanged.")
     return None
 
 
 def _event(group: str, title: str, status: AlertStatus, labels: Mapping[str, str], **rest: Any) -> Event:
     """Return an event with a unique body, which contains a time or an id. Sentry's project is used as the service."""
-    services = ("service", "project")
-    return Event(group=group, title=title, status=status, labels=labels, is_unique=True, services=services, **rest)
+    service = fields.first(labels, ("service", "project"))
+    return Event(group=group, title=title, status=status, labels=labels, is_unique=True, service=service, **rest)
 
 
 FORMAT = Format("sentry", "Sentry", "send the webhooks of an internal integration", _Webhook, _understood, _is_signed)

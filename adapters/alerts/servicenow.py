@@ -13,18 +13,21 @@ from typing import Annotated
 from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
 
 from adapters.alerts.fields import MAX_SUMMARY_LENGTH, Event, Format, Payload, Words, text
-from core.model.incident import AlertStatus, Severity
+from core.model.incident import AlertStatus
 
 STATES = {
-    "1": AlertStatus.FIRING,  # new
-    "2": AlertStatus.FIRING,  # in progress
-    "3": AlertStatus.FIRING,  # on hold
+    "1": AlertStatus.FIRING,
+    "2": AlertStatus.FIRING,
+    "3": AlertStatus.FIRING,
     "6": AlertStatus.RESOLVED,
-    "7": AlertStatus.RESOLVED,  # closed
-    "8": AlertStatus.RESOLVED,  # canceled
+    "7": AlertStatus.RESOLVED,
+    "8": AlertStatus.RESOLVED,
 }
+NAMES = {"new": "1", "in progress": "2", "on hold": "3", "resolved": "6", "closed": "7", "canceled": "8"}
+"""States as a script sends them that reads the displayed values."""
+
 IN_PROGRESS = "2"
-SEVERITIES = {"1": Severity.CRITICAL, "2": Severity.CRITICAL, "3": Severity.WARNING}  # by priority; lower ones are INFO
+PRIORITIES = {"1": "critical", "2": "high", "3": "moderate", "4": "low", "5": "planning"}
 
 
 def _in_utc(value: object) -> object:
@@ -47,7 +50,7 @@ class _Record(Payload):
     number: Words = ""
     short_description: Words = ""
     description: Words = ""
-    state: Words
+    state: Annotated[Words, Field(min_length=1)]
     priority: Words = ""
     cmdb_ci: Words = ""
     business_service: Words = ""
@@ -60,7 +63,8 @@ class _Record(Payload):
 
 
 def _understood(record: _Record) -> Event | None:
-    status = STATES.get(record.state, AlertStatus.UPDATED)
+    state = NAMES.get(record.state.lower(), record.state)
+    status = STATES.get(state, AlertStatus.UPDATED)
     fix = " ".join(text(record.close_notes, MAX_SUMMARY_LENGTH).split())
     labels = {
         "number": record.number,
@@ -73,7 +77,7 @@ def _understood(record: _Record) -> Event | None:
         group=record.sys_id,
         title=record.short_description,
         status=status,
-        severity=SEVERITIES.get(record.priority, Severity.INFO if record.priority else Severity.WARNING),
+        severity=[PRIORITIES.get(record.priority, record.priority)],
         labels=labels,
         is_unique=True,
         description=record.description,
@@ -81,7 +85,7 @@ def _understood(record: _Record) -> Event | None:
         note=f"fix: {fix}" if fix else "",
         began=record.opened_at,
         as_of=record.sys_updated_on,
-        by=record.assigned_to if record.state == IN_PROGRESS and record.assigned_to else None,
+        by=record.assigned_to if state == IN_PROGRESS and record.assigned_to else None,
     )
 
 

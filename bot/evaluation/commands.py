@@ -203,6 +203,9 @@ def eval_pages(
         typer.Option(help="JSON lines with the fields in docs/badges.md; default: the sample company's incidents."),
     ] = None,
     generate: Annotated[int, typer.Option(min=0, help="Add this many generated incidents, including storms.")] = 0,
+    cold_start: Annotated[
+        bool, typer.Option(help="Learn nothing from the incidents: judge as on the first day.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the generated incidents.")] = 1,
     hold_below: Annotated[float, typer.Option(min=0, max=0.2, help="As in `paging` of plumbline.yaml.")] = 0.05,
     show: Annotated[int, typer.Option(min=0, help="Print this many judgements, as the person on call reads them.")] = 0,
@@ -215,8 +218,9 @@ def eval_pages(
     from bot.evaluation import pages
 
     recorded = pages.load(incidents or SAMPLE_COMPANY / "incidents.jsonl") if incidents or not generate else []
-    figures, judged = pages.run([*recorded, *pages.generate(generate, seed, recorded)], hold_below)
+    episodes = [*recorded, *pages.generate(generate, seed, recorded)]
+    figures, judged = pages.run(episodes, hold_below, cold=cold_start)
     _report(figures, pages.print_table, json_file)
-    texts = [text for each in judged if (text := pages.shown(each))]
+    texts = [pages.shown(each) for each in judged]
     for text in random.Random(seed).sample(texts, min(show, len(texts))):
         out.print(text, highlight=False)

@@ -8,7 +8,7 @@ something, the incident ended by itself if one of the first four is present; els
 and `flaps` (times that it fired again).
 
 Each incident is judged as the product would have done: by a model that is fitted on the incidents that had ended before,
-ten times over the file, with its own calibrator. Unlike the product, the model also learns from incidents that ended
+ten times over the file, with its own calibrator; before there is one, by the prior (`core.triage.paging_prior`). Unlike the product, the model also learns from incidents that ended
 while they were held back, because a file knows their outcome.
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +36,9 @@ from core.model.badge import Badge
 from core.model.errors import MalformedInput
 from core.model.incident import Severity
 from core.model.prediction import Evaluation
-from core.triage.paging import Episode, Facts, PageModel, facts_in_order, fit_paging
+from core.triage.episodes import Episode
+from core.triage.paging import Facts, PageModel, facts_in_order, fit_paging
+from core.triage.paging_prior import prior, prior_probability
 
 FITS = 10  # times that the model is fitted
 RECALLS = (0.9, 0.95, 0.99)
@@ -62,12 +64,13 @@ class _Row(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An incident with its judgement. `badge` is None where too little was known to judge."""
+    """An incident with its judgement, and whether it is that of the prior."""
 
     episode: Episode
     facts: Facts
-    badge: Badge | None
+    badge: Badge
     held: bool
+    from_prior: bool
 
 
 def load(path: Path) -> list[Episode]:
@@ -96,19 +99,20 @@ def _episode(value: dict[str, Any], number: int) -> Episode:
         needed,
         row.deploying,
         bool(row.part_of),
-        row.flaps,
+        (row.started_at,) * row.flaps,
     )
 
 
-def judge(episodes: Sequence[Episode], hold_below: float) -> list[Judged]:
-    """Return each incident with the judgement that it would have got when it began."""
+def judge(episodes: Sequence[Episode], hold_below: float, *, cold: bool = False) -> list[Judged]:
+    """Return each incident with the judgement that it would have got when it began; all by the prior if it is `cold`."""
     rows = facts_in_order(episodes)
     edges = [len(rows) * number // FITS for number in range(FITS + 1)]
     judged: list[Judged] = []
     for first, after in pairwise(edges):
         block = rows[first:after]
         began = block[0][0].began_at if block else datetime.max.replace(tzinfo=UTC)
-        model = fit_paging([each for each, _ in rows[:first] if each.ended_at is not None and each.ended_at <= began])
+        ended = [each for each, _ in rows[:first] if each.ended_at is not None and each.ended_at <= began]
+        model = None if cold else fit_paging(ended)
         calibrator = fit(model.labels, "", began) if model is not None else None
         judged += [_judged(each, facts, model, calibrator, hold_below) for each, facts in block]
     return judged
@@ -117,44 +121,58 @@ def judge(episodes: Sequence[Episode], hold_below: float) -> list[Judged]:
 def _judged(
     episode: Episode, facts: Facts, model: PageModel | None, calibrator: Calibrator | None, hold_below: float
 ) -> Judged:
-    if model is None or calibrator is None:
-        return Judged(episode, facts, None, held=False)
-    raw = model.probability(facts)
-    badge = badge_for(Evaluation(1.0, raw), calibrator)
-    return Judged(episode, facts, badge, held=model.may_wait(raw, badge.probability, facts, hold_below))
+    from_prior = model is None or calibrator is None
+    judging = prior() if model is None or calibrator is None else model
+    raw = judging.probability(facts)
+    badge = badge_for(Evaluation(1.0, raw), None if from_prior else calibrator)
+    if from_prior:
+        badge = replace(badge, probability=prior_probability(raw))
+    held = judging.may_wait(raw, badge.probability, facts, hold_below)
+    return Judged(episode, facts, badge, held, from_prior)
 
 
-def run(episodes: Sequence[Episode], hold_below: float) -> tuple[dict[str, Any], list[Judged]]:
+def run(episodes: Sequence[Episode], hold_below: float, *, cold: bool = False) -> tuple[dict[str, Any], list[Judged]]:
     """Return the figures, and the judgements that they summarise."""
-    everything = judge(episodes, hold_below)
-    judged = [each for each in everything if each.badge is not None and each.episode.needed is not None]
+    return summarised(judge(episodes, hold_below, cold=cold), hold_below)
+
+
+def summarised(everything: list[Judged], hold_below: float) -> tuple[dict[str, Any], list[Judged]]:
+    """Return the figures of judgements, and the judgements."""
+    needed = [each.episode.needed for each in everything]
+    judged = [each for each in everything if each.episode.needed is not None]
     figures: dict[str, Any] = {
         "seed": SEED,
         "engine": "evidence",
-        "incidents": len(episodes),
-        "needed_a_person": sum(each.needed is True for each in episodes),
-        "needed_nobody": sum(each.needed is False for each in episodes),
+        "incidents": len(everything),
+        "needed_a_person": sum(each is True for each in needed),
+        "needed_nobody": sum(each is False for each in needed),
         "judged": len(judged),
         "hold_below": hold_below,
         "held": _held(everything),
-        "results": {},
+        "results": _results(judged),
+        "cold_start": _results([each for each in judged if each.from_prior]),
+        "learned": _results([each for each in judged if not each.from_prior]),
     }
-    if judged:
-        needed = np.array([float(bool(each.episode.needed)) for each in judged])
-        said = np.array([each.badge.probability if each.badge else None for each in judged], float)
-        severity = np.array([BY_SEVERITY[each.episode.severity] for each in judged])
-        figures["results"] = {
-            "plumbline": _figures(said, needed)
-            | {"ece": round(ece(said, needed), 4), "auroc_ci": rounded(bootstrap(auroc, said, needed, seed=SEED))},
-            "severity_only": _figures(severity, needed),
-            "always_page": _figures(np.ones(len(needed)), needed),
-        }
     return figures, everything
+
+
+def _results(judged: Sequence[Judged]) -> dict[str, Any]:
+    needed = np.array([float(bool(each.episode.needed)) for each in judged])
+    if len(set(needed.tolist())) < 2:  # all or none needed a person: nothing to tell apart
+        return {}
+    said = np.array([each.badge.probability for each in judged], float)
+    severity = np.array([BY_SEVERITY[each.episode.severity] for each in judged])
+    return {
+        "plumbline": _figures(said, needed)
+        | {"ece": round(ece(said, needed), 4), "auroc_ci": rounded(bootstrap(auroc, said, needed, seed=SEED))},
+        "severity_only": _figures(severity, needed),
+        "always_page": _figures(np.ones(len(needed)), needed),
+    }
 
 
 def _held(judged: Sequence[Judged]) -> dict[str, Any]:
     held = [each.episode for each in judged if each.held]
-    alone = sum(each.episode.needed is False for each in judged if each.badge is not None)
+    alone = sum(each.episode.needed is False for each in judged)
     return {
         "count": len(held),
         "critical": sum(each.severity is Severity.CRITICAL for each in held),
@@ -207,7 +225,7 @@ def generate(count: int, seed: int, around: Sequence[Episode] = ()) -> list[Epis
             need = 0.7 if share > turned[service] else noisy[service]
             severity = draw.choice([Severity.WARNING, Severity.WARNING, Severity.INFO, Severity.CRITICAL])
             for _ in range(draw.randint(1, 3)):
-                happen("flapping", at, service, severity, need, 6, flaps=draw.randint(0, 2))
+                happen("flapping", at, service, severity, need, 6, again=(at,) * draw.randint(0, 2))
                 at += timedelta(minutes=draw.randint(15, 200))
         elif what < 0.7:
             severity = draw.choice([Severity.CRITICAL, Severity.WARNING])
@@ -226,8 +244,6 @@ def generate(count: int, seed: int, around: Sequence[Episode] = ()) -> list[Epis
 
 def shown(each: Judged) -> str:
     """Return a judgement as the person on call reads it, with the outcome."""
-    if each.badge is None:
-        return ""
     said, badge = page_claim(each.badge, each.episode.severity)
     episode = each.episode
     became = "needed a person" if episode.needed else "ended by itself"
@@ -240,14 +256,13 @@ def print_table(figures: dict[str, Any], console: Console) -> None:
     """Print the figures as tables."""
     counts = f"{figures['incidents']} incidents: {figures['needed_a_person']} needed a person, "
     console.print(f"{counts}{figures['needed_nobody']} needed nobody, {figures['judged']} were judged.")
-    if not figures["results"]:
-        console.print("Too few outcomes of either kind are known to judge incidents or to hold them back.")
-        return
     names = ["auroc", *(f"precision@recall{round(100 * recall)}" for recall in RECALLS), "ece"]
-    table = Table("method", *(name.replace("precision@recall", "p@r") for name in names))
-    for method, row in figures["results"].items():
-        table.add_row(method, *(f"{row[name]:.3f}" if name in row else "" for name in names))
-    console.print(table)
+    for part, title in (("results", "all"), ("cold_start", "before enough was learned"), ("learned", "learned")):
+        table = Table("method", *(name.replace("precision@recall", "p@r") for name in names), title=title)
+        for method, row in figures[part].items():
+            table.add_row(method, *(f"{row[name]:.3f}" if name in row else "" for name in names))
+        if figures[part] and (part != "results" or figures["learned"]):
+            console.print(table)
     console.print("p@r90: the share of pages that needed a person, if 90 % of the incidents that needed one are paged.")
     held = figures["held"]
     console.print(

@@ -20,8 +20,9 @@ from core.model.incident import Incident, PastIncident, incident_audience
 from core.model.prediction import PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Store, Transaction
+from core.triage.episodes import Episode, episode_of
 from core.triage.history import IncidentHistory
-from core.triage.paging import Episode, PageHistory, episode_of
+from core.triage.paging import PageHistory
 
 MAX_ENDED = 5_000  # latest closed incidents used
 EVERY = 30.0  # seconds between updates

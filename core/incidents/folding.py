@@ -22,7 +22,9 @@ from core.model.incident import (
 
 REOPEN_WINDOW = timedelta(minutes=30)  # after its resolution, in which an incident is reopened if its group fires
 FLAPS = 3  # reopenings within FLAP_WINDOW that make an incident flapping
+KEPT_REOPENINGS = 50  # latest ones, by which each firing of an alert is counted once
 FLAP_WINDOW = timedelta(hours=2)  # also the reopening window of a flapping incident
+KEPT = ("service", "description", "url", "runbook_url")  # fields that an event without them does not erase
 REPLICA_LAG = timedelta(seconds=45)  # of a sender's replica; Alertmanager: 15 s per peer
 
 
@@ -69,7 +71,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
     also_firing = _changed(incident.also_firing, delivered, [alert.fingerprint for alert in firing[MAX_KEPT_ALERTS:]])
     is_firing = bool(firing or also_firing)
     is_reopened = is_firing and incident.state is IncidentState.RESOLVED
-    reopenings = (*incident.reopenings, delivery.received_at)[-FLAPS:] if is_reopened else incident.reopenings
+    reopenings = (*incident.reopenings, delivery.received_at)[-KEPT_REOPENINGS:] if is_reopened else incident.reopenings
     return replace(
         incident,
         alerts=tuple((firing + settled)[:MAX_KEPT_ALERTS]),
@@ -142,6 +144,8 @@ def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
     """Return a known alert after an update; None if the update changes nothing."""
     if known is None:
         return told if told.status is not AlertStatus.UPDATED else None
+    # Some senders leave out in later events what they said in the first.
+    told = replace(told, **{name: getattr(told, name) or getattr(known, name) for name in KEPT})
     if known.as_of is not None and told.as_of is not None and told.as_of < known.as_of:
         return None
     held, acknowledged = known.acknowledged if known.status is AlertStatus.FIRING else None, told.acknowledged

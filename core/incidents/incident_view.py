@@ -57,6 +57,7 @@ MAX_COMMAND = 200  # characters of a command; a longer one is not shown, because
 MAX_ON_CALL = 3  # people of a team who are named
 MAX_REASONS = 3  # for the judgement whether a person is needed
 SURE = 0.9  # probability from which that judgement is called probable
+EVEN = 0.5  # probability from which a judgement without any history is told
 MAX_PARTS = 3  # parts that are named in the parent's message
 SYSTEMS = {
     "azure_monitor": "Azure Monitor",
@@ -275,6 +276,10 @@ def _page(incident: Incident) -> Iterator[Line]:
     if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
         return
     said, badge = page_claim(page.badge, incident.severity)
+    if page.from_prior:
+        if (badge.probability or 0.0) < EVEN:
+            return  # “may need a person” would be said of almost every incident of the first days
+        badge = replace(badge, probability=None)  # which would say that incidents of this company were counted
     yield from _line("", f"{said}: {', '.join(page.evidence[:MAX_REASONS])}", badge=badge.text, subtle=True)
 
 

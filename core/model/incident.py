@@ -233,6 +233,7 @@ class PageJudgement:
     `badge` is that of the claim that it does. `evidence` gives the reasons in words. `held_until`: until then it is not
     posted unless it becomes critical; None if it was not held back. The rest is what was known when it was judged:
     `deploying`, a deployment was in progress; `severity`, None if not recorded; `has_parent`, it was part of another.
+    `from_prior`: too little was known of earlier incidents, so the probability is that of generated ones.
     """
 
     badge: Badge
@@ -242,6 +243,7 @@ class PageJudgement:
     held_until: datetime | None = None
     severity: Severity | None = None
     has_parent: bool = False
+    from_prior: bool = False
 
 
 @dataclass(frozen=True, slots=True)

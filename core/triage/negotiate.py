@@ -74,7 +74,9 @@ def judge(
     round_number: int = 1,
     silent: Mapping[str, str] = NOBODY_SILENT,
 ) -> Verdict:
-    """Return the verdict of a group. It names a team with a majority of the managers and a score of at least MIN_SHARE.
+    """Return the verdict of a group. It names a team with a majority of the managers and a score of at least MIN_SHARE,
+    or with all votes. In the first round, all votes do not suffice if they rest on similar texts alone, because most
+    such owners are wrong.
 
     `silent` maps teams to the reason why their managers abstain.
     """
@@ -93,14 +95,18 @@ def judge(
         else replace(_vote(each, candidates[0]), round=round_number)
         for each in candidates
     )
-    named = _has_majority(votes) and may_be_named(candidates, discussion, evidence)
+    is_clear = _is_unanimous(votes) and (round_number > 1 or _is_grounded(candidates[0], discussion))
+    least = 0.0 if is_clear else MIN_SHARE
+    named = _has_majority(votes) and may_be_named(candidates, discussion, evidence, least)
     return Verdict(candidates[0] if named else None, candidates, discussion, votes)
 
 
-def may_be_named(candidates: Sequence[TeamScore], discussion: Discussion, evidence: TriageEvidence) -> bool:
+def may_be_named(
+    candidates: Sequence[TeamScore], discussion: Discussion, evidence: TriageEvidence, least: float = MIN_SHARE
+) -> bool:
     """Return whether the first of `candidates`, best first, is clear enough to be named, and past incidents allow it."""
     owned = evidence.nobody < NO_OWNER_SHARE and not _outvotes_a_new_team(candidates, evidence)
-    return owned and candidates[0].score >= MIN_SHARE and _can_be_shown(candidates[0], discussion)
+    return owned and candidates[0].score >= least and _can_be_shown(candidates[0], discussion)
 
 
 def _sureness(located: Mapping[str, Owned]) -> float:
@@ -142,6 +148,11 @@ def _has_majority(votes: Sequence[Vote]) -> bool:
     return any(count > len(votes) / 2 for count in counted.values())
 
 
+def _is_unanimous(votes: Sequence[Vote]) -> bool:
+    """Return whether several managers voted, and all for one team."""
+    return len(votes) >= MIN_GROUP and len({vote.choice for vote in votes}) == 1
+
+
 def _outvotes_a_new_team(candidates: Sequence[TeamScore], evidence: TriageEvidence) -> bool:
     """Return whether the best team only wins by past incidents, which a new owner cannot have."""
     best = candidates[0].team_id if candidates else ""
@@ -150,12 +161,17 @@ def _outvotes_a_new_team(candidates: Sequence[TeamScore], evidence: TriageEviden
 
 def _can_be_shown(candidate: TeamScore, discussion: Discussion) -> bool:
     """Return whether it has more than a learned probability: an incident like no other has no known owner."""
-    return any(
-        argument.ground is not Ground.LEARNED
-        for opinion in discussion.opinions
-        for argument in opinion.arguments
-        if opinion.team.id == candidate.team_id
-    )
+    return bool(_grounds(candidate, discussion) - {Ground.LEARNED})
+
+
+def _is_grounded(candidate: TeamScore, discussion: Discussion) -> bool:
+    """Return whether more than texts speaks for a team: what it owns, or what was measured."""
+    return bool(_grounds(candidate, discussion) - {Ground.LEARNED, *LEARNED_FROM})
+
+
+def _grounds(candidate: TeamScore, discussion: Discussion) -> set[Ground]:
+    own = (opinion for opinion in discussion.opinions if opinion.team.id == candidate.team_id)
+    return {argument.ground for opinion in own for argument in opinion.arguments}
 
 
 Gather = Callable[[Enrichment], Awaitable[TriageEvidence]]

@@ -1,8 +1,9 @@
 """Judge whether a new incident needs a person or can wait, learned from people's reactions to earlier ones.
 
 The model is a logistic regression on facts known when the incident began: how often this alert needed a person, how it
-flaps, how it ends by itself, what else is open, and whether a deployment is in progress. Its probabilities are
-calibrated on judgements made out of fold by time: each one by a model of earlier incidents only.
+flaps, how it ends by itself, how far its value is from its threshold, what else is open, and whether a deployment is in
+progress. Its probabilities are calibrated on judgements made out of fold by time: each one by a model of earlier
+incidents only. Until enough is learned, a model fitted on generated incidents judges (see `paging_prior`).
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from importlib import import_module
 from itertools import pairwise
-from math import log1p, sqrt
+from math import log, log1p, sqrt
 from statistics import median
 from typing import Any
 
@@ -24,90 +25,21 @@ import numpy as np
 from core.confidence.calibrator import Label
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import NORMAL_95
-from core.model.incident import Incident, IncidentState, Severity
+from core.model.incident import Severity
 from core.model.prediction import Evaluation
+from core.triage.episodes import Episode
 
-VERSION = "paging-1"
+VERSION = "paging-2"
 MIN_LABELS = 60  # incidents with a known outcome; with fewer, nothing is judged
 MIN_EACH = 10  # minimum that needed a person, and minimum that did not
 MIN_SEEN = 3  # known outcomes of an alert, before one of its incidents is held back
+MAX_EXCESS = 10.0  # times the threshold; more is no worse
 BLOCKS = 5  # of time; each but the first is judged by a model of the earlier ones
 DAY, HOUR, JUST_NOW = timedelta(days=1), timedelta(hours=1), timedelta(minutes=10)
-AT_ONCE = timedelta(minutes=1)  # after an incident was opened; later merges were not known when it was judged
 ALIKE = 200  # past judgements that one is compared with, before an incident is held back
 LATEST = 5  # outcomes of an alert that show whether it has changed
 KEPT_SPANS = 20  # latest durations kept of an alert that ended by itself
 PRIOR = 2.0  # weight, in incidents, of the share of the service, or of all services
-
-
-@dataclass(frozen=True, slots=True)
-class Episode:
-    """An incident as training data.
-
-    `alert` names its alert or group. `needed` tells whether a person was needed, None if unknown; it is known from
-    `ended_at` on. `flaps` is the number of times that it fired again. `has_parent`: it may be part of an open incident.
-    """
-
-    id: str
-    alert: str
-    service: str
-    severity: Severity
-    began_at: datetime
-    ended_at: datetime | None = None
-    needed: bool | None = None
-    deploying: bool = False
-    has_parent: bool = False
-    flaps: int = 0
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.service, self.alert
-
-
-def needed_person(incident: Incident) -> bool | None:
-    """Return whether people acted on an incident; None if it is open, or ended before anybody was notified.
-
-    They act if they take, acknowledge, reassign, comment on or file it, set its severity, or note how it ended. An
-    incident that ended while held back has no known outcome, because holding back must not prove itself right.
-    """
-    acted = (
-        incident.taken_by,
-        incident.hops,
-        incident.notes,
-        incident.severity_by,
-        incident.resolution,
-        incident.filings,
-        any(alert.acknowledged is not None and not alert.acknowledged.withdrawn for alert in incident.alerts),
-    )
-    if any(acted):
-        return True
-    was_told = incident.silenced is None and not incident.is_held_back(incident.updated_at)
-    return False if incident.state is IncidentState.RESOLVED and was_told else None
-
-
-def episode_of(incident: Incident) -> Episode:
-    """Return a stored incident as training data: as it was when it began, and with its outcome.
-
-    An incident that was never judged has no record of that: its alerts give the severity, and a deployment is unknown.
-    """
-    page, merge, alert = incident.page, incident.absorbed, incident.alerts[0] if incident.alerts else None
-    begun = [each.severity for each in incident.alerts if each.starts_at <= incident.opened_at]
-    severity = min(begun, key=[*Severity].index, default=incident.severity)
-    has_parent = merge is not None and not merge.person and merge.at - incident.opened_at <= AT_ONCE
-    if page is not None and page.severity is not None:
-        severity, has_parent = page.severity, page.has_parent
-    return Episode(
-        incident.id,
-        alert.name if alert is not None and alert.name else incident.group_key,
-        incident.service,
-        severity,
-        incident.opened_at,
-        incident.resolved_at,
-        needed_person(incident),
-        page is not None and page.deploying,
-        has_parent,
-        incident.reopened_count,
-    )
 
 
 @dataclass(slots=True)
@@ -143,6 +75,7 @@ class Facts:
     just_began: int  # anywhere
     deploying: bool
     has_parent: bool
+    excess: float | None = None
 
     @property
     def features(self) -> tuple[float, ...]:
@@ -160,6 +93,8 @@ class Facts:
             log1p(self.just_began),
             float(self.deploying),
             float(self.has_parent),
+            min(max(log(self.excess or 1.0), 0.0), log(MAX_EXCESS)),
+            float(self.needed + self.alone == 0),
         )
 
     @property
@@ -176,6 +111,7 @@ class Facts:
             f"fired {self.lately} times in the 24 h before" if self.lately > 1 else "",
             f"{self.others_open} more open on this service" if self.others_open and not self.has_parent else "",
             f"{self.just_began} other incidents began within 10 min" if self.just_began > 1 else "",
+            f"{self.excess:.1f} times its threshold" if self.excess and self.excess > 1 else "",
         ]
         return tuple(filter(None, told))
 
@@ -198,8 +134,8 @@ class PageHistory:
 
     def add(self, ended: Episode) -> None:
         insort(self._begun, ended.began_at)
-        for _ in range(1 + ended.flaps):
-            insort(self._fired[ended.key], ended.began_at)
+        for at in ended.firings:
+            insort(self._fired[ended.key], at)
         if ended.needed is None:
             return
         for outcomes in (self._all, self._services[ended.service], self._alerts[ended.key]):
@@ -216,7 +152,7 @@ class PageHistory:
         at, own = new.began_at, self._alerts.get(new.key, _Outcomes())
         of_service = self._services.get(new.service, _Outcomes())
         others = [each for each in still_open if each.id != new.id]
-        fired = [*self._fired.get(new.key, ()), *(each.began_at for each in others if each.key == new.key)]
+        fired = [*self._fired.get(new.key, ()), *(at for each in others if each.key == new.key for at in each.firings)]
         service_share = of_service.share(self._all.share(0.5))
         began = bisect_right(self._begun, at) - bisect_left(self._begun, at - JUST_NOW)
         return Facts(
@@ -233,6 +169,7 @@ class PageHistory:
             began + sum(at - JUST_NOW <= each.began_at <= at for each in others),
             new.deploying,
             new.has_parent,
+            new.excess,
         )
 
 
@@ -315,15 +252,8 @@ def fit_paging(episodes: Sequence[Episode]) -> PageModel | None:
     if not _is_enough([needed for _, needed in judged.values()], least=MIN_LABELS // 2, each=MIN_EACH // 2):
         return None
     made = sorted(judged.values())
-    mean, scale, weights, bias = _regression(rows)
-    return PageModel(
-        mean,
-        scale,
-        weights,
-        bias,
-        np.array([probability for probability, _ in made]),
-        np.array([float(needed) for _, needed in made]),
-    )
+    probabilities, outcomes = (np.array([float(each[side]) for each in made]) for side in (0, 1))
+    return replace(fitted_to(rows), judged=probabilities, needed=outcomes)
 
 
 def judged_out_of_fold(rows: Sequence[tuple[Episode, Facts]]) -> dict[str, tuple[float, bool]]:
@@ -340,8 +270,7 @@ def judged_out_of_fold(rows: Sequence[tuple[Episode, Facts]]) -> dict[str, tuple
         ]
         if not _is_enough([bool(each.needed) for each, _ in known], least=2 * MIN_EACH, each=MIN_EACH // 2):
             continue
-        mean, scale, weights, bias = _regression(known)
-        model = PageModel(mean, scale, weights, bias, np.empty(0), np.empty(0))
+        model = fitted_to(known)
         judged |= {each.id: (model.probability(facts), bool(each.needed)) for each, facts in block}
     return judged
 
@@ -350,10 +279,12 @@ def _is_enough(needed: Sequence[bool], least: int = MIN_LABELS, each: int = MIN_
     return len(needed) >= least and each <= sum(needed) <= len(needed) - each
 
 
-def _regression(rows: Sequence[tuple[Episode, Facts]]) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+def fitted_to(rows: Sequence[tuple[Episode, Facts]]) -> PageModel:
+    """Fit a model without past judgements to incidents with known outcomes, some of either kind."""
     values = np.array([facts.features for _, facts in rows])
     mean, scale = values.mean(axis=0), values.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     model: Any = import_module("sklearn.linear_model").LogisticRegression(C=1.0, max_iter=1000)  # untyped
     model.fit((values - mean) / scale, [bool(each.needed) for each, _ in rows])
-    return mean, scale, np.array(model.coef_[0]), float(model.intercept_[0])
+    none = np.empty(0)
+    return PageModel(mean, scale, np.array(model.coef_[0]), float(model.intercept_[0]), none, none)

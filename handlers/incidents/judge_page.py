@@ -16,7 +16,9 @@ from core.model.errors import Unavailable
 from core.model.incident import Incident, IncidentState, PageJudgement
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
-from core.triage.paging import VERSION, Episode, PageModel, episode_of, has_enough
+from core.triage.episodes import Episode, episode_of
+from core.triage.paging import VERSION, PageModel, has_enough
+from core.triage.paging_prior import PRIOR_VERSION, prior, prior_probability
 from handlers.feedback.record_prediction import record_prediction
 from handlers.incidents.stored_incident import update_incident
 from handlers.ports import IncidentPorts
@@ -32,7 +34,7 @@ log = structlog.get_logger()
 
 
 async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
-    """Return the incident with its judgement; unchanged while too little was learned to judge.
+    """Return the incident with its judgement; by the prior while too little was learned from earlier ones.
 
     It is held back if `holding` allows that in all of its channels, and the judgement is certain enough. Raises
     Unavailable. After any other failure it has no judgement and is posted.
@@ -40,8 +42,7 @@ async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
     if incident.page is not None or incident.message is not None or incident.state is not IncidentState.OPEN:
         return incident
     try:
-        model = await ports.page_models.load() if ports.page_models is not None else None
-        return await _judged(incident, model, ports) if model is not None else incident
+        return await _judged(incident, await ports.page_models.load(), ports) if ports.page_models else incident
     except Unavailable:
         raise
     except Exception:  # a bug here must not keep an incident from being posted
@@ -49,8 +50,8 @@ async def judge_page(incident: Incident, ports: IncidentPorts) -> Incident:
         return incident
 
 
-async def _judged(incident: Incident, model: PageModel, ports: IncidentPorts) -> Incident:
-    holding = ports.holding
+async def _judged(incident: Incident, learned: PageModel | None, ports: IncidentPorts) -> Incident:
+    holding, model = ports.holding, learned or prior()
     async with ports.store.transaction() as transaction:
         others = await transaction.incidents.latest_open(MAX_OPEN)
     new = replace(
@@ -69,15 +70,19 @@ async def _judged(incident: Incident, model: PageModel, ports: IncidentPorts) ->
         Evaluation(1.0, raw),
         ports,
         engine=ENGINE,
-        estimator_version=VERSION,
+        estimator_version=VERSION if learned else PRIOR_VERSION,
     )
+    from_prior = learned is None and badge.probability is None
+    if from_prior:
+        badge = replace(badge, probability=prior_probability(raw))
     is_held = (
         holding.below is not None
         and _is_allowed(incident, holding, ports.channels)
         and model.may_wait(raw, badge.probability, facts, holding.below)
     )
     held_until = incident.opened_at + holding.length if is_held else None
-    page = PageJudgement(badge, prediction_id, facts.evidence, new.deploying, held_until, new.severity, new.has_parent)
+    facts_then = new.deploying, held_until, new.severity, new.has_parent
+    page = PageJudgement(badge, prediction_id, facts.evidence, *facts_then, from_prior)
     return await update_incident(incident.id, lambda latest: replace(latest, page=latest.page or page), ports.store)
 
 

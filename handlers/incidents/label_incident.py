@@ -10,7 +10,7 @@ from core.model.incident import Incident, IncidentState
 from core.model.prediction import Outcome
 from core.model.team import Team, means_nobody, team_named
 from core.ports import Store, Transaction
-from core.triage.paging import needed_person
+from core.triage.episodes import needed_person
 from handlers.ports import Ports
 
 NOTE = "note"  # the labeller if no person pressed a button

@@ -13,7 +13,8 @@ from bot.wiring.ports import incident_ports
 from core.model.badge import Holding
 from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Severity
-from core.triage.paging import Episode, PageHistory, fit_paging
+from core.triage.episodes import Episode
+from core.triage.paging import PageHistory, fit_paging
 from handlers.incidents.judge_page import learn_pages
 from handlers.incidents.present_incident import update_chats
 from handlers.incidents.stored_incident import update_incident

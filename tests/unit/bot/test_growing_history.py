@@ -16,7 +16,8 @@ from core.model.incident import Incident, PastIncident, Resolution, Severity
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from core.ports import Store
-from core.triage.paging import Episode, PageHistory
+from core.triage.episodes import Episode
+from core.triage.paging import PageHistory
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 from tests.fakes.store.incidents import InMemoryIncidents

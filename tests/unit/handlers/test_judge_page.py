@@ -9,12 +9,15 @@ from datetime import timedelta
 import pytest
 
 from bot.evaluation import pages
+from core.incidents.incident_view import incident_view
 from core.model.badge import Holding
 from core.model.conversation import Channel, Platform
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Severity, SeveritySuggestion
+from core.model.messages import IncidentMessage
 from core.ports import Change, TimeWindow
-from core.triage.paging import Episode, PageHistory, PageModel, fit_paging
+from core.triage.episodes import Episode
+from core.triage.paging import PageHistory, PageModel, fit_paging
 from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.judge_page import judge_page, learn_pages
 from handlers.incidents.quiet_hours import PRESENT_HELD
@@ -98,8 +101,40 @@ async def judged(
     return await judge_page(subject, given)
 
 
-async def test_without_a_model_nothing_is_said_and_nothing_waits() -> None:
-    assert await judged(InMemoryStore(), None) == NEW
+async def test_before_anything_is_learned_the_prior_judges_and_shows_no_percentage() -> None:
+    found = await judged(InMemoryStore(), None)
+    assert found.page is not None
+    assert found.page.from_prior
+    assert found.page.badge.probability is not None
+    (line,) = [
+        each for each in incident_view(IncidentMessage(found)).lines if "person" in each.text or "wait" in each.text
+    ]
+    assert "%" not in line.badge
+    assert "not calibrated" in line.badge
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"), [(0.05, "wait"), (0.3, ""), (0.49, ""), (0.6, "May need"), (0.95, "Probably needs")]
+)
+async def test_the_prior_is_told_only_if_it_knows_something(probability: float, said: str) -> None:
+    found = await judged(InMemoryStore(), None)
+    assert found.page is not None
+    page = replace(found.page, badge=replace(found.page.badge, probability=probability))
+    lines = incident_view(IncidentMessage(replace(found, page=page))).lines
+    told = " ".join(each.text for each in lines if "person" in each.text or "wait" in each.text)
+    assert said in told
+    assert bool(told) is bool(said)
+
+
+async def test_a_critical_incident_never_waits_by_the_prior() -> None:
+    store = InMemoryStore()
+    found = await judged(store, None, replace(NEW, severity=Severity.CRITICAL), past=quiet(200))
+    assert found.page is not None
+    assert found.page.held_until is None
+
+
+async def test_without_a_store_of_models_nothing_is_said() -> None:
+    assert await judge_page(NEW, incident_ports(store=InMemoryStore())) == NEW
 
 
 async def test_a_judgement_comes_with_its_evidence_and_a_calibrated_badge(model: PageModel) -> None:

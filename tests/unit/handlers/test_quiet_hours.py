@@ -2,14 +2,15 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
+from core.model.badge import Badge, Strength
 from core.model.channel_settings import ChannelSettings, QuietHours
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
 from core.model.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
-from core.model.incident import Incident, IncidentState, Severity
+from core.model.incident import Incident, IncidentState, PageJudgement, Severity
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
 from handlers.incidents.declare_maintenance import OUTSIDERS
 from handlers.incidents.present_incident import present_details, present_incident
@@ -238,3 +239,77 @@ async def test_a_channel_that_cannot_be_told_in_the_morning_keeps_no_other_waiti
     assert [task.subject for task in company.store.tasks.added.values()] == ["i1"]
     async with company.store.transaction() as transaction:
         assert bool(await transaction.held_incidents.waiting()) is is_down
+
+
+# --- held back, because nobody seemed to be needed ---------------------------------------------------------------------
+
+
+def held_back(company: Company, **fields: object) -> None:
+    page = PageJudgement(Badge(Strength.WEAK, 0.01), "p", (), held_until=NIGHT + timedelta(minutes=10))
+    company.change(page=page, opened_at=NIGHT, **fields)
+
+
+OVER = {"state": IncidentState.RESOLVED, "resolved_at": NIGHT + timedelta(minutes=5)}
+
+
+@pytest.mark.parametrize("settings", [QUIET, ChannelSettings()])
+async def test_what_was_held_back_and_ended_is_told_the_next_morning_and_not_before(
+    company: Company, settings: ChannelSettings
+) -> None:
+    company.store.channel_settings.by_channel[Platform.SLACK, CHANNEL.channel] = settings
+    held_back(company)
+    await company.present()
+    company.change(**OVER)
+    await company.present()
+    for hours in (1, 5):
+        company.clock = FakeClock(NIGHT + timedelta(hours=hours))
+        await company.present()
+        await company.look_for_morning()
+    assert company.said == []
+    company.clock = FakeClock(NIGHT + timedelta(hours=9, minutes=1))
+    await company.look_for_morning()
+    await company.look_for_morning()
+    await company.present()
+    assert company.kinds == [Notice]
+    assert WARNING.title in str(company.said[0])
+    assert "held back because it seemed to need nobody" in str(company.said[0])
+
+
+async def test_what_was_held_back_during_the_day_is_told_the_next_morning(company: Company) -> None:
+    company.store.channel_settings.by_channel.clear()
+    noon = datetime(2026, 3, 14, 12, tzinfo=UTC)
+    company.clock = FakeClock(noon)
+    page = PageJudgement(Badge(Strength.WEAK, 0.01), "p", (), held_until=noon + timedelta(minutes=10))
+    company.change(page=page, opened_at=noon)
+    await company.present()
+    company.change(state=IncidentState.RESOLVED, resolved_at=noon + timedelta(minutes=5))
+    company.clock = FakeClock(noon + timedelta(hours=11))
+    await company.look_for_morning()
+    assert company.said == []
+    company.clock = FakeClock(noon + timedelta(hours=20, minutes=1))
+    await company.look_for_morning()
+    assert company.kinds == [Notice]
+
+
+async def test_what_outlasts_its_holding_is_posted_and_not_told_again_in_the_morning(company: Company) -> None:
+    company.store.channel_settings.by_channel.clear()
+    held_back(company)
+    await company.present()
+    assert company.said == []
+    company.clock = FakeClock(NIGHT + timedelta(minutes=10))
+    await company.present()
+    assert company.kinds[0] is IncidentMessage
+    assert not await is_anything_held(store=company.store)
+    company.clock = FakeClock(MORNING + timedelta(hours=2))
+    await company.look_for_morning()
+    assert Notice not in company.kinds
+
+
+async def test_what_becomes_critical_while_it_is_held_back_is_posted_at_once(company: Company) -> None:
+    company.store.channel_settings.by_channel.clear()
+    held_back(company)
+    await company.present()
+    company.change(severity=Severity.CRITICAL)
+    await company.present()
+    assert company.kinds[0] is IncidentMessage
+    assert not await is_anything_held(store=company.store)

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from core.model.incident import Incident, PastIncident, Severity
 from core.model.team import NOBODY, Team
+from core.triage.documents import DocumentMatch
 from core.triage.history import IncidentHistory
-from core.triage.managers import gather
+from core.triage.managers import Owned, TriageEvidence, gather
 from core.triage.monitoring import Enrichment
+from core.triage.negotiate import MIN_SHARE, judge
 from core.triage.owner_evidence import evaluate_owner
 from tests.fakes.incidents import bare_incident
 from tests.fakes.triage import propose_owner
@@ -208,3 +211,52 @@ def test_once_a_new_team_had_an_incident_its_past_counts_like_any_others() -> No
     verdict = propose_owner(incident("gates are stuck", "gates"), [*TEAMS, new], history, NOTHING)
     assert verdict.owner is not None
     assert verdict.owner.team_id == "doors"
+
+
+# --- unanimous votes ---------------------------------------------------------------------------------------------------
+
+
+def thin_evidence(title: str = "positions are old", service: str = "tracker") -> TriageEvidence:
+    """Every argument is for one team, and none is strong."""
+    found = gather(incident(title, service), TEAMS, EMPTY, NOTHING)
+    return replace(
+        found, owners={"fleet": Owned("tracker", 0.2)}, learned={"fleet": 0.3, "boarding": 0.1, "elsewhere": 0.6}
+    )
+
+
+def test_a_unanimous_vote_of_those_who_know_who_owns_the_service_decides() -> None:
+    verdict = judge(thin_evidence(), ("fleet", "boarding", "identity"))
+    assert verdict.candidates[0].score < MIN_SHARE
+    assert {vote.choice for vote in verdict.votes} == {"fleet"}
+    assert verdict.owner == verdict.candidates[0]
+
+
+def test_a_unanimous_vote_on_texts_alone_decides_only_in_a_later_round() -> None:
+    texts = replace(thin_evidence(), owners={}, fits={"fleet": DocumentMatch(0.1, ("vessels",))})
+    group = ("fleet", "boarding", "identity")
+    first, later = judge(texts, group), judge(texts, group, round_number=2)
+    assert first.candidates[0].score < MIN_SHARE
+    assert {vote.choice for vote in (*first.votes, *later.votes)} == {"fleet"}
+    assert (first.owner, later.owner) == (None, later.candidates[0])
+
+
+def test_one_dissenting_vote_leaves_the_owner_open_if_the_evidence_is_thin() -> None:
+    fits = {"fleet": DocumentMatch(0.1, ("vessels",)), "boarding": DocumentMatch(0.1, ("gates",))}
+    learned = {"fleet": 0.3, "boarding": 0.28, "elsewhere": 0.42}
+    torn = replace(thin_evidence(), owners={}, fits=fits, learned=learned)
+    verdict = judge(torn, ("fleet", "boarding", "identity"), round_number=2)
+    assert {vote.choice for vote in verdict.votes} == {"fleet", "boarding"}
+    assert verdict.owner is None
+
+
+def test_an_abstention_is_no_vote_for_the_others() -> None:
+    verdict = judge(thin_evidence(), ("fleet", "boarding", "identity"), silent={"boarding": "it timed out"})
+    assert verdict.owner is None
+
+
+def test_one_manager_alone_is_not_unanimous() -> None:
+    assert judge(thin_evidence(), ("fleet",)).owner is None
+
+
+def test_where_similar_incidents_belonged_to_nobody_no_vote_decides() -> None:
+    assert judge(replace(thin_evidence(), nobody=0.9), ("fleet", "boarding", "identity")).owner is None

@@ -19,16 +19,8 @@ from core.model.incident import (
     PageJudgement,
     Severity,
 )
-from core.triage.paging import (
-    MIN_LABELS,
-    Episode,
-    PageHistory,
-    PageModel,
-    episode_of,
-    facts_in_order,
-    fit_paging,
-    needed_person,
-)
+from core.triage.episodes import Episode, episode_of, excess_in, needed_person
+from core.triage.paging import MIN_LABELS, PageHistory, PageModel, facts_in_order, fit_paging
 from tests.samples import START, explanation, incident, resolved_incident
 from tests.samples.parts import alert
 
@@ -139,3 +131,41 @@ def test_what_is_critical_new_or_unsure_never_waits(model: PageModel) -> None:
 def test_a_stored_incident_is_learned_from_by_its_alert_and_what_was_found() -> None:
     found = episode_of(replace(incident(), absorbed=None))
     assert (found.alert, found.service, found.needed) == ("PaymentGatewayLatencyHigh", "payment-gateway", None)
+
+
+def test_each_firing_of_an_alert_that_flaps_counts_once_when_it_was() -> None:
+    flapped = replace(episode(0), again=(NOW + 20 * MINUTE, NOW + 23 * 60 * MINUTE))
+    facts = PageHistory([flapped]).facts(replace(episode(1), began_at=NOW + 23.5 * 60 * MINUTE), [])
+    assert (facts.lately, facts.last_hour) == (3, 1)
+    still_open = replace(flapped, id="open", ended_at=None)
+    facts = PageHistory().facts(replace(episode(1), began_at=NOW + 23.5 * 60 * MINUTE), [still_open])
+    assert (facts.lately, facts.last_hour) == (3, 1)
+
+
+def test_the_outcome_of_an_alert_that_flapped_counts_once() -> None:
+    flapped = replace(episode(0), again=tuple(NOW + number * MINUTE for number in range(1, 9)))
+    assert PageHistory([flapped]).facts(episode(1), []).alone == 1
+
+
+def test_a_stored_incident_knows_when_it_fired_again() -> None:
+    again = (START + MINUTE, START + 2 * MINUTE)
+    assert episode_of(replace(incident(), reopenings=again)).firings == (incident().opened_at, *again)
+
+
+@pytest.mark.parametrize(
+    ("text", "excess"),
+    [
+        ("p99 is 4 s (> 2 s)", 2.0),
+        ("Queue holds 900 jobs, above 300", 3.0),
+        ("CPU is 96 % > 80 %", 1.2),
+        ("p99 is 4 (GreaterThan 2). zone: b.", 2.0),
+        ("Free space 5% is below 20%", 4.0),
+        ("Requests 2/s (LessThan 10)", 5.0),
+        ("0 replicas below 3", None),
+        ("The pods are slow.", None),
+        ("version 2.4 of 3", None),
+        ("", None),
+    ],
+)
+def test_how_far_a_value_is_from_its_threshold_is_read_from_the_alert(text: str, excess: float | None) -> None:
+    assert excess_in(text) == (pytest.approx(excess) if excess is not None else None)

@@ -1,0 +1,285 @@
+"""The documented payloads of every sender: two things that fire and end, and every state."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bot.config.section import GenericWebhookSection, WebhooksSection
+from bot.web.webhook_sources import webhook_parsers
+from core.model.incident import AlertStatus
+from tests.fakes.monitoring_systems.alertmanager import Alertmanager
+from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor
+from tests.fakes.monitoring_systems.datadog import Datadog
+from tests.fakes.monitoring_systems.grafana import Grafana
+from tests.fakes.monitoring_systems.home_made import GENERIC, HomeMade
+from tests.fakes.monitoring_systems.incident_io import IncidentIo, IncidentIoAlert
+from tests.fakes.monitoring_systems.opsgenie import JiraServiceManagement, Opsgenie
+from tests.fakes.monitoring_systems.pagerduty import PagerDuty
+from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric
+from tests.fakes.monitoring_systems.servicenow import ServiceNow
+from tests.fakes.monitoring_systems.system import MonitoringSystem, Payload
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+BEGAN = NOW - timedelta(minutes=4)
+PARSERS = webhook_parsers(WebhooksSection(generic=GenericWebhookSection.model_validate(GENERIC)))
+FIRING, RESOLVED, UPDATED = AlertStatus
+NO_ALERT = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Tells that thing `number` fires, or that it is over."""
+
+    name: str
+    tell: Callable[[int, bool], Payload]
+    source: str
+    one_incident: bool  # whether both things belong to one incident
+
+
+def by_alert(system: Grafana) -> Callable[[int, bool], Payload]:
+    def tell(number: int, over: bool) -> Payload:
+        labels = {"alertname": "LatencyHigh", "service": "till", "till": str(number)}
+        return system.group("resolved" if over else "firing", labels, fingerprint=f"f{number}")
+
+    return tell
+
+
+def by_scope(number: int, over: bool) -> Payload:
+    system = Datadog("7", BEGAN)
+    transition = "Recovered" if over else "Triggered"
+    return system.event(transition, alert_scope=f"host:till-{number}", last_updated=str(next(_moments)))
+
+
+def by_dimension(number: int, over: bool) -> Payload:
+    criterion = {"metricName": "p99", "metricValue": 4, "dimensions": [{"name": "till", "value": str(number)}]}
+    payload = AzureMonitor("7", BEGAN).alert("Resolved" if over else "Fired", "Sev2")
+    payload["data"]["alertContext"]["condition"] = {"allOf": [criterion]}
+    return payload
+
+
+def by_labels(number: int, over: bool) -> Payload:
+    payload = AzureMonitor("7", BEGAN).alert("Resolved" if over else "Fired", "Sev2")
+    payload["data"]["alertContext"] = {"labels": {"till": str(number), "zone": "b"}, "annotations": {"summary": "Slow"}}
+    return payload
+
+
+def by_row(number: int, over: bool) -> Payload:
+    payload = AzureMonitor("7", BEGAN).alert("Resolved" if over else "Fired", "Sev2")
+    payload["data"]["alertContext"] = {"SearchQuery": "x", "Dimensions": [{"name": "till", "value": str(number)}]}
+    return payload
+
+
+def service_health(number: int, over: bool, stage: str = "") -> Payload:
+    payload = AzureMonitor("7", BEGAN).alert(
+        "Fired", "Sev4", monitoringService="ServiceHealth", signalType="Activity Log"
+    )
+    stage = stage or ("Resolved" if over else "Active")
+    payload["data"]["alertContext"] = {
+        "eventSource": "ServiceHealth",
+        "level": "Warning",
+        "status": "Resolved" if over else "Active",
+        "properties": {
+            "title": f"Delays in queues {number}",
+            "service": "Service Bus",
+            "region": "North Europe",
+            "communication": "<p>Messages <b>wait</b> &amp; arrive late.</p>",
+            "incidentType": "Incident",
+            "trackingId": f"QW1X-{number}",
+            "stage": stage,
+        },
+    }
+    return payload
+
+
+def by_budget(number: int, over: bool) -> Payload:
+    assert not over, "a budget does not recover"
+    payload = AzureMonitor("7", BEGAN).alert("Fired", "Sev4", alertRule=None, alertTargetIDs=None)
+    payload["data"]["alertContext"] = {"AlertData": {"BudgetName": f"till {number}", "BudgetId": f"/budgets/{number}"}}
+    return payload
+
+
+def by_id(kind: type[MonitoringSystem]) -> Callable[[int, bool], Payload]:
+    systems = {number: kind(f"INC{number}", BEGAN) for number in (1, 2)}
+    return lambda number, over: systems[number].resolve() if over else systems[number].fire()
+
+
+_moments = itertools.count(int(BEGAN.timestamp() * 1e3))
+SENDERS = [
+    Sender("alertmanager", by_alert(Alertmanager("7", BEGAN)), "alertmanager", True),
+    Sender("grafana", by_alert(Grafana("7", BEGAN)), "grafana", True),
+    Sender("datadog", by_scope, "datadog", True),
+    Sender("azure metric", by_dimension, "azure_monitor", True),
+    Sender("azure log", by_row, "azure_monitor", True),
+    Sender("azure prometheus", by_labels, "azure_monitor", True),
+    Sender("azure service health", service_health, "azure_monitor", False),
+    *(
+        Sender(kind.__name__, by_id(kind), kind.source, False)
+        for kind in (
+            AzureMonitor,
+            Datadog,
+            PagerDuty,
+            Opsgenie,
+            JiraServiceManagement,
+            Sentry,
+            SentryMetric,
+            IncidentIo,
+            IncidentIoAlert,
+            ServiceNow,
+            HomeMade,
+        )
+    ),
+]
+
+
+def resource_health(health: str, status: str) -> Payload:
+    payload = service_health(1, over=False)
+    payload["data"]["essentials"]["monitoringService"] = "ResourceHealth"
+    payload["data"]["alertContext"] |= {
+        "status": status,
+        "properties": {"title": "Disk", "currentHealthStatus": health},
+    }
+    return payload
+
+
+PAGERDUTY, OPSGENIE, SENTRY = PagerDuty("1", BEGAN), Opsgenie("1", BEGAN), Sentry("1", BEGAN)
+INCIDENT_IO, SERVICENOW, DATADOG = IncidentIo("1", BEGAN), ServiceNow("1", BEGAN), Datadog("1", BEGAN)
+
+
+def incident_io(category: str) -> Payload:
+    payload = INCIDENT_IO.incident("Minor", category)
+    update = {"incident": payload, "new_status": payload["incident_status"]}
+    return INCIDENT_IO.told("public_incident.incident_status_updated_v2", update)
+
+
+def note() -> Payload:
+    payload = PAGERDUTY.event("annotated")
+    payload["event"]["data"] = {"id": "N1", "type": "incident_note", "content": "Looking."}
+    return payload
+
+
+STATES: dict[str, tuple[str, Payload, AlertStatus | None]] = {
+    **{
+        f"pagerduty {kind}": ("pagerduty", PAGERDUTY.event(kind), status)
+        for kind, status in {
+            "triggered": FIRING,
+            "acknowledged": FIRING,
+            "unacknowledged": FIRING,
+            "reopened": FIRING,
+            "resolved": RESOLVED,
+            "escalated": UPDATED,
+            "delegated": UPDATED,
+            "reassigned": UPDATED,
+            "priority_updated": UPDATED,
+            "service_updated": UPDATED,
+        }.items()
+    },
+    "pagerduty note": ("pagerduty", note(), NO_ALERT),
+    **{
+        f"opsgenie {action}": ("opsgenie", OPSGENIE.event(action), status)
+        for action, status in {
+            "Create": FIRING,
+            "Acknowledge": FIRING,
+            "UnAcknowledge": FIRING,
+            "Close": RESOLVED,
+            "Delete": RESOLVED,
+            "Snooze": UPDATED,
+            "SnoozeEnded": UPDATED,
+            "AddNote": UPDATED,
+            "AddTags": UPDATED,
+            "AssignOwnership": UPDATED,
+            "TakeOwnership": UPDATED,
+            "EscalateToNext": UPDATED,
+            "UpdatePriority": UPDATED,
+            "Restart the till": UPDATED,
+        }.items()
+    },
+    **{
+        f"sentry {action}": ("sentry", SENTRY.issue(action), status)
+        for action, status in {
+            "created": FIRING,
+            "unresolved": FIRING,
+            "triggered": FIRING,
+            "assigned": UPDATED,
+            "resolved": RESOLVED,
+            "archived": RESOLVED,
+            "ignored": RESOLVED,
+        }.items()
+    },
+    "sentry comment": ("sentry", {"action": "created", "data": {"comment": "Looking.", "issue_id": 1}}, NO_ALERT),
+    "sentry installation": ("sentry", {"action": "created", "data": {"installation": {"uuid": "a8e5"}}}, NO_ALERT),
+    **{
+        f"incident.io {category}": ("incident_io", incident_io(category), status)
+        for category, status in {
+            "triage": FIRING,
+            "live": FIRING,
+            "paused": FIRING,
+            "learning": RESOLVED,
+            "closed": RESOLVED,
+            "declined": RESOLVED,
+            "merged": RESOLVED,
+            "canceled": RESOLVED,
+            "of our own": UPDATED,
+        }.items()
+    },
+    **{
+        f"servicenow {state}": ("servicenow", SERVICENOW.record(state, "3"), status)
+        for state, status in {
+            "1": FIRING,
+            "2": FIRING,
+            "3": FIRING,
+            "6": RESOLVED,
+            "7": RESOLVED,
+            "8": RESOLVED,
+            "In Progress": FIRING,
+            "Resolved": RESOLVED,
+            "Canceled": RESOLVED,
+            "12": UPDATED,
+        }.items()
+    },
+    **{
+        f"datadog {transition}": ("datadog", DATADOG.event(transition), status)
+        for transition, status in {
+            "Triggered": FIRING,
+            "Re-Triggered": FIRING,
+            "No Data": FIRING,
+            "Re-No Data": FIRING,
+            "Warn": FIRING,
+            "Re-Warn": FIRING,
+            "Renotify": FIRING,
+            "Recovered": RESOLVED,
+        }.items()
+    },
+    **{
+        f"azure {stage}": ("azure_monitor", service_health(1, over=status is RESOLVED, stage=stage), status)
+        for stage, status in {
+            "Active": FIRING,
+            "Planned": FIRING,
+            "In Progress": FIRING,
+            "Rescheduled": FIRING,
+            "Resolved": RESOLVED,
+            "Complete": RESOLVED,
+            "Canceled": RESOLVED,
+            "RCA": RESOLVED,
+        }.items()
+    },
+    "azure unavailable": ("azure_monitor", resource_health("Unavailable", "Active"), FIRING),
+    "azure available": ("azure_monitor", resource_health("Available", "Updated"), RESOLVED),
+    **{
+        f"generic {state}": ("generic", HomeMade("1", BEGAN).event(state), status)
+        for state, status in {
+            "OPEN": FIRING,
+            "re-opened": FIRING,
+            "No Data": FIRING,
+            "INSUFFICIENT_DATA": FIRING,
+            "renotify": FIRING,
+            "Suppressed": UPDATED,
+            "muted": UPDATED,
+            "deleted": RESOLVED,
+            "archived": RESOLVED,
+            "Recovered": RESOLVED,
+        }.items()
+    },
+}

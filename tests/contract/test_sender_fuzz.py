@@ -1,0 +1,152 @@
+"""What a sender tells is accepted or refused with its reason, however its payload is damaged, and never turned round.
+
+PLUMBLINE_FUZZ_EXAMPLES says how many damaged payloads are read in all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from core.incidents.folding import fold, open_from
+from core.model.conversation import Place, Platform
+from core.model.errors import MalformedInput
+from core.model.incident import AlertDelivery, AlertStatus
+from tests.contract.sender_payloads import BEGAN, NOW, PARSERS, SENDERS, STATES
+from tests.fakes.monitoring_systems.system import Payload, encoded
+from tests.fakes.monitoring_systems.systems import SYSTEMS
+
+EXAMPLES = int(os.environ.get("PLUMBLINE_FUZZ_EXAMPLES", "6000"))
+DEPTH = 300
+VALUES = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    70,
+    1e308,
+    10**40,
+    "",
+    "x",
+    "\ufffd",
+    "\x00",
+    "Tier Zero",
+    [],
+    {},
+    [[]],
+    {"x": None},
+]
+PLACE = Place(Platform.CONSOLE, "incidents")
+
+
+class _Twin(str):
+    """A key that a dictionary may hold twice."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _payloads() -> list[tuple[str, Payload]]:
+    told = [(each.source, each.tell(1, over)) for each in SENDERS for over in (False, True)]
+    documented = [(source, payload) for source, payload, _ in STATES.values()]
+    systems = [(kind.source, kind("INC1", BEGAN).update()) for kind in SYSTEMS]
+    return told + documented + systems
+
+
+PAYLOADS = _payloads()
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Return every container with each of its keys."""
+    inner = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
+    return [place for key, each in inner for place in ((value, key), *_places(each))]
+
+
+def damaged(payload: Payload, rng: random.Random) -> Any:
+    """Return the payload with one field dropped, renamed, emptied, retyped, moved, doubled or nested."""
+    copy = deepcopy(payload)
+    holder, key = rng.choice(_places(copy))
+    value = holder[key]
+    match rng.choice(["drop", "rename", "null", "retype", "reorder", "double", "nest", "deepen"]):
+        case "drop":
+            del holder[key]
+        case "rename" if isinstance(holder, dict):
+            holder[f"x_{key}"] = holder.pop(key)
+        case "null":
+            holder[key] = None
+        case "retype":
+            holder[key] = rng.choice([each for each in VALUES if type(each) is not type(value)])
+        case "reorder" if isinstance(holder, dict):
+            holder |= {name: holder.pop(name) for name in rng.sample(list(holder), len(holder))}
+        case "double" if isinstance(holder, dict):
+            holder[_Twin(key)] = value
+        case "double":
+            holder.insert(key, value)
+        case "nest":
+            holder[key] = [value] if rng.random() < 0.5 else {"value": value}
+        case _:
+            for _ in range(rng.choice([3, 30, DEPTH])):
+                value = [value]
+            holder[key] = value
+    return copy
+
+
+def read(source: str, payload: Any) -> AlertDelivery | None:
+    return PARSERS[source](json.dumps(payload).encode(), NOW)
+
+
+def read_or_refused(source: str, payload: Any) -> tuple[str, AlertDelivery | None]:
+    try:
+        return "", read(source, payload)
+    except MalformedInput as error:
+        return str(error), None
+
+
+@pytest.mark.parametrize("source", sorted(PARSERS))
+def test_a_damaged_payload_is_accepted_or_refused_and_never_turned_round(source: str) -> None:
+    rng = random.Random(f"senders {source} {EXAMPLES}")
+    payloads = [payload for name, payload in PAYLOADS if name == source]
+    for _ in range(EXAMPLES // len(PARSERS)):
+        original = rng.choice(payloads)
+        body = damaged(original, rng)
+        meant = read(source, original)
+        refusal, understood = read_or_refused(source, body)
+        assert not refusal or refusal.endswith("."), body
+        if meant is None or refusal:
+            continue
+        assert understood is not None, f"silently dropped: {json.dumps(body)}"
+        states = {alert.status for alert in meant.alerts}
+        turned = {alert.status for alert in understood.alerts} - states - {AlertStatus.UPDATED}
+        assert not turned, f"{states} became {turned}: {json.dumps(body)}"
+        if understood.fires:
+            assert fold(open_from(understood, "i1", PLACE), understood).title
+
+
+def test_the_damages_reach_every_sender_and_most_are_survived() -> None:
+    """A fuzzer whose payloads are all refused would prove nothing."""
+    rng = random.Random("coverage")
+    for source in PARSERS:
+        payloads = [payload for name, payload in PAYLOADS if name == source]
+        results = [read_or_refused(source, damaged(rng.choice(payloads), rng)) for _ in range(100)]
+        assert sum(understood is not None for _, understood in results) >= 30, source
+
+
+@pytest.mark.parametrize("text", ["\ufffd", "Seats \ufffd sold", "\ufffd\ufffd"])
+def test_replacement_characters_are_text_like_any_other(text: str) -> None:
+    for source, payload in PAYLOADS:
+        body = encoded(payload)
+        for word in (b"Charges wait for a connection", b"p99 is 4 s"):
+            body = body.replace(word, json.dumps(text).strip('"').encode())
+        understood = PARSERS[source](body, NOW)
+        assert (understood is None) == (PARSERS[source](encoded(payload), NOW) is None)

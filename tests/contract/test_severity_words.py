@@ -1,0 +1,155 @@
+"""The severity in the words of every sender."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.alerts.fields import SEVERITY_OF, severity
+from bot.config.section import GenericWebhookSection, WebhooksSection
+from bot.web.webhook_sources import webhook_parsers
+from core.model.incident import Alert, Severity
+from tests.fakes.monitoring_systems.alertmanager import Alertmanager
+from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor
+from tests.fakes.monitoring_systems.datadog import Datadog
+from tests.fakes.monitoring_systems.grafana import Grafana
+from tests.fakes.monitoring_systems.home_made import GENERIC, HomeMade
+from tests.fakes.monitoring_systems.incident_io import IncidentIo
+from tests.fakes.monitoring_systems.opsgenie import JiraServiceManagement, Opsgenie
+from tests.fakes.monitoring_systems.pagerduty import PagerDuty
+from tests.fakes.monitoring_systems.sentry import Sentry
+from tests.fakes.monitoring_systems.servicenow import ServiceNow
+from tests.fakes.monitoring_systems.system import Payload, encoded
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+PARSERS = webhook_parsers(WebhooksSection(generic=GenericWebhookSection.model_validate(GENERIC)))
+CRITICAL, WARNING, INFO = Severity
+
+WORDS = {
+    CRITICAL: "critical,CRIT,emerg,emergency,alert,page,fatal,error,err,high,Highest,Blocker,major,P0,p1,SEV0,sev1,SEV-1,"
+    "S1,sev_0,P1!,Severity-1,Sev 1,P1 - Critical,1 - Critical,2 - High,p1_urgent,[P1] Outage,Priority 1,P 1",
+    WARNING: "warning,warn,Medium,moderate,minor,ticket,P2,p3,SEV2,sev-3,sev_2,S3,Sev 3,SEV 2,P3 - Medium,3 - Moderate,"
+    "p3: normal,Severity 3",
+    INFO: "info,informational,low,Lowest,trivial,notice,debug,P4,p5,SEV4,sev-5,S4,none,Sev 4,P4 - Low,p5_lowest,4 - Low,"
+    "5 - Planning,SEV 5 / low",
+}
+UNKNOWN = ["Tier Zero", "gold", "7", "kritisch", "p17", "sev", "non-critical", "not urgent", "\ufffd", "💩"]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [(word, meant) for meant, words in WORDS.items() for word in words.split(",")]
+)
+def test_a_word_for_a_severity_is_understood_however_it_is_written(word: str, meant: Severity) -> None:
+    assert severity(word) is meant
+
+
+@pytest.mark.parametrize("word", [*UNKNOWN, "", " "])
+def test_an_unknown_word_leaves_what_another_field_says_and_is_a_warning_alone(word: str) -> None:
+    assert severity(word) is WARNING
+    assert severity(word, "critical") is CRITICAL
+    assert severity(word, "low") is INFO
+
+
+def test_none_does_not_lower_what_another_field_says() -> None:
+    assert severity("none", "P1") is CRITICAL
+
+
+@given(st.text(max_size=30), st.sampled_from(sorted(SEVERITY_OF)))
+def test_words_around_a_known_one_never_make_it_less_severe_than_it_is(around: str, word: str) -> None:
+    said = severity(f"{around} - {word}")
+    order = list(Severity)
+    assert order.index(said) <= max(order.index(severity(word)), order.index(WARNING))
+
+
+# --- every sender ----------------------------------------------------------------------------------------------------
+
+
+def alertmanager(word: str) -> Payload:
+    return Alertmanager().group("firing", {"alertname": "LatencyHigh", "severity": word})
+
+
+def pagerduty(word: str) -> Payload:
+    return PagerDuty().event("triggered", priority={"summary": word}, urgency="high")
+
+
+def incident_io(word: str) -> Payload:
+    return IncidentIo().told("public_incident.incident_created_v2", IncidentIo().incident(word, "live"))
+
+
+SENDERS: dict[str, Callable[[str], Payload]] = {
+    "alertmanager": alertmanager,
+    "grafana": lambda word: Grafana().group("firing", {"alertname": "LatencyHigh", "priority": word}),
+    "datadog": lambda word: Datadog().event("Triggered", alert_priority=word, alert_type=""),
+    "sentry": lambda word: Sentry().issue("created", level=word, priority=""),
+    "azure_monitor": lambda word: AzureMonitor().alert("Fired", word),
+    "pagerduty": pagerduty,
+    "opsgenie": lambda word: Opsgenie().event("Create", priority=word),
+    "jira_service_management": lambda word: JiraServiceManagement().event("Create", priority=word),
+    "incident_io": incident_io,
+    "servicenow": lambda word: ServiceNow().record("1", word),
+    "generic": lambda word: HomeMade().event("down", level=word),
+}
+
+
+def alert_of(source: str, word: str) -> Alert:
+    delivery = PARSERS[source](encoded(SENDERS[source](word)), NOW)
+    assert delivery is not None
+    return delivery.alerts[0]
+
+
+def test_the_table_has_every_sender() -> None:
+    assert set(SENDERS) == set(PARSERS)
+
+
+@pytest.mark.parametrize("source", SENDERS)
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("SEV-1", CRITICAL),
+        ("p2", WARNING),
+        ("Sev 4", INFO),
+        ("P4 - Low", INFO),
+        ("Highest", CRITICAL),
+        ("P1", CRITICAL),
+    ],
+)
+def test_every_sender_is_understood_alike(source: str, word: str, meant: Severity) -> None:
+    assert alert_of(source, word).severity is meant
+
+
+@pytest.mark.parametrize("source", SENDERS)
+def test_what_is_not_understood_is_shown_as_sent_and_is_no_trifle(source: str) -> None:
+    alert = alert_of(source, "Tier Zero")
+    assert alert.severity is not INFO
+    assert "Severity as sent: Tier Zero" in alert.description
+
+
+@pytest.mark.parametrize("source", SENDERS)
+def test_what_is_understood_is_not_repeated(source: str) -> None:
+    assert "Severity as sent" not in alert_of(source, "P3").description
+
+
+@pytest.mark.parametrize(
+    ("labels", "meant"),
+    [
+        ({"severity": "gold", "priority": "P1"}, CRITICAL),
+        ({"severity": "none", "priority": "P2"}, WARNING),
+        ({"priority": "gold", "level": "emerg"}, CRITICAL),
+        ({"severity": "low", "priority": "P1"}, INFO),
+    ],
+)
+def test_the_first_label_that_is_understood_decides(labels: dict[str, str], meant: Severity) -> None:
+    payload: Any = Alertmanager().group("firing", {"alertname": "LatencyHigh", **labels})
+    delivery = PARSERS["alertmanager"](encoded(payload), NOW)
+    assert delivery is not None
+    assert delivery.alerts[0].severity is meant
+
+
+def test_the_third_level_of_azure_is_informational() -> None:
+    assert alert_of("azure_monitor", "Sev3").severity is INFO
+    assert alert_of("pagerduty", "Sev3").severity is WARNING
