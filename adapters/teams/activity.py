@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
@@ -19,6 +20,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from adapters.html import parsed
+from adapters.microsoft_graph.cards import attached_text
 from core.model.conversation import MAX_MESSAGE, cut_message
 from core.model.errors import MalformedInput
 from core.model.messages import ButtonAction
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from bs4.element import PageElement
 
 MAX_ATTACHMENTS = 10  # attachments considered
-REPLY = "http://schema.skype.com/Reply"  # marks a quoted message
+# Quoted and forwarded messages in the HTML of another.
+QUOTED = """blockquote[itemtype="http://schema.skype.com/Reply"] [itemprop="preview"], \
+blockquote[itemtype="http://schema.skype.com/Forward"]"""
 
 THREAD_SEPARATOR = ";messageid="
 AT = re.compile(r"</?at\b[^<>]*>", re.IGNORECASE)
@@ -160,20 +164,8 @@ class Activity(_Wire):
 
     @property
     def quoted(self) -> tuple[str, ...]:
-        """Return the messages that this one quotes above its own text, as shortened by Teams."""
-        pages = [
-            attachment["content"]
-            for attachment in self.attachments[:MAX_ATTACHMENTS]
-            if isinstance(attachment, dict)
-            and attachment.get("contentType") == "text/html"
-            and isinstance(attachment.get("content"), str)
-        ]
-        quotes = [
-            quote
-            for page in pages
-            for quote in parsed(cut_message(page)).select(f'blockquote[itemtype="{REPLY}"] [itemprop="preview"]')
-        ]
-        return tuple(filter(None, (clean(quote.get_text()) for quote in quotes)))
+        """Return the messages that this one quotes (as shortened by Teams) or forwards, and its cards."""
+        return tuple(_attached(self.attachments))
 
     @property
     def _own_mentions(self) -> list[str]:
@@ -206,12 +198,14 @@ class QuotedMessage(_Wire):
     """The message on which the message extension was invoked."""
 
     body: _Body = _Body()
+    attachments: tuple[Any, ...] = ()
 
     @property
     def said(self) -> str:
-        """Return the readable text, within the usual length limit."""
+        """Return the readable text and that of its cards, within the usual length limit."""
         content = cut_message(self.body.content)
-        return clean(content if self.body.content_type == "text" else plain_text(content))
+        text = clean(content if self.body.content_type == "text" else plain_text(content))
+        return cut_message("\n".join(filter(None, (text, *_attached(self.attachments)))))
 
 
 def parse_activity(body: bytes) -> Activity:
@@ -223,6 +217,16 @@ def parse_activity(body: bytes) -> Activity:
         where = ".".join(str(part) for part in problem["loc"]) or "the body"
         raise MalformedInput(f"The activity is not valid at {where}: {problem['msg']}.") from None
     return activity
+
+
+def _attached(attachments: tuple[Any, ...]) -> Iterator[str]:
+    for each in attachments[:MAX_ATTACHMENTS]:
+        kind, content = (each.get(name) for name in ("contentType", "content")) if isinstance(each, dict) else ("", "")
+        if kind == "text/html" and isinstance(content, str):
+            texts = [quote.get_text() for quote in parsed(cut_message(content)).select(QUOTED)]
+        else:
+            texts = [attached_text(str(kind), content)]
+        yield from filter(None, map(clean, texts))
 
 
 def clean(text: str) -> str:
