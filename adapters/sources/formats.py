@@ -19,7 +19,7 @@ from adapters.sources.front_matter import (
     split_front_matter,
 )
 from adapters.sources.pdf import pdf_pages
-from core.knowledge.clean_text import clean, columns_as_tables
+from core.knowledge.clean_text import clean, columns_as_tables, without_site
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
 
@@ -31,6 +31,7 @@ OTHER_META = frozenset(
     {"audience", "access", "visibility"}
 )  # properties that other systems use in pages, which restrict nothing here
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
+PERMALINKS = " ¶🔗⚓"  # signs at the end of a heading
 _RAW_TABLE = re.compile(
     r"^<table\b.*?^</table>", re.DOTALL | re.MULTILINE
 )  # a table that Markdown syntax cannot express
@@ -134,7 +135,7 @@ def _html(content: str) -> tuple[Properties, str]:
             properties.updated_at or stated.updated_at,
             properties.readers if stated.readers is None else stated.readers,
         ),
-        markdown_of(soup),
+        without_site(markdown_of(soup)),
     )
 
 
@@ -166,7 +167,7 @@ def _pdf(content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
 
 def _part(properties: Properties, text: str, page: int | None = None) -> Part:
     return Part(
-        title=storable(properties.title),
+        title=storable(properties.title.rstrip(PERMALINKS)),
         text=storable(text),
         owner=storable(properties.owner),
         updated_at=properties.updated_at,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -19,14 +19,11 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from adapters.html import parsed
+from adapters.html import lines_of, parsed
 from adapters.microsoft_graph.cards import attached_text
 from core.model.conversation import MAX_MESSAGE, cut_message
 from core.model.errors import MalformedInput
 from core.model.messages import ButtonAction
-
-if TYPE_CHECKING:
-    from bs4.element import PageElement
 
 MAX_ATTACHMENTS = 10  # attachments considered
 # Quoted and forwarded messages in the HTML of another.
@@ -35,7 +32,6 @@ blockquote[itemtype="http://schema.skype.com/Forward"]"""
 
 THREAD_SEPARATOR = ";messageid="
 AT = re.compile(r"</?at\b[^<>]*>", re.IGNORECASE)
-BLOCK_ENDS = ("p", "div", "li", "tr", "pre", "blockquote")
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 # An id becomes part of an address, so it must not contain path separators.
@@ -236,19 +232,4 @@ def clean(text: str) -> str:
 
 def plain_text(markup: str) -> str:
     """Return the readable text of HTML."""
-    from bs4.element import PreformattedString, Tag  # imported with the first page, as in adapters/html.py
-
-    pieces = list[str]()
-    waiting: list[PageElement | str] = [parsed(markup)]
-    while waiting:  # the tree is not modified, because many changes take quadratic time
-        each = waiting.pop()
-        if not isinstance(each, Tag):
-            pieces += (
-                [] if isinstance(each, PreformattedString) else [str(each)]
-            )  # comments and similar nodes are skipped
-        elif each.name == "br":
-            pieces.append("\n")
-        elif each.name not in ("script", "style"):
-            waiting += ["\n"] if each.name in BLOCK_ENDS else []
-            waiting += reversed(each.contents)
-    return "".join(pieces)
+    return lines_of(parsed(markup))
