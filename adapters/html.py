@@ -82,6 +82,8 @@ def markdown_of(soup: BeautifulSoup | Tag) -> str:
     """Return the Markdown of a page or fragment. The tree is modified."""
     for tag in soup(_is_left_out):
         tag.decompose()
+    for advice in soup("aside"):
+        advice.name = "div"
     _straighten_code(soup)
     for table in reversed(soup("table")):  # inner ones first
         _fill_rows(table)
@@ -220,9 +222,9 @@ def _unroll(table: Tag) -> None:
         for number, cell in enumerate(_cells(row)):
             cell.name = "div"
             if row is not rows[0] and number < len(names) and names[number] and cell.get_text().strip():
-                name = Tag(name="p")
-                name.append(Tag(name="strong"))
-                name.contents[0].string = f"{names[number]}:"
+                name, bold = Tag(name="p"), Tag(name="strong")
+                bold.string = f"{names[number]}:"
+                name.append(bold)
                 cell.insert(0, name)
         row.name = "div"
     if names:

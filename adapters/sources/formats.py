@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,6 +18,7 @@ from adapters.sources.front_matter import (
     split_front_matter,
 )
 from adapters.sources.pdf import pdf_pages
+from adapters.text_files import decoded
 from core.knowledge.clean_text import clean, columns_as_tables, without_site
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
@@ -73,18 +73,17 @@ def parse(suffix: str, content: bytes) -> tuple[list[Part], list[tuple[int, str]
         return _pdf(content)
     if content.startswith(LARGE_FILE):
         raise MalformedInput("The file is only a Git LFS pointer; its content is stored elsewhere.")
-    decoded = _decoded(content, suffix)
-    if "\x00" in decoded:
+    written = _decoded(content, suffix)
+    if "\x00" in written:
         raise MalformedInput("The file is not text, or is UTF-16 without a byte order mark.")
-    properties, text = _TEXTS[suffix](decoded)
+    properties, text = _TEXTS[suffix](written)
     return [_part(properties, text)], []
 
 
 def _decoded(content: bytes, suffix: str) -> str:
     """Decode UTF-8, or the encoding declared by a byte-order mark or in the head of an HTML page."""
-    encoding = "utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
     try:
-        return content.decode(encoding)
+        return decoded(content, "strict")
     except UnicodeDecodeError as error:
         if suffix in PAGES and (declared := declared_encoding(content)):
             return content.decode(declared, "replace")

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import structlog
 from pydantic import BaseModel, ValidationError
 
+from adapters.text_files import open_text, valid_json
 from core.model.errors import MalformedInput, SourceUnavailable
 
-MAX_LINE = 1_000_000  # bytes of one object
+MAX_LINE = 1_000_000  # characters of one object
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -21,7 +22,7 @@ log = structlog.get_logger()
 def records(path: Path, kind: type[M]) -> Iterator[M]:
     """Yield the valid lines of a file. Raises SourceUnavailable if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_text(path) as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
@@ -42,11 +43,11 @@ def messages_in(rows: Iterable[Any], kind: type[M], **origin: str) -> Iterator[M
             log.warning("message_left_out", **origin, error=str(error.errors()[0]["msg"]))
 
 
-def _record(line: bytes, kind: type[M]) -> M:
+def _record(line: str, kind: type[M]) -> M:
     if len(line) > MAX_LINE:
-        raise MalformedInput(f"The line is longer than {MAX_LINE} bytes.")
+        raise MalformedInput(f"The line is longer than {MAX_LINE} characters.")
     try:
-        return kind.model_validate_json(line)
+        return kind.model_validate_json(valid_json(line))
     except ValidationError as error:
         detail = error.errors(include_input=False)[0]
         raise MalformedInput(f"`{'.'.join(map(str, detail['loc']))}`: {detail['msg']}.") from error

@@ -13,6 +13,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, StringConstraints, ValidationError
 
+from adapters.text_files import open_text, valid_json
 from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
 from core.ports import Change, TimeWindow
@@ -67,14 +68,14 @@ class ChangeFiles:
 
 
 def _read(path: Path) -> list[Change]:
-    with path.open(encoding="utf-8") as file:
+    with open_text(path) as file:
         lines = enumerate(islice(file, MAX_LINES), start=1)
         return [_change(line, path, number) for number, line in lines if line.strip()]
 
 
 def _change(line: str, path: Path, number: int) -> Change:
     try:
-        record = _Record.model_validate_json(line)
+        record = _Record.model_validate_json(valid_json(line))
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
         raise ToolUnavailable(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
+from adapters.text_files import decoded, valid_json
 from adapters.tools.service_files import FolderFiles
 from adapters.tools.trace_graph import graph_of
 from core.model.errors import ToolUnavailable
@@ -101,10 +102,10 @@ def _read(path: Path) -> list[_Call]:
 def _lines(path: Path) -> Iterator[_Traces]:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - MAX_FILE))
-        lines = file.read(MAX_FILE).splitlines()
+        lines = decoded(file.read(MAX_FILE)).split("\n")
     for line in lines:
         try:
-            yield _Traces.model_validate_json(line)
+            yield _Traces.model_validate_json(valid_json(line))
         except ValidationError:
             continue
 

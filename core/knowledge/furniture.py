@@ -1,4 +1,4 @@
-"""What stands on a page of a site beside its content, and what stands beside code."""
+"""Removal of the furniture of a site from its pages, and of the numbers of lines from code."""
 
 from __future__ import annotations
 

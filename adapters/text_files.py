@@ -1,0 +1,57 @@
+"""One rule for the text in files: UTF-8, or the encoding that its byte order mark names."""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+MAX_RECODED = 64 * 1024 * 1024  # bytes read of a file in UTF-16 or UTF-32
+
+_MARKS = {BOM_UTF8: "utf-8-sig", BOM_UTF32_LE: "utf-32", BOM_UTF32_BE: "utf-32"} | dict.fromkeys(
+    (BOM_UTF16_LE, BOM_UTF16_BE),  # after that of UTF-32, which begins alike
+    "utf-16",
+)
+_HALF = re.compile(
+    r"\\[^u]|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][\da-fA-F]{2})"
+)
+
+
+def decoded(content: bytes, errors: str = "replace") -> str:
+    """Return the text of a file without its byte order mark."""
+    return content.decode(_encoding(content), errors)
+
+
+def open_text(path: Path, newline: str | None = None) -> TextIO:
+    """Open a file to read its text. Raises OSError."""
+    with path.open("rb") as file:
+        encoding = _encoding(file.read(4))
+    return path.open(encoding=encoding, errors="replace", newline=newline)
+
+
+def open_utf8(path: Path) -> BinaryIO:
+    """Open a file to read its text in UTF-8, possibly with a byte order mark. Raises OSError.
+
+    In UTF-16 and UTF-32, it must begin with an ASCII character: a log may also begin with damaged bytes.
+    """
+    file = path.open("rb")
+    start = file.read(4)
+    if _encoding(start) == "utf-8-sig" or 0 not in start[2:]:
+        file.seek(0)
+        return file
+    with file:
+        file.seek(0)
+        return BytesIO(decoded(file.read(MAX_RECODED)).encode("utf-8", "replace"))
+
+
+def valid_json(text: str) -> str:
+    """Return JSON with a replacement character for each half of a surrogate pair, which some writers cut apart."""
+    return _HALF.sub(lambda match: r"\ufffd" if match["half"] else match[0], text)
+
+
+def _encoding(start: bytes) -> str:
+    """Return the encoding by the mark before the text. The bytes of a mark without text are damage."""
+    marks = (encoding for mark, encoding in _MARKS.items() if start.startswith(mark) and start != mark)
+    return next(marks, "utf-8-sig")
