@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-MAX_RECODED = 64 * 1024 * 1024  # bytes read of a file in UTF-16 or UTF-32
+MAX_RECODED = 64 * 1024 * 1024  # bytes read of a file in UTF-16
 
-_MARKS = {BOM_UTF8: "utf-8-sig", BOM_UTF32_LE: "utf-32", BOM_UTF32_BE: "utf-32"} | dict.fromkeys(
-    (BOM_UTF16_LE, BOM_UTF16_BE),  # after that of UTF-32, which begins alike
-    "utf-16",
-)
+_MARKS = {BOM_UTF8: "utf-8-sig", BOM_UTF16_LE: "utf-16", BOM_UTF16_BE: "utf-16"}
 _HALF = re.compile(
     r"\\[^u]|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][\da-fA-F]{2})"
 )
@@ -34,7 +31,7 @@ def open_text(path: Path, newline: str | None = None) -> TextIO:
 def open_utf8(path: Path) -> BinaryIO:
     """Open a file to read its text in UTF-8, possibly with a byte order mark. Raises OSError.
 
-    In UTF-16 and UTF-32, it must begin with an ASCII character: a log may also begin with damaged bytes.
+    In UTF-16, it must begin with an ASCII character: a log may also begin with damaged bytes.
     """
     file = path.open("rb")
     start = file.read(4)

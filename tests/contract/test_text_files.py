@@ -25,7 +25,7 @@ from bot.config.workspace import load_workspace
 from core.model.document import Document
 from core.ports import TimeWindow
 
-ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32")
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")
 WINDOW = TimeWindow(datetime(2026, 3, 14, tzinfo=UTC), datetime(2026, 3, 15, tzinfo=UTC))
 THREAD: dict[str, Any] = {
     "id": "t-1",
