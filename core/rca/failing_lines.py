@@ -159,6 +159,7 @@ BUILD_SCORE = 0.9  # of the cause of a failed build, for an incident about that 
 MAX_QUOTED = 6  # lines shown
 SEARCHED = 400  # rows at the end of the failed steps, of which the most decisive lines are shown
 LEAST_LINES = 3  # of a text that is recognised as a build log
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _EXIT = NAMES.index("exit_code")
 _COMMAND, _ERROR = NAMES.index("command"), NAMES.index("error")
 
@@ -181,8 +182,11 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
     leaders = [max(segment, key=rank) for segment in segments]
     leading = Line(best := max(leaders, key=rank), text[best])
     stated = (number for number in sorted(end, key=rank, reverse=True) if decisive[number] > 0)
-    ordered = dict.fromkeys((*leaders, *stated, *(number for number in inside if text[number].strip())))
-    telling = [Line(number, text[number]) for number in list(ordered)[:MAX_QUOTED]]
+    distinct: dict[str, Line] = {}
+    for number in (*leaders, *stated, *inside):
+        if plainly := _plain(text[number]):
+            distinct.setdefault(plainly.translate(_NO_DIGITS), Line(number, text[number]))
+    telling = list(distinct.values())[:MAX_QUOTED]
     shown = sorted(telling, key=lambda line: line.number)
     spans = " and ".join(f"{segment.start + 1} to {segment.stop}" for segment in segments)
     named = _named(build)
