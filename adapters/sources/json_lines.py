@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from adapters.text_files import open_text, valid_json
 from core.model.errors import MalformedInput, SourceUnavailable
 
-MAX_LINE = 1_000_000  # characters of one object
+MAX_LINE = 1_000_000  # bytes of one object
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -45,7 +45,7 @@ def messages_in(rows: Iterable[Any], kind: type[M], **origin: str) -> Iterator[M
 
 def _record(line: str, kind: type[M]) -> M:
     if len(line) > MAX_LINE:
-        raise MalformedInput(f"The line is longer than {MAX_LINE} characters.")
+        raise MalformedInput(f"The line is longer than {MAX_LINE} bytes.")
     try:
         return kind.model_validate_json(valid_json(line))
     except ValidationError as error:

@@ -60,7 +60,7 @@ MAX_SEGMENTS = 3  # runs of lines that explain one failure
 SHARE = 0.5  # of the best segment's score, for another one to be shown
 STEP_ODDS = 2.0  # log-odds by which lines outside of the failed steps must be better than those inside
 APART = 3  # rows between two segments
-LONGEST = 100  # rows of a segment, unless confirmed failures tell otherwise
+LONGEST = 100  # rows of a segment
 ROW, FROM_END, PASSED = (
     0.07,
     0.3,
@@ -102,21 +102,20 @@ def failing_segments(log: str, history: FailureHistory = NO_HISTORY, most: int =
     last[:-1] += after[1:]
     everything = [range(len(read.keys))]
     places = [step for step in read.steps if step] or everything
-    longest = LONGEST
     if history:
-        places, longest = everything, len(read.keys)
+        places = everything
         inside, opens, closes = history.odds(read.keys, inside)
         first, last, most = first + opens, last + closes, 1
     else:
         inside -= ROW + PASSED * _passed(read)
         for place in places:
             last[place.start : place.stop] -= FROM_END * np.log1p(np.arange(len(place))[::-1])
-    anywhere = _best_run(everything[0], inside, first, last, longest)
-    if anywhere[0] > STEP_ODDS + max(_best_run(place, inside, first, last, longest)[0] for place in places):
+    anywhere = _best_run(everything[0], inside, first, last)
+    if anywhere[0] > STEP_ODDS + max(_best_run(place, inside, first, last)[0] for place in places):
         places = everything
     found: list[tuple[float, range]] = []
     while places and len(found) < most:
-        scored = [_best_run(place, inside, first, last, longest) for place in places]
+        scored = [_best_run(place, inside, first, last) for place in places]
         score, run = max(scored, key=lambda each: each[0])
         if found and (score <= 0 or score < SHARE * found[0][0]):
             break
@@ -137,20 +136,16 @@ def _passed(read: ReadLog) -> NDArray[np.bool_]:
 
 
 def _best_run(
-    place: range, inside: NDArray[np.float64], first: NDArray[np.float64], last: NDArray[np.float64], longest: int
+    place: range, inside: NDArray[np.float64], first: NDArray[np.float64], last: NDArray[np.float64]
 ) -> tuple[float, range]:
-    """Return the run of at most `longest` rows within `place` with the highest score."""
+    """Return the run of at most LONGEST rows within `place` with the highest score."""
     rows = slice(place.start, place.stop)
     total = np.cumsum(inside[rows])
     opened = first[rows] - (total - inside[rows])
-    if len(place) > longest:
-        padded = np.concatenate((np.full(longest - 1, -np.inf), opened))
-        best = np.lib.stride_tricks.sliding_window_view(padded, longest).max(axis=1)
-    else:
-        best = np.maximum.accumulate(opened)
-    scores = best + total + last[rows]
+    padded = np.concatenate((np.full(LONGEST - 1, -np.inf), opened))
+    scores = np.lib.stride_tricks.sliding_window_view(padded, LONGEST).max(axis=1) + total + last[rows]
     end = int(np.argmax(scores))
-    begin = max(0, end + 1 - longest)
+    begin = max(0, end + 1 - LONGEST)
     start = begin + int(np.argmax(opened[begin : end + 1]))
     return float(scores[end]), range(place.start + start, place.start + end + 1)
 
@@ -173,7 +168,9 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
     if not segments:
         return None
     text, inside = build.log.split("\n"), [number for segment in segments for number in segment]
-    end = [] if history else _end_of_failed_steps(build.log)
+    read = ReadLog(build.log)
+    rows = [] if history else [row for step in read.steps for row in step] or range(len(read.keys))
+    end = [int(read.numbers[row]) for row in rows[-SEARCHED:]]
     decisive = {number: decisiveness(_plain(text[number])) for number in {*inside, *end}}
 
     def rank(number: int) -> tuple[float, int]:
@@ -203,13 +200,6 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
         "If other lines explain the failure, write “correct: lines A to B” in this thread.",
         responsibility=responsibility_of(leading.text) or Responsibility.OWN_CODE,
     )
-
-
-def _end_of_failed_steps(log: str) -> list[int]:
-    """Return the numbers of the last lines of the failed steps, or of the log if no step is known."""
-    read = ReadLog(log)
-    rows = [row for step in read.steps for row in step] or range(len(read.keys))
-    return [int(read.numbers[row]) for row in rows[-SEARCHED:]]
 
 
 def is_led_by(cause: str, lines: Iterable[str]) -> bool:
