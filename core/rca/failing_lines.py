@@ -60,7 +60,7 @@ MAX_SEGMENTS = 3  # runs of lines that explain one failure
 SHARE = 0.5  # of the best segment's score, for another one to be shown
 STEP_ODDS = 2.0  # log-odds by which lines outside of the failed steps must be better than those inside
 APART = 3  # rows between two segments
-LONGEST = 100  # rows of a segment
+LONGEST = 100  # rows of a segment, unless confirmed failures tell
 ROW, FROM_END, PASSED = (
     0.07,
     0.3,
@@ -102,20 +102,21 @@ def failing_segments(log: str, history: FailureHistory = NO_HISTORY, most: int =
     last[:-1] += after[1:]
     everything = [range(len(read.keys))]
     places = [step for step in read.steps if step] or everything
+    longest = LONGEST
     if history:
-        places = everything
+        places, longest = everything, len(read.keys)
         inside, opens, closes = history.odds(read.keys, inside)
         first, last, most = first + opens, last + closes, 1
     else:
         inside -= ROW + PASSED * _passed(read)
         for place in places:
             last[place.start : place.stop] -= FROM_END * np.log1p(np.arange(len(place))[::-1])
-    anywhere = _best_run(everything[0], inside, first, last)
-    if anywhere[0] > STEP_ODDS + max(_best_run(place, inside, first, last)[0] for place in places):
+    anywhere = _best_run(everything[0], inside, first, last, longest)
+    if anywhere[0] > STEP_ODDS + max(_best_run(place, inside, first, last, longest)[0] for place in places):
         places = everything
     found: list[tuple[float, range]] = []
     while places and len(found) < most:
-        scored = [_best_run(place, inside, first, last) for place in places]
+        scored = [_best_run(place, inside, first, last, longest) for place in places]
         score, run = max(scored, key=lambda each: each[0])
         if found and (score <= 0 or score < SHARE * found[0][0]):
             break
@@ -136,16 +137,20 @@ def _passed(read: ReadLog) -> NDArray[np.bool_]:
 
 
 def _best_run(
-    place: range, inside: NDArray[np.float64], first: NDArray[np.float64], last: NDArray[np.float64]
+    place: range, inside: NDArray[np.float64], first: NDArray[np.float64], last: NDArray[np.float64], longest: int
 ) -> tuple[float, range]:
-    """Return the run of at most LONGEST rows within `place` with the highest score."""
+    """Return the run of at most `longest` rows within `place` with the highest score."""
     rows = slice(place.start, place.stop)
     total = np.cumsum(inside[rows])
     opened = first[rows] - (total - inside[rows])
-    padded = np.concatenate((np.full(LONGEST - 1, -np.inf), opened))
-    scores = np.lib.stride_tricks.sliding_window_view(padded, LONGEST).max(axis=1) + total + last[rows]
+    if len(place) > longest:
+        padded = np.concatenate((np.full(longest - 1, -np.inf), opened))
+        best = np.lib.stride_tricks.sliding_window_view(padded, longest).max(axis=1)
+    else:
+        best = np.maximum.accumulate(opened)
+    scores = best + total + last[rows]
     end = int(np.argmax(scores))
-    begin = max(0, end + 1 - LONGEST)
+    begin = max(0, end + 1 - longest)
     start = begin + int(np.argmax(opened[begin : end + 1]))
     return float(scores[end]), range(place.start + start, place.start + end + 1)
 
