@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from core.knowledge.furniture import without_line_numbers
+
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
+    from bs4.element import PageElement
     from markdownify import MarkdownConverter
 
 LANGUAGE = "data-language"  # the attribute of a <pre> with the language of its code
@@ -17,12 +20,26 @@ MAX_DEPTH = 100  # depth of nested elements; deeper ones are reduced to their te
 MAX_COLUMNS = 100  # columns of a table; cells are not repeated beyond them
 MAX_REPEATED = 2_000  # cells added to a table
 MAX_REPEATED_TEXT = 200  # characters of such a cell; a longer one is left empty
-LEFT_OUT = ("script", "style", "nav", "head", "title", "template", "noscript", "svg", "s", "del", "strike")
+LEFT_OUT = ("script", "style", "nav", "footer", "head", "title", "template", "noscript", "svg", "s", "del", "strike")
 """Elements that readers do not see, and struck-out text (the last three)."""
+BLOCK_ENDS = frozenset(("p", "div", "li", "tr", "pre", "blockquote"))
 
 _ASCII = bytes(range(0x20, 0x7F))
 _FENCE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _BLANKS = re.compile(r"[ \t]{100,}")  # equal to one space for readers; markdownify takes quadratic time for them
+_FURNITURE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "dialog", "alertdialog"})
+_FURNITURE = re.compile(
+    r"(?<![a-z])(?:bread-?crumbs?|cookie-?\w*|edit-?(?:this-?)?page|page-?(?:feedback|nav(?:igation)?)|feedback|(?:was-this-)?helpful"
+    r"|prev-?next|pagination(?:-nav)?|pager|skip-?(?:to-?(?:main-?)?content|link|nav)|header-?link|(?:heading-|header-)?anchor-?link"
+    r"|hash-?link|(?:header|heading)-?anchor|permalink)(?![a-z])",
+    re.IGNORECASE,
+)
+_ADVICE = re.compile(r"note|tip|info|important|hint|caution|warning|danger|admonition|callout", re.IGNORECASE)
+_GUTTER = re.compile(
+    r"(?<![a-z])(?:line-?no(?:s|-\w+)?|linenos?|line-?num(?:ber)?s?|ln|lnt|gutter|gl|blob-num)(?![a-z])"
+)
+_CODE_CELL = re.compile(r"(?<![a-z])(?:code|blob|highlight|line|lntd)(?![a-z])")
+_NUMBERS = re.compile(r"[\d\s]*")
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 
 
@@ -65,17 +82,20 @@ def markdown_of(soup: BeautifulSoup | Tag) -> str:
     """Return the Markdown of a page or fragment. The tree is modified."""
     for tag in soup(_is_left_out):
         tag.decompose()
+    for advice in soup("aside"):
+        advice.name = "div"
+    _straighten_code(soup)
     for table in reversed(soup("table")):  # inner ones first
         _fill_rows(table)
-        if table.find_parent(("td", "th")):
+        if any("\n" in code.get_text().strip() for code in table("pre")):
+            _unroll(table)
+        elif table.find_parent(("td", "th")):
             _make_one_text(table)
     for cell in soup(("td", "th")):
         _make_one_line(cell)
     for text in soup.find_all(string=_BLANKS):
         if not text.find_parent("pre"):
             text.replace_with(_BLANKS.sub(" ", text))
-    for line_end in soup.select("pre br"):
-        put_in_place(line_end, "\n")
     try:
         text = _converter().convert(str(soup))
     except RecursionError:  # nested deeper than any real page
@@ -116,7 +136,101 @@ def _converter() -> MarkdownConverter:
 
 def _is_left_out(tag: Tag) -> bool:
     hides_itself = str(tag.get("hidden", "until-found")).lower() != "until-found"
-    return tag.name in LEFT_OUT or hides_itself or bool(_HIDING.search(str(tag.get("style") or "")))
+    return (
+        tag.name in LEFT_OUT or hides_itself or bool(_HIDING.search(str(tag.get("style") or ""))) or _is_furniture(tag)
+    )
+
+
+def _is_furniture(tag: Tag) -> bool:
+    """Return whether an element belongs to the site instead of the page."""
+    if tag.name == "a" and "#" in str(tag.get("href")) and not any(map(str.isalnum, tag.get_text())) and not tag.img:
+        return True  # a permanent link
+    if tag.name == "aside":
+        return not _ADVICE.search(f"{_classes(tag)} {tag.get('aria-label')}")
+    return (
+        str(tag.get("role")).lower() in _FURNITURE_ROLES
+        or (tag.name not in ("html", "body", "main", "article") and bool(_FURNITURE.search(_classes(tag))))
+        or bool({"prev", "next"}.intersection(tag.get_attribute_list("rel")))
+    )
+
+
+def _classes(tag: Tag) -> str:
+    """Return the classes of an element. An id may come from a heading, except that of a question about cookies."""
+    own = str(tag.get("id") or "")
+    return " ".join([*map(str, tag.get_attribute_list("class")), own if tag.name == "div" and "cookie" in own else ""])
+
+
+def _straighten_code(soup: BeautifulSoup | Tag) -> None:
+    """Reduce each block of code to its lines."""
+    for line_end in soup.select("code br"):
+        if (code := line_end.find_parent("code")) is not None and not code.find_parent("pre"):
+            code.name = "pre"
+    for table in soup("table"):
+        if _is_code(table):
+            table.name = "pre"
+    for block in soup("pre"):
+        if not block.find_parent("pre"):
+            block.string = without_line_numbers(lines_of(block))
+
+
+def lines_of(tag: Tag) -> str:
+    """Return the text of an element, with the lines that a reader sees, and without the numbers of lines of code."""
+    from bs4.element import PreformattedString, Tag
+
+    pieces = [""]
+    waiting: list[PageElement | str] = [tag]
+    while waiting:  # the tree is not modified, because many changes take quadratic time
+        each = waiting.pop()
+        if not isinstance(each, Tag):
+            pieces += [] if isinstance(each, PreformattedString) else [str(each)]  # comments are skipped
+        elif each.name == "br":
+            pieces.append("\n")
+        elif each.name not in ("script", "style") and not _is_gutter(each):
+            waiting += ["\n"] if each.name in BLOCK_ENDS else []
+            waiting += reversed(each.contents)
+    return "".join(pieces)
+
+
+def _is_gutter(tag: Tag) -> bool:
+    """Return whether an element consists of the numbers of lines of code."""
+    is_cell = tag.name == "td" and tag.find_previous_sibling("td") is None and tag.find_next_sibling("td") is not None
+    is_named = "data-line-number" in tag.attrs or bool(_GUTTER.search(_classes(tag)))
+    return (is_cell or is_named) and bool(_NUMBERS.fullmatch(tag.get_text()))
+
+
+def _is_code(table: Tag) -> bool:
+    """Return whether a table has lines of code, each beside its number."""
+    rows = [_cells(row) for row in table("tr")]
+    return bool(rows) and all(
+        len(row) == 2 and _is_gutter(row[0]) and (_CODE_CELL.search(_classes(row[1])) or _is_only_code(row[1]))
+        for row in rows
+    )
+
+
+def _is_only_code(cell: Tag) -> bool:
+    code = cell.pre or cell.code
+    return code is not None and code.get_text().strip() == cell.get_text().strip()
+
+
+def _unroll(table: Tag) -> None:
+    """Convert a table to one text per cell below the name of its column, because Markdown has no code in tables."""
+    from bs4 import Tag
+
+    rows = [row for row in table("tr") if row.find_parent("table") is table]
+    names = [" ".join(cell.get_text().split()) for cell in _cells(rows[0])] if rows and not rows[0].td else []
+    for row in rows:
+        for number, cell in enumerate(_cells(row)):
+            cell.name = "div"
+            if row is not rows[0] and number < len(names) and names[number] and cell.get_text().strip():
+                name, bold = Tag(name="p"), Tag(name="strong")
+                bold.string = f"{names[number]}:"
+                name.append(bold)
+                cell.insert(0, name)
+        row.name = "div"
+    if names:
+        put_in_place(rows[0], "")
+    for part in (table, *table(("thead", "tbody", "tfoot", "caption", "colgroup"))):
+        part.name = "div"
 
 
 def _fill_rows(table: Tag) -> None:

@@ -21,7 +21,7 @@ async def read_codeowners(files: CatalogueFiles, services: frozenset[str]) -> Ca
     place = next((place for place in PLACES if place in found), None)
     if place is None:
         raise SourceUnavailable(f"There is no CODEOWNERS file at {', '.join(map(str, PLACES))}.")
-    code = CodeOwners.parsed(found[place], services)
+    code = CodeOwners.parsed(found[place], services, place.parts[0])
     return Catalogue(teams=tuple(Team(group, group) for group in _groups(code)), code=(code,))
 
 

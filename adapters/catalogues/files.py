@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from adapters.sources.git_repository import GitRepositorySource
+from adapters.text_files import decoded
 from core.model.errors import SourceUnavailable
 
 MAX_FILES = 2_000  # per catalogue
@@ -44,7 +45,7 @@ class FolderFiles:
                 continue
             if len(found) == MAX_FILES:
                 raise SourceUnavailable(f"Catalogue {self._folder} has more than {MAX_FILES} files.")
-            found[path] = _text(self._bytes(file))
+            found[path] = decoded(self._bytes(file))
         return found
 
     def _bytes(self, file: Path) -> bytes:
@@ -65,8 +66,4 @@ class RepositoryFiles:
 
     async def read(self, wanted: Wanted) -> Files:
         found = await self._repository.read_files(wanted, MAX_FILES, MAX_BYTES)
-        return {path: _text(found[path]) for path in sorted(found)}
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", "replace")
+        return {path: decoded(found[path]) for path in sorted(found)}

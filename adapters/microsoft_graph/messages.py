@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from adapters.html import markdown_of, parsed, put_in_place
+from adapters.microsoft_graph.cards import attached_text
 from core.model.conversation import cut_message
 
 
@@ -102,8 +103,8 @@ class ChatMessage(_Model):
 
 
 def text_of(message: ChatMessage, addressed: str = "") -> str:
-    """Return the message as Markdown: its subject, its text with the names of mentioned people, and attachments by
-    name.
+    """Return the message as Markdown: its subject, its text with the names of mentioned people, the text of cards and
+    forwarded messages, and files by name.
 
     Mentions of the application with the id `addressed` are left out.
     """
@@ -111,8 +112,14 @@ def text_of(message: ChatMessage, addressed: str = "") -> str:
     is_html = message.body.contentType.lower() == "html"
     text = _from_html(content, message.mentions_of(addressed)) if is_html else content.strip()
     subject = (message.subject or "").strip()
-    files = "".join(f"\n(attachment: {each.name})" for each in message.attachments or () if each.name)
-    return "\n\n".join(filter(None, (f"**{subject}**" if subject else "", text))) + files
+    attached = [
+        part
+        for each in message.attachments or ()
+        for part in (attached_text(each.contentType or "", each.content), each.name and f"(attachment: {each.name})")
+        if part
+    ]
+    said = "\n\n".join(filter(None, (f"**{subject}**" if subject else "", text)))
+    return cut_message("\n".join(filter(None, (said, *attached))))
 
 
 def _from_html(content: str, left_out: frozenset[str]) -> str:

@@ -188,7 +188,7 @@ class Interactions:
     async def _on_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
         chosen = parse(MessageShortcut, body)
         message = chosen.message
-        quoted = plain_text(message.text, await self._identity.user_id())
+        quoted = plain_text(message.seen, await self._identity.user_id())
         about = Origin(channel=chosen.channel.id, ts=message.thread_ts or message.ts, quoted=quoted[:MAX_QUOTED])
         try:
             async with asyncio.timeout(TRIGGER_LIFETIME):

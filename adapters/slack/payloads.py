@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from core.model.conversation import Person, Platform, cut_message
+from adapters.slack.message_text import Content, Text
+from core.model.conversation import Person, Platform
 from core.model.errors import MalformedInput
 
 MAX_FIELDS_NAMED = 5  # in an error
 MAX_FIELD = 60  # characters of the name of one
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,255}$")]
-# Slack omits a text, or sends null.
-Text = Annotated[str, BeforeValidator(lambda text: text or ""), AfterValidator(cut_message)]
 _Reference = str | dict[str, Any] | None
 Timestamp = Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,9})?$")]  # seconds since 1970
 
@@ -56,11 +55,10 @@ class Envelope(_Payload):
         return self
 
 
-class _Message(_Payload):
+class _Message(_Payload, Content):
     ts: Timestamp
     thread_ts: Timestamp | None = None
     user: Id | None = None
-    text: Text = ""
     subtype: str | None = None
     bot_id: str | None = None
 

@@ -15,7 +15,8 @@ from adapters.slack.channels import ChannelKind, Readers
 from adapters.slack.identity import BotIdentity, names_of
 from adapters.slack.mrkdwn import mentions, plain_text
 from adapters.slack.payloads import ChangeEvent, DeletionEvent, MessageEvent, SlashCommand, parse
-from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.incidents.command import CommandName
+from core.model.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock, Inbox
 
@@ -74,15 +75,19 @@ class Questions:
         asker = Person(Platform.SLACK, message.user)
         place = Place(Platform.SLACK, message.channel, message.thread_ts or message.ts)
         kind = await self._readers.kind(message.channel, message.channel_type, shared=shared)
+        bot = await self._identity.user_id()
+        typed, attached = plain_text(message.text, bot), plain_text(message.attached, bot)
         await self._inbox.ask(
             Question(
                 id=question_id(message.channel, message.ts),
-                text=plain_text(message.text, await self._identity.user_id()),
+                # An attachment is never a command.
+                text=typed or (attached and f"{CommandName.ASK} {attached}"),
                 asker=asker,
                 place=place,
                 audience=await self._readers.audience(kind, place, asker),
                 asked_at=moment(message.ts),
                 revision=revision,
+                history=(Turn(Speaker.PERSON, attached),) if typed and attached else (),
             )
         )
 
@@ -112,14 +117,8 @@ class Questions:
             await self._inbox.retract(question_id(change.channel, now.ts), place)
         elif change.is_edit and now.edited is not None:
             if await self._is_addressed(now.text, change.channel, change.channel_type):
-                message = MessageEvent(
-                    channel=change.channel,
-                    ts=now.ts,
-                    user=now.user,
-                    text=now.text,
-                    thread_ts=now.thread_ts,
-                    channel_type=_type(change.channel, change.channel_type),
-                )
+                kind = _type(change.channel, change.channel_type)
+                message = MessageEvent(**now.model_dump(), channel=change.channel, channel_type=kind)
                 await self._ask(message, shared=shared, revision=now.edited.ts)
             elif before is not None and mentions(before.text, await self._identity.user_id()):
                 await self._inbox.retract(question_id(change.channel, now.ts), place)

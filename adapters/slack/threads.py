@@ -11,8 +11,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call, error_code, pages
 from adapters.slack.identity import BotIdentity
+from adapters.slack.message_text import Content
 from adapters.slack.mrkdwn import plain_text
-from core.model.conversation import MessageReference, Place, Speaker, Turn, cut_message
+from core.model.conversation import MessageReference, Place, Speaker, Turn
 from core.model.errors import ChatUnavailable, MessageNotFound
 
 PAGE = 200  # messages per request
@@ -39,7 +40,7 @@ class SlackThreads:
         return tuple(
             Turn(
                 Speaker.PLUMBLINE if message.get("user") == bot else Speaker.PERSON,
-                plain_text(cut_message(_text_of(message)), bot),
+                plain_text(_text_of(message), bot),
             )
             for message in chosen
         )
@@ -53,15 +54,8 @@ class SlackThreads:
 
 
 def _text_of(message: dict[str, Any]) -> str:
-    """Return the text of a message, from its attachments if it has no other; empty if it was deleted."""
-    if message.get("subtype") == "tombstone":
-        return ""
-    attached = (
-        part
-        for each in message.get("attachments") or ()
-        for part in (each.get("title"), each.get("text") or each.get("fallback"))
-    )
-    return str(message.get("text") or "\n".join(filter(None, attached)))
+    """Return the text of a message; empty if it was deleted."""
+    return "" if message.get("subtype") == "tombstone" else Content.model_validate(message).seen
 
 
 NOT_OURS = frozenset({"cant_delete_file", "file_deleted", "file_not_found"})  # nothing is left to delete

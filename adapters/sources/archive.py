@@ -12,7 +12,9 @@ from typing import Any
 
 import structlog
 
+from adapters.text_files import decoded
 from core.model.errors import SourceUnavailable
+from core.model.lenient_json import json_text
 
 MAX_FILE = 256 * 1024 * 1024  # bytes of one file in an archive; larger ones are left out
 
@@ -42,7 +44,7 @@ class Archive:
             log.warning("file_left_out", file=name, error=f"It is larger than {MAX_FILE} bytes.")
             return []
         try:
-            value = json.loads(self._read(self._root + name))
+            value = json.loads(json_text(decoded(self._read(self._root + name))))
         except (
             ValueError,
             zipfile.BadZipFile,

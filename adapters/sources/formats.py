@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,7 +18,8 @@ from adapters.sources.front_matter import (
 )
 from adapters.sources.pdf import pdf_pages
 from adapters.sources.restrictions import refuse_restriction, refuse_restrictions_above
-from core.knowledge.clean_text import clean, columns_as_tables
+from adapters.text_files import decoded
+from core.knowledge.clean_text import clean, columns_as_tables, without_site
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
 
@@ -28,6 +28,7 @@ MAX_PDF_BYTES = 30_000_000  # of a PDF file, which consists mainly of images
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # the placeholder of a file in Git LFS
 PAGES = frozenset({".html", ".htm"})
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
+PERMALINKS = " ¶🔗⚓"  # signs at the end of a heading
 _RAW_TABLE = re.compile(
     r"^<table\b.*?^</table>", re.DOTALL | re.MULTILINE
 )  # a table that Markdown syntax cannot express
@@ -70,18 +71,17 @@ def parse(suffix: str, content: bytes) -> tuple[list[Part], list[tuple[int, str]
         return _pdf(content)
     if content.startswith(LARGE_FILE):
         raise MalformedInput("The file is only a Git LFS pointer; its content is stored elsewhere.")
-    decoded = _decoded(content, suffix)
-    if "\x00" in decoded:
+    written = _decoded(content, suffix)
+    if "\x00" in written:
         raise MalformedInput("The file is not text, or is UTF-16 without a byte order mark.")
-    properties, text = _TEXTS[suffix](decoded)
+    properties, text = _TEXTS[suffix](written)
     return [_part(properties, text)], []
 
 
 def _decoded(content: bytes, suffix: str) -> str:
     """Decode UTF-8, or the encoding declared by a byte-order mark or in the head of an HTML page."""
-    encoding = "utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
     try:
-        return content.decode(encoding)
+        return decoded(content, "strict")
     except UnicodeDecodeError as error:
         if suffix in PAGES and (declared := declared_encoding(content)):
             return content.decode(declared, "replace")
@@ -134,7 +134,7 @@ def _html(content: str) -> tuple[Properties, str]:
             properties.readers if stated.readers is None else stated.readers,
             properties.note or stated.note,
         ),
-        markdown_of(soup),
+        without_site(markdown_of(soup)),
     )
 
 
@@ -166,7 +166,7 @@ def _pdf(content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
 
 def _part(properties: Properties, text: str, page: int | None = None) -> Part:
     return Part(
-        title=storable(properties.title),
+        title=storable(properties.title.rstrip(PERMALINKS)),
         text=storable(text),
         owner=storable(properties.owner),
         updated_at=properties.updated_at,

@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import structlog
 from pydantic import BaseModel, ValidationError
 
+from adapters.text_files import open_text
 from core.model.errors import MalformedInput, SourceUnavailable
+from core.model.lenient_json import json_text
 
 MAX_LINE = 1_000_000  # bytes of one object
 
@@ -21,7 +23,7 @@ log = structlog.get_logger()
 def records(path: Path, kind: type[M]) -> Iterator[M]:
     """Yield the valid lines of a file. Raises SourceUnavailable if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_text(path) as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
@@ -42,11 +44,11 @@ def messages_in(rows: Iterable[Any], kind: type[M], **origin: str) -> Iterator[M
             log.warning("message_left_out", **origin, error=str(error.errors()[0]["msg"]))
 
 
-def _record(line: bytes, kind: type[M]) -> M:
+def _record(line: str, kind: type[M]) -> M:
     if len(line) > MAX_LINE:
         raise MalformedInput(f"The line is longer than {MAX_LINE} bytes.")
     try:
-        return kind.model_validate_json(line)
+        return kind.model_validate_json(json_text(line))
     except ValidationError as error:
         detail = error.errors(include_input=False)[0]
         raise MalformedInput(f"`{'.'.join(map(str, detail['loc']))}`: {detail['msg']}.") from error

@@ -14,6 +14,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from adapters.slack.message_text import Content
 from adapters.sources.chat_threads import FAMILY, thread_title
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
@@ -29,42 +30,27 @@ _MENTION = re.compile(r"<@([A-Z0-9]+)")
 _REFERENCE = re.compile(r"<([^<>\s|]+)(?:\|([^<>]*))?>")
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
 Timestamp = Annotated[str, Field(pattern=r"^\d{1,11}\.\d{1,9}$")]
 """Seconds since 1970, within the range of dates."""
 
 
-class _Edited(_Model):
+class _Edited(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
     ts: Timestamp
 
 
-class _File(_Model):
-    name: str | None = None
-
-
-class _Attachment(_Model):
-    title: str | None = None
-    text: str | None = None
-    fallback: str | None = None
-
-
-class Message(_Model):
+class Message(Content):
     """A message. `ts` is its id within the channel, and its time in seconds."""
 
     ts: Timestamp
     user: str | None = None
-    text: str | None = None
     subtype: str | None = None
     thread_ts: str | None = None
     reply_count: int = 0
     latest_reply: Timestamp | None = None
     edited: _Edited | None = None
     bot_id: str | None = None
-    files: list[_File] | None = None
-    attachments: list[_Attachment] | None = None
     hidden: bool = False
 
     @property
@@ -130,13 +116,8 @@ class SlackChannel:
 
 
 def text_of(message: Message, directory: Directory) -> str:
-    """Return the text with names for ids, or the attachments' text if it has none. Files appear by name."""
-    text = message.text or "\n\n".join(
-        "\n".join(filter(None, (each.title, each.text or each.fallback))) for each in message.attachments or ()
-    )
-    files = "".join(f"\n(attachment: {file.name})" for file in message.files or () if file.name)
-    named = unescape(_REFERENCE.sub(lambda match: _named(match, directory), text))
-    return (_with_fences(named) + files).strip()
+    """Return the text with names for ids. Files appear by name."""
+    return _with_fences(unescape(_REFERENCE.sub(lambda match: _named(match, directory), message.seen))).strip()
 
 
 def _with_fences(text: str) -> str:
@@ -147,7 +128,7 @@ def _with_fences(text: str) -> str:
 def thread_document(
     source: str, channel: SlackChannel, messages: Iterable[Message], directory: Directory
 ) -> Document | None:
-    """Return the document of a thread: its message and the replies in order; None if it has no text."""
+    """Return the document of a thread: its message and the replies in order; None if they have no text."""
     by_time = {message.ts: message for message in messages}
     root = next((message for message in by_time.values() if message.is_thread), None)
     if root is None:
@@ -155,13 +136,13 @@ def thread_document(
     replies = [by_time[ts] for ts in sorted(by_time, key=float) if ts != root.ts and by_time[ts].is_said]
     said = text_of(root, directory)
     answers = [(answer, channel.url_of(reply, root)) for reply in replies if (answer := text_of(reply, directory))]
-    if not said:
+    if not said and not answers:
         return None
     return Document(
         id=f"{source}/{channel.id}/{root.ts}",
         source=source,
         family=FAMILY,
-        title=thread_title(channel.name, said),
+        title=thread_title(channel.name, said or answers[0][0]),
         text=thread_text(said, [answer for answer, _ in answers]),
         kind=DocumentKind.THREAD,
         url=channel.url_of(root, root),
@@ -173,7 +154,7 @@ def thread_document(
 
 
 def _people(messages: Sequence[Message], channel: SlackChannel, directory: Directory) -> tuple[tuple[str, ...], ...]:
-    mentioned = (match[1] for each in messages for match in _MENTION.finditer(each.text or ""))
+    mentioned = (match[1] for each in messages for match in _MENTION.finditer(each.seen))
     ids = {*channel.members, *(each.user for each in messages if each.user), *mentioned}
     return tuple(directory.people[user] for user in sorted(ids) if user in directory.people)
 

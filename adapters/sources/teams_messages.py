@@ -34,7 +34,7 @@ def readers_of(channel_id: str, *, everybody: bool, siblings: Iterable[str], peo
 
 
 def thread_document(source: str, channel: TeamsChannel, messages: Iterable[ChatMessage]) -> Document | None:
-    """Return the document of a message and its replies, in order; None if it has no text.
+    """Return the document of a message and its replies, in order; None if they have no text.
 
     A message of a bot or connector begins a document only if somebody replied.
     """
@@ -43,19 +43,21 @@ def thread_document(source: str, channel: TeamsChannel, messages: Iterable[ChatM
         key=lambda each: (each.replyToId or "", each.createdDateTime),
     )
     root = next((message for message in ordered if not message.replyToId and message.is_said), None)
-    if root is None or not (said := text_of(root)):
+    if root is None:
         return None
     replies = sorted(
         (each for each in ordered if each.replyToId and each.is_said), key=lambda each: each.createdDateTime
     )
     if root.application_id and not any(reply.application_id is None for reply in replies):
         return None
-    answers = [(answer, reply.webUrl or "") for reply in replies if (answer := text_of(reply))]
+    said, answers = text_of(root), [(answer, reply.webUrl or "") for reply in replies if (answer := text_of(reply))]
+    if not said and not answers:
+        return None
     return Document(
         id=f"{source}/{channel.id}/{root.id}",
         source=source,
         family=FAMILY,
-        title=thread_title(channel.name, root.subject or said),
+        title=thread_title(channel.name, root.subject or said or answers[0][0]),
         text=thread_text(said, [answer for answer, _ in answers]),
         kind=DocumentKind.THREAD,
         url=root.webUrl or "",

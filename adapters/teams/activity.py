@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -18,21 +19,20 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from adapters.html import parsed
+from adapters.html import lines_of, parsed
+from adapters.microsoft_graph.cards import attached_text
 from core.model.conversation import MAX_MESSAGE, cut_message
 from core.model.errors import MalformedInput
 from core.model.lenient_json import json_text
 from core.model.messages import ButtonAction
 
-if TYPE_CHECKING:
-    from bs4.element import PageElement
-
 MAX_ATTACHMENTS = 10  # attachments considered
-REPLY = "http://schema.skype.com/Reply"  # marks a quoted message
+# Quoted and forwarded messages in the HTML of another.
+QUOTED = """blockquote[itemtype="http://schema.skype.com/Reply"] [itemprop="preview"], \
+blockquote[itemtype="http://schema.skype.com/Forward"]"""
 
 THREAD_SEPARATOR = ";messageid="
 AT = re.compile(r"</?at\b[^<>]*>", re.IGNORECASE)
-BLOCK_ENDS = ("p", "div", "li", "tr", "pre", "blockquote")
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 # An id becomes part of an address, so it must not contain path separators.
@@ -161,20 +161,8 @@ class Activity(_Wire):
 
     @property
     def quoted(self) -> tuple[str, ...]:
-        """Return the messages that this one quotes above its own text, as shortened by Teams."""
-        pages = [
-            attachment["content"]
-            for attachment in self.attachments[:MAX_ATTACHMENTS]
-            if isinstance(attachment, dict)
-            and attachment.get("contentType") == "text/html"
-            and isinstance(attachment.get("content"), str)
-        ]
-        quotes = [
-            quote
-            for page in pages
-            for quote in parsed(cut_message(page)).select(f'blockquote[itemtype="{REPLY}"] [itemprop="preview"]')
-        ]
-        return tuple(filter(None, (clean(quote.get_text()) for quote in quotes)))
+        """Return the messages that this one quotes (as shortened by Teams) or forwards, and its cards."""
+        return tuple(_attached(self.attachments))
 
     @property
     def _own_mentions(self) -> list[str]:
@@ -207,12 +195,14 @@ class QuotedMessage(_Wire):
     """The message on which the message extension was invoked."""
 
     body: _Body = _Body()
+    attachments: tuple[Any, ...] = ()
 
     @property
     def said(self) -> str:
-        """Return the readable text, within the usual length limit."""
+        """Return the readable text and that of its cards, within the usual length limit."""
         content = cut_message(self.body.content)
-        return clean(content if self.body.content_type == "text" else plain_text(content))
+        text = clean(content if self.body.content_type == "text" else plain_text(content))
+        return cut_message("\n".join(filter(None, (text, *_attached(self.attachments)))))
 
 
 def parse_activity(body: bytes) -> Activity:
@@ -226,6 +216,16 @@ def parse_activity(body: bytes) -> Activity:
     return activity
 
 
+def _attached(attachments: tuple[Any, ...]) -> Iterator[str]:
+    for each in attachments[:MAX_ATTACHMENTS]:
+        kind, content = (each.get(name) for name in ("contentType", "content")) if isinstance(each, dict) else ("", "")
+        if kind == "text/html" and isinstance(content, str):
+            texts = [quote.get_text() for quote in parsed(cut_message(content)).select(QUOTED)]
+        else:
+            texts = [attached_text(str(kind), content)]
+        yield from filter(None, map(clean, texts))
+
+
 def clean(text: str) -> str:
     """Return the text without invisible characters."""
     return UNPRINTABLE.sub("", text.replace("\xa0", " ")).strip()
@@ -233,19 +233,4 @@ def clean(text: str) -> str:
 
 def plain_text(markup: str) -> str:
     """Return the readable text of HTML."""
-    from bs4.element import PreformattedString, Tag  # imported with the first page, as in adapters/html.py
-
-    pieces = list[str]()
-    waiting: list[PageElement | str] = [parsed(markup)]
-    while waiting:  # the tree is not modified, because many changes take quadratic time
-        each = waiting.pop()
-        if not isinstance(each, Tag):
-            pieces += (
-                [] if isinstance(each, PreformattedString) else [str(each)]
-            )  # comments and similar nodes are skipped
-        elif each.name == "br":
-            pieces.append("\n")
-        elif each.name not in ("script", "style"):
-            waiting += ["\n"] if each.name in BLOCK_ENDS else []
-            waiting += reversed(each.contents)
-    return "".join(pieces)
+    return lines_of(parsed(markup))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from adapters.microsoft_graph.messages import Attachment, ChatMessage, text_of
+from adapters.microsoft_graph.messages import ChatMessage, text_of
 from adapters.teams.activity import clean
 from adapters.teams.history import TeamsHistory, Unreadable
 from core.model.conversation import Place, Speaker, Turn
@@ -66,8 +64,8 @@ class TeamsThreads:
 
     def _turn(self, message: ChatMessage) -> Turn:
         is_own = message.application_id == self._history.app_id
-        said = text_of(_beginning(message), self._history.app_id) or card_text(message.attachments or ())
-        return Turn(Speaker.PLUMBLINE if is_own else Speaker.PERSON, clean(said))
+        said = clean(text_of(_beginning(message), self._history.app_id))
+        return Turn(Speaker.PLUMBLINE if is_own else Speaker.PERSON, said)
 
 
 def _beginning(message: ChatMessage) -> ChatMessage:
@@ -78,47 +76,3 @@ def _beginning(message: ChatMessage) -> ChatMessage:
     begun = head.rfind("<")
     whole = head[:begun] if begun > head.rfind(">") else head
     return message.model_copy(update={"body": message.body.model_copy(update={"content": whole})})
-
-
-CARD = "application/vnd.microsoft."  # prefix of the content type of every card
-READ = ("title", "subtitle", "activityTitle", "activitySubtitle", "text", "name", "value")  # in this order
-CHILDREN = ("columns", "rows", "cells", "items", "facts", "sections", "body")
-MAX_SIZE = 100_000  # characters of a card; Teams accepts about 28 KB
-MAX_DEPTH = 20
-
-
-def card_text(attachments: Iterable[Attachment]) -> str:
-    """Return the texts of the cards, one per line, without buttons."""
-    lines: list[str] = []
-    for attachment in attachments:
-        if (attachment.contentType or "").startswith(CARD) and isinstance(attachment.content, str):
-            try:
-                lines += _texts(json.loads(attachment.content[:MAX_SIZE]), MAX_DEPTH)
-            except (ValueError, RecursionError):
-                continue
-    return "\n".join(lines)
-
-
-def _texts(element: Any, depth: int) -> Iterator[str]:
-    if not isinstance(element, dict) or not depth or element.get("isVisible") is False or _is_input(element):
-        return
-    own = [element[name].strip() for name in READ if isinstance(element.get(name), str)]
-    own += ["".join(map(_run, _list(element.get("inlines")))).strip()]
-    if said := " ".join(filter(None, own)):
-        yield said
-    for name in CHILDREN:
-        for child in _list(element.get(name)):
-            yield from _texts(child, depth - 1)
-
-
-def _is_input(element: dict[str, Any]) -> bool:
-    return str(element.get("type")).startswith("Input.")
-
-
-def _run(run: Any) -> str:
-    """Return a part of a line, with its spaces."""
-    return str(run.get("text") or "") if isinstance(run, dict) else str(run)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

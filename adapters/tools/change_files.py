@@ -13,8 +13,10 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, StringConstraints, ValidationError
 
+from adapters.text_files import open_text
 from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
+from core.model.lenient_json import json_text
 from core.ports import Change, TimeWindow
 
 MAX_LINES = 100_000  # per file
@@ -67,14 +69,14 @@ class ChangeFiles:
 
 
 def _read(path: Path) -> list[Change]:
-    with path.open(encoding="utf-8") as file:
+    with open_text(path) as file:
         lines = enumerate(islice(file, MAX_LINES), start=1)
         return [_change(line, path, number) for number, line in lines if line.strip()]
 
 
 def _change(line: str, path: Path, number: int) -> Change:
     try:
-        record = _Record.model_validate_json(line)
+        record = _Record.model_validate_json(json_text(line))
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
         raise ToolUnavailable(

@@ -12,12 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from adapters.text_files import open_utf8
 from adapters.tools.service_files import FolderFiles
 from core.model.compute_thread import run_in_reading_thread
 from core.model.errors import ToolUnavailable
 from core.ports import LogLine, TimeWindow
 
-RECORD = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) (\S{1,16}) (\S{1,128}) ?(.*)")
+RECORD = re.compile(
+    rb"(?:\xef\xbb\xbf)?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) (\S{1,16}) (\S{1,128}) ?(.*)"
+)
 MAX_LINE = 8_192  # bytes per line
 MAX_RECORD_LINES = 60  # lines per record, such as a stack trace
 NEAR = 64 * 1024  # bytes that are scanned instead of bisected
@@ -44,7 +47,7 @@ class LogFiles:
                 if path.stat().st_size <= MAX_KEPT and not self._files.is_growing(path):
                     kept += _within(self._files.content(path), window)[-limit:]
                     continue
-                with path.open("rb") as file:
+                with open_utf8(path) as file:
                     kept += _last(file, service, window, limit)
         except OSError as error:
             raise ToolUnavailable(
@@ -54,7 +57,7 @@ class LogFiles:
 
 
 def _whole(path: Path) -> list[LogLine]:
-    with path.open("rb") as file:
+    with open_utf8(path) as file:
         return sorted(_records(file, path.stem, ALWAYS), key=lambda line: line.at)
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
+from adapters.text_files import open_text
 from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
 from core.ports import Series, TimeWindow
@@ -44,7 +45,7 @@ class MetricFiles:
 
 def _read(path: Path) -> tuple[tuple[datetime, ...], dict[str, tuple[float, ...]]]:
     """Return the times in order, and the values of each metric at those times."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with open_text(path, newline="") as file:
         reader = csv.reader(file)
         metrics = next(reader, [])[1 : MAX_METRICS + 1]
         rows = [(datetime.fromisoformat(row[0]), row) for row in islice(reader, MAX_ROWS) if row]

@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
+from adapters.text_files import decoded
 from adapters.tools.service_files import FolderFiles
 from adapters.tools.trace_graph import graph_of
 from core.model.errors import ToolUnavailable
+from core.model.lenient_json import json_text
 from core.ports import TimeWindow
 
 SUFFIXES = (".json", ".jsonl")
@@ -101,10 +103,10 @@ def _read(path: Path) -> list[_Call]:
 def _lines(path: Path) -> Iterator[_Traces]:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - MAX_FILE))
-        lines = file.read(MAX_FILE).splitlines()
+        lines = decoded(file.read(MAX_FILE)).split("\n")
     for line in lines:
         try:
-            yield _Traces.model_validate_json(line)
+            yield _Traces.model_validate_json(json_text(line))
         except ValidationError:
             continue
 

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from adapters.text_files import decoded
 from bot.config.section import Section, TimeZoneName
 from bot.config.source_sections import EnvironmentName
 from bot.config.tool_sections import Url
@@ -131,7 +132,7 @@ class TeamSection(Section):
 def read_document(team_id: str, file: Path) -> str:
     """Return a team's function document. Raises ConfigurationError if it cannot be read."""
     try:
-        return file.read_text(encoding="utf-8")
+        return decoded(file.read_bytes(), "strict")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigurationError(f"Team {team_id}: {file} cannot be read: {reason}.") from None

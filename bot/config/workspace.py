@@ -13,6 +13,7 @@ import structlog
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from adapters.text_files import decoded
 from bot.config.filing_sections import FilingSection
 from bot.config.section import MaintenanceSection, RetentionSection, Section, WebhooksSection, maintenance_of
 from bot.config.source_sections import GitRepositorySection, SourceSection
@@ -237,7 +238,7 @@ def json_schema() -> dict[str, Any]:
 def _read(path: Path) -> _File:
     text = ""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = decoded(path.read_bytes(), "strict")
         file = _File.model_validate(yaml.safe_load(text) or {})
     except OSError as error:
         raise ConfigurationError(

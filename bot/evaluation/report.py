@@ -26,7 +26,11 @@ def json_lines(path: Path, *fields: str) -> list[dict[str, str]]:
     rows: list[Any] = []
     where = str(path)
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        with (
+            gzip.open(path, "rt", encoding="utf-8-sig")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf-8-sig") as file
+        ):
             for number, line in enumerate(file, start=1):
                 where = f"{path}, line {number}"
                 row: Any = json.loads(line) if line.strip() else None

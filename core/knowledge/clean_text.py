@@ -1,6 +1,7 @@
 """Turn the Markdown source of sites into plain, readable Markdown.
 
-Shortcodes, admonitions, comments, pictures, raw HTML and navigation become text or are removed. Code is kept verbatim.
+Shortcodes, admonitions, comments, pictures, raw HTML and navigation become text or are removed. Code is kept verbatim,
+without the numbers of its lines.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from urllib.parse import urljoin, urlsplit
+
+from core.knowledge.furniture import without_furniture, without_line_numbers
 
 MAX_DEPTH = 8  # nested admonitions
 
@@ -81,7 +84,12 @@ _ADDRESS = re.compile(
 def clean(text: str) -> str:
     """Return the text as a person reads it, with its code verbatim."""
     lines = _unfolded(text.replace("\r\n", "\n").split("\n"), 0)
-    return _with_inline_links(_over_prose("\n".join(lines), _cleaned)).strip()
+    return _with_inline_links(_over_prose("\n".join(lines), _cleaned, _unnumbered)).strip()
+
+
+def without_site(text: str) -> str:
+    """Return Markdown without what a site adds to each page."""
+    return _over_prose(text, without_furniture).strip()
 
 
 def with_whole_links(text: str, url: str) -> str:
@@ -164,8 +172,15 @@ def _end_of_indented(lines: list[str], start: int, indent: int) -> int:
     return end
 
 
-def _over_prose(text: str, change: Callable[[str], str]) -> str:
-    return "\n".join(part if is_code else change(part) for is_code, part in _parts(text))
+def _over_prose(text: str, change: Callable[[str], str], change_code: Callable[[str], str] = str) -> str:
+    return "\n".join((change_code if is_code else change)(part) for is_code, part in _parts(text))
+
+
+def _unnumbered(code: str) -> str:
+    opening, *lines = code.split("\n")
+    if len(lines) < 2 or not _FENCE.match(opening):
+        return code
+    return "\n".join((opening, without_line_numbers("\n".join(lines[:-1])), lines[-1]))
 
 
 def _parts(text: str) -> Iterator[tuple[bool, str]]:
@@ -202,7 +217,7 @@ def _cleaned(prose: str) -> str:
     prose = _INLINE.sub(_inline, prose)
     prose = _CALLOUT.sub(lambda match: f"{_label(match[1], '')} ", prose)
     prose = _ENTITY.sub(lambda match: html.unescape(match[0]).replace("\xa0", " "), prose)
-    return _BLANK_LINES.sub("\n\n", prose)
+    return _BLANK_LINES.sub("\n\n", without_furniture(prose))
 
 
 def columns_as_tables(text: str) -> str:

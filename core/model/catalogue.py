@@ -78,7 +78,8 @@ MAX_PATTERN = 300  # characters
 MAX_PARTS = 40  # path components considered
 
 _SECTION = re.compile(r"^\^?\[(?P<name>[^\]]{1,200})\](?:\[\d{1,3}\])?(?P<owners>(?:\s.*)?)$")
-_ESCAPED = re.compile(r"\\([ #])")
+_SPECIAL = re.compile(r"\\(.)|\[")  # an escaped character, or a bracket, which has no meaning in a pattern
+_WILDCARD = re.compile(r"[*?\\]")
 _GAP = re.compile(r"(?<!\\)\s+")  # between a pattern and its owners; a space inside a pattern is escaped
 
 
@@ -86,12 +87,14 @@ _GAP = re.compile(r"(?<!\\)\s+")  # between a pattern and its owners; a space in
 class OwnershipRule:
     """A rule.
 
-    In each `section`, the last matching rule applies; a rule without owners means that nobody owns the path.
+    In each `section`, the last matching rule applies; a rule without owners means that nobody owns the path. A rule that
+    `excludes` takes the path from the section for good.
     """
 
     pattern: str
     owners: tuple[str, ...]
     section: str = ""
+    excludes: bool = False
 
     @property
     def covers_everything(self) -> bool:
@@ -117,7 +120,7 @@ class _Index:
         others: list[int] = []
         for number, rule in enumerate(rules):
             first = next((step for step in rule.pattern.split("/") if step), "*")
-            if "*" in first or "?" in first:
+            if _WILDCARD.search(first):
                 others.append(number)
             else:
                 (by_beginning if _is_anchored(rule.pattern) else by_name)[first].append(number)
@@ -142,9 +145,12 @@ class CodeOwners:
         object.__setattr__(self, "_index", _Index.of(self.rules))
 
     @classmethod
-    def parsed(cls, text: str, services: frozenset[str] = frozenset()) -> CodeOwners:
-        """Parse the rules, skipping lines that cannot be parsed, as GitHub and GitLab do."""
-        return cls(tuple(_rules(text))[:MAX_RULES], services)
+    def parsed(cls, text: str, services: frozenset[str] = frozenset(), folder: str = "") -> CodeOwners:
+        """Parse the rules, skipping lines that cannot be parsed, as GitHub and GitLab do.
+
+        `folder` contains the file: `.github` and `.gitlab` tell whose rules apply.
+        """
+        return cls(tuple(_rules(text, folder))[:MAX_RULES], services)
 
     @property
     def owners(self) -> tuple[str, ...]:
@@ -165,8 +171,10 @@ class CodeOwners:
     def rules_for(self, path: str) -> tuple[OwnershipRule, ...]:
         """Return the rules that apply to a repository path: at most one per section."""
         parts = [part for part in path.split("/") if part not in {"", "."}][:MAX_PARTS]
-        last = {rule.section: rule for rule in self._index.candidates(parts) if _covers(rule.pattern, parts)}
-        return tuple(rule for rule in last.values() if rule.owners)
+        matching = [rule for rule in self._index.candidates(parts) if _covers(rule.pattern, parts)]
+        excluded = {rule.section for rule in matching if rule.excludes}
+        last = {rule.section: rule for rule in matching}
+        return tuple(rule for rule in last.values() if rule.owners and rule.section not in excluded)
 
     def rules_for_traced(self, path: str) -> tuple[OwnershipRule, ...]:
         """Return the rules for a path with an unknown prefix, such as in a stack trace: the longest matching suffix
@@ -182,19 +190,22 @@ class CodeOwners:
         return ()
 
 
-def _rules(text: str) -> Iterator[OwnershipRule]:
+def _rules(text: str, folder: str) -> Iterator[OwnershipRule]:
+    lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith("#")]
+    is_gitlab = folder == ".gitlab" or any(map(_SECTION.match, lines))
     section, default = "", ()
-    for line in text.splitlines():
-        said = line.strip()
-        if not said or said.startswith("#"):
-            continue
-        if heading := _SECTION.match(said):
+    for line in lines:
+        if heading := _SECTION.match(line):
             section, default = heading["name"].casefold(), _owners(heading["owners"].split())
             continue
-        pattern, *owners = _GAP.split(said)
-        if len(pattern) <= MAX_PATTERN and not pattern.startswith("!"):
-            clean = _ESCAPED.sub(r"\1", pattern)
-            yield OwnershipRule(clean, _owners(owners) if owners else default, section)
+        pattern, *owners = _GAP.split(line)
+        excludes = pattern.startswith("!")
+        pattern = pattern.removeprefix("!")
+        if len(pattern) > MAX_PATTERN or "***" in pattern or (excludes and folder == ".github"):
+            continue
+        if is_gitlab and not pattern.startswith("/") and _is_anchored(pattern):
+            pattern = f"**/{pattern}"  # to GitLab, every path without a leading slash is relative
+        yield OwnershipRule(pattern, _owners(owners) or default, section, excludes)
 
 
 def _owners(words: Sequence[str]) -> tuple[str, ...]:
@@ -220,21 +231,30 @@ def _covers(pattern: str, parts: Sequence[str]) -> bool:
         return bool(parts)
     if not _is_anchored(pattern):
         steps = ["**", *steps]
-    is_folder = pattern.endswith("/")
-    covers_below = is_folder or "*" not in steps[-1]
+    covers_below = steps[-1] != "*" or pattern.endswith("/")
+    if pattern.endswith("/"):
+        steps.append("*")
+    elif steps[-1] == "**":
+        steps[-1] = "*"  # the content of a folder, not a file of that name
+    globs = [_SPECIAL.sub(_literally, step) for step in steps]
     reached = _skipping({0}, steps)
     for number, part in enumerate(parts, start=1):
-        reached = _skipping({after for step in reached for after in _after(step, steps, part)}, steps)
-        inside = number < len(parts)
-        if len(steps) in reached and (covers_below if inside else not is_folder):
+        reached = _skipping({after for step in reached for after in _after(step, globs, part)}, steps)
+        if len(steps) in reached and (covers_below or number == len(parts)):
             return True
     return False
 
 
-def _after(step: int, steps: Sequence[str], part: str) -> Iterator[int]:
-    if step < len(steps) and steps[step] == "**":
+def _literally(match: re.Match[str]) -> str:
+    """Return a character that `fnmatchcase` takes for itself."""
+    character = match[1] or match[0]
+    return f"[{character}]" if character in "*?[" else character
+
+
+def _after(step: int, globs: Sequence[str], part: str) -> Iterator[int]:
+    if step < len(globs) and globs[step] == "**":
         yield step
-    elif step < len(steps) and fnmatchcase(part, steps[step].replace("[", "[[]")):
+    elif step < len(globs) and fnmatchcase(part, globs[step]):
         yield step + 1
 
 

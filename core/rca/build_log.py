@@ -14,7 +14,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-_COLOUR = re.compile(r"\x1b\[[0-?]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3}){0,4}[mK]")  # ECMA-48, CSI, with or without escape
+_ERASED = re.compile(r"^(?![^\n]*section_(?:start|end):)[^\n]*\r\x1b\[[02]?K", re.MULTILINE)  # but marks of GitLab
+_COLOUR = re.compile(  # ECMA-48: CSI, with or without escape, OSC, and other sequences
+    r"(?:\x1b|\^\[|\u241b)\[[0-?]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3}){0,4}[mK]|\x1b\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|\x1b[()=>][AB0]?"
+)
 _TIME = re.compile(
     r"^\ufeff?(?:[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?(?=\d{4}-))?"  # the job and step of `gh run view --log`
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: \d\d[OE][ +]?)?(?: |$)"
@@ -33,7 +36,7 @@ _REPEATS = ("ERROR: script returned exit code", "Finished: ", "Setting status of
 
 def plain(log: str) -> str:
     """Return a log without colours and without the time before each line. It has the same number of lines."""
-    return _TIME.sub("", _COLOUR.sub("", log))
+    return _TIME.sub("", _COLOUR.sub("", _ERASED.sub("", log)))
 
 
 def failing_steps(lines: Sequence[str]) -> list[range]:
@@ -166,7 +169,8 @@ class ReadLog:
     """The lines of a log that are not blank, without the times and colours that a build server adds.
 
     `numbers` are their line numbers, from 0; `keys` their texts without digits; `features` has a row for each, with a
-    column of 0 or 1 for each of `NAMES`; `steps` are the rows of each failed step, if marks name steps.
+    column of 0 or 1 for each of `NAMES`; `steps` are the rows of each failed step, if marks name steps or
+    a command reports that it failed.
     """
 
     __slots__ = ("features", "keys", "numbers", "steps")
@@ -185,8 +189,7 @@ class ReadLog:
         numbers = np.flatnonzero(codes & _BIT["any"])
         if exits.size:
             codes[exits[0] + 1 :] |= _BIT["after_exit"]
-            if not steps:
-                codes[_failing_steps(codes, exits)] |= _BIT["failing_step"]
+            steps = steps or _failed_commands(codes, exits)
         for step in steps:
             codes[step.start : step.stop] |= _BIT["failing_step"]
         self.steps = [range(*np.searchsorted(numbers, [step.start, step.stop]).tolist()) for step in steps]
@@ -219,7 +222,7 @@ def _shape(key: bytes, meanings: Mapping[bytes, int]) -> int:
     key = key.rstrip()
     key = key[key.rfind(b"\r") + 1 :]  # a carriage return overwrites the text before it
     text = key.lstrip()
-    if not text:
+    if not text or text.startswith(b"section_"):
         return 0
     indent = min(len(key) - len(text), MAX_INDENT)
     code = _BIT["any"] | indent << _INDENT_SHIFT | (_BIT["indented"] if indent else 0)
@@ -245,16 +248,12 @@ def _lines_with(pattern: re.Pattern[bytes], content: bytes, breaks: NDArray[np.i
     return np.unique(np.searchsorted(breaks, starts))
 
 
-def _failing_steps(codes: NDArray[np.int64], exits: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return a mask of the lines between a command and the line that reports its failure."""
+def _failed_commands(codes: NDArray[np.int64], exits: NDArray[np.intp]) -> list[range]:
+    """Return the lines between a command and the last line that reports its failure, for each that failed."""
     commands = np.flatnonzero(codes & _BIT["command"])
-    inside = np.zeros(len(codes) + 1, np.int64)
-    if commands.size:
-        before = np.searchsorted(commands, exits) - 1
-        known = before >= 0
-        np.add.at(inside, commands[before[known]] + 1, 1)
-        np.add.at(inside, exits[known], -1)
-    return np.cumsum(inside)[:-1] > 0
+    before = np.searchsorted(commands, exits) - 1
+    ends = {int(commands[place]): int(end) for place, end in zip(before, exits, strict=True) if place >= 0}
+    return [range(command + 1, end) for command, end in ends.items()]
 
 
 def _features(codes: NDArray[np.int64], numbers: NDArray[np.intp]) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ without any log of a real repository.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,9 +57,15 @@ WEIGHTS: Mapping[str, tuple[float, float, float, float, float]] = {
 _WEIGHTS = np.array([WEIGHTS[name] for name in NAMES], np.float32)
 NO_HISTORY = FailureHistory()
 MAX_SEGMENTS = 3  # runs of lines that explain one failure
-SHARE = 0.7  # of the best segment's score, for another one to be shown
+SHARE = 0.5  # of the best segment's score, for another one to be shown
 STEP_ODDS = 2.0  # log-odds by which lines outside of the failed steps must be better than those inside
 APART = 3  # rows between two segments
+LONGEST = 100  # rows of a segment, unless confirmed failures tell
+ROW, FROM_END, PASSED = (
+    0.07,
+    0.3,
+    2.0,
+)  # log-odds against a row, against rows after it (by logarithm), and if it also passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +81,6 @@ def failing_lines(log: str, history: FailureHistory = NO_HISTORY) -> list[Line]:
     lines = log.split("\n")
     numbers = sorted(number for segment in failing_segments(log, history) for number in segment)
     return [Line(number, lines[number]) for number in numbers]
-
-
-def by_form(log: str, lines: Sequence[Line]) -> list[Line]:
-    """Return lines of a log, the most probable ones by their features alone first."""
-    read = ReadLog(log)
-    inside = read.features @ _WEIGHTS[:, 0]
-    odds = dict(zip(read.numbers.tolist(), inside.tolist(), strict=True))
-    return sorted((line for line in lines if line.number in odds), key=lambda line: (-odds[line.number], line.number))
 
 
 def failing_range(log: str, history: FailureHistory = NO_HISTORY) -> range:
@@ -104,16 +102,21 @@ def failing_segments(log: str, history: FailureHistory = NO_HISTORY, most: int =
     last[:-1] += after[1:]
     everything = [range(len(read.keys))]
     places = [step for step in read.steps if step] or everything
+    longest = LONGEST
     if history:
-        places = everything
+        places, longest = everything, len(read.keys)
         inside, opens, closes = history.odds(read.keys, inside)
         first, last, most = first + opens, last + closes, 1
-    anywhere = _best_run(everything[0], inside, first, last)
-    if anywhere[0] > STEP_ODDS + max(_best_run(place, inside, first, last)[0] for place in places):
+    else:
+        inside -= ROW + PASSED * _passed(read)
+        for place in places:
+            last[place.start : place.stop] -= FROM_END * np.log1p(np.arange(len(place))[::-1])
+    anywhere = _best_run(everything[0], inside, first, last, longest)
+    if anywhere[0] > STEP_ODDS + max(_best_run(place, inside, first, last, longest)[0] for place in places):
         places = everything
     found: list[tuple[float, range]] = []
     while places and len(found) < most:
-        scored = [_best_run(place, inside, first, last) for place in places]
+        scored = [_best_run(place, inside, first, last, longest) for place in places]
         score, run = max(scored, key=lambda each: each[0])
         if found and (score <= 0 or score < SHARE * found[0][0]):
             break
@@ -126,38 +129,66 @@ def failing_segments(log: str, history: FailureHistory = NO_HISTORY, most: int =
     return [range(numbers[run.start], numbers[run.stop - 1] + 1) for _, run in found]
 
 
+def _passed(read: ReadLog) -> NDArray[np.bool_]:
+    """Return a mask of the rows that also stand before the first failed step, where nothing had failed yet."""
+    start = min((step.start for step in read.steps), default=len(read.keys))
+    passed = {key.strip() for key in read.keys[:start]}
+    return np.array([number >= start and key.strip() in passed for number, key in enumerate(read.keys)])
+
+
 def _best_run(
-    place: range, inside: NDArray[np.float64], first: NDArray[np.float64], last: NDArray[np.float64]
+    place: range, inside: NDArray[np.float64], first: NDArray[np.float64], last: NDArray[np.float64], longest: int
 ) -> tuple[float, range]:
-    """Return the run of rows within `place` with the highest score."""
+    """Return the run of at most `longest` rows within `place` with the highest score."""
     rows = slice(place.start, place.stop)
     total = np.cumsum(inside[rows])
     opened = first[rows] - (total - inside[rows])
-    scores = np.maximum.accumulate(opened) + total + last[rows]
+    if len(place) > longest:
+        padded = np.concatenate((np.full(longest - 1, -np.inf), opened))
+        best = np.lib.stride_tricks.sliding_window_view(padded, longest).max(axis=1)
+    else:
+        best = np.maximum.accumulate(opened)
+    scores = best + total + last[rows]
     end = int(np.argmax(scores))
-    start = int(np.argmax(opened[: end + 1]))
+    begin = max(0, end + 1 - longest)
+    start = begin + int(np.argmax(opened[begin : end + 1]))
     return float(scores[end]), range(place.start + start, place.start + end + 1)
 
 
 BUILD_SCORE = 0.9  # of the cause of a failed build, for an incident about that build
 MAX_QUOTED = 6  # lines shown
+SEARCHED = 400  # rows at the end of the failed steps, of which the most decisive lines are shown
 LEAST_LINES = 3  # of a text that is recognised as a build log
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _EXIT = NAMES.index("exit_code")
 _COMMAND, _ERROR = NAMES.index("command"), NAMES.index("error")
 
 
 def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | None:
-    """Return the cause, with the most informative failing lines as evidence; None for a blank log."""
+    """Return the cause, with the most decisive lines as evidence; None for a blank log.
+
+    They are one of each segment, and those at the end of the failed steps.
+    """
     segments = failing_segments(build.log, history)
-    text = build.log.split("\n")
-    lines = [Line(number, text[number]) for segment in segments for number in segment]
-    ordered = by_form(build.log, lines)
-    telling = ordered[:MAX_QUOTED]
-    if not telling:
+    if not segments:
         return None
-    leading = max(ordered, key=lambda line: (decisiveness(_plain(line.text)), -line.number))
-    if leading not in telling:
-        telling[-1] = leading
+    text, inside = build.log.split("\n"), [number for segment in segments for number in segment]
+    read = ReadLog(build.log)
+    rows = [] if history else [row for step in read.steps for row in step] or range(len(read.keys))
+    end = [int(read.numbers[row]) for row in rows[-SEARCHED:]]
+    decisive = {number: decisiveness(_plain(text[number])) for number in {*inside, *end}}
+
+    def rank(number: int) -> tuple[float, int]:
+        return decisive[number], -number
+
+    leaders = [max(segment, key=rank) for segment in segments]
+    leading = Line(best := max(leaders, key=rank), text[best])
+    stated = (number for number in sorted(end, key=rank, reverse=True) if decisive[number] > 0)
+    distinct: dict[str, Line] = {}
+    for number in (*leaders, *stated, *inside):
+        if plainly := _plain(text[number]):
+            distinct.setdefault(plainly.translate(_NO_DIGITS), Line(number, text[number]))
+    telling = list(distinct.values())[:MAX_QUOTED]
     shown = sorted(telling, key=lambda line: line.number)
     spans = " and ".join(f"{segment.start + 1} to {segment.stop}" for segment in segments)
     named = _named(build)

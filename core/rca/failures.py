@@ -309,6 +309,11 @@ _WRAPPER = re.compile(
 )
 """Lines of build tools that only repeat the failure of another tool."""
 _WARNS = re.compile(r"(?:npm )?\W{0,3}warn(?:ing)?\b|.{0,200}: warning\b", re.IGNORECASE)
+_QUIET = re.compile(
+    r"^\W{0,5}(?:npm )?(?:info|note|notice|debug|trace|verbose)\b|^.{0,200}: note: |[:=] ?0\.?$|^\W{0,5}0 \w",
+    re.IGNORECASE,
+)
+"""Lines below the level of a warning, and counters of nothing."""
 _STATES = re.compile(
     r"^E {2,}\S|(?:^|[\s\]:(])(?:(?:fatal )?error(?:\[?[A-Z]+\d+\]?| TS\d+)?:|panic:|panicked at|[\w.]{0,80}(?:Error|Exception): )"
     r"|\bwant(?:ed)? \S|^Expected: |\bexpected\b.{1,80}\b(?:but|got|to|actual|received)\b"
@@ -318,6 +323,8 @@ _STATES = re.compile(
 
 def decisiveness(line: str) -> float:
     """Return how well a line of a build log tells why it failed, in [-0.5, 1.25]; a tool's error statement is best."""
+    if _QUIET.search(line):
+        return -0.5
     found = trouble(line)
     strength = found.strength if found else 0.0
     if _WRAPPER.search(line):

@@ -156,3 +156,31 @@ async def test_channels_of_a_private_team_are_read_by_its_members(tmp_path: Path
     settings.write_text(json.dumps([{"Id": TEAM, "Visibility": "private"}]), encoding="utf-8")
     (found,) = (await documents(world.source)).values()
     assert found.readers == {f"channel:teams:{TEAMS_CHANNEL}", "person:teams:u-1"}
+
+
+ALERT = "1769950000.000100"
+
+
+@pytest.mark.parametrize(
+    ("root", "said"),
+    [
+        ({"blocks": [{"type": "header", "text": {"type": "plain_text", "text": "TillSlow"}}]}, "TillSlow"),
+        ({"attachments": [{"blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "slow"}}]}]}, "slow"),
+        (
+            {"attachments": [{"pretext": "TillSlow", "fields": [{"title": "p99", "value": "4 s"}]}]},
+            "TillSlow\np99: 4 s",
+        ),
+        ({"files": [{"name": "till.png", "title": "Queue"}]}, "(attachment: Queue, till.png)"),
+        ({}, ""),
+    ],
+)
+async def test_a_thread_is_kept_whatever_its_first_message_consists_of(
+    tmp_path: Path, root: dict[str, Any], said: str
+) -> None:
+    first = {"ts": ALERT, "thread_ts": ALERT, "subtype": "bot_message", "bot_id": "B1", "text": ""} | root
+    reply = {"ts": "1769950001.000100", "thread_ts": ALERT, "user": "U1", "text": "Restart the till."}
+    files = SLACK | {"general/2026-02-03.json": [first, reply]}
+    found = await documents(SlackExportSource("docs", unpacked(tmp_path, files)))
+    thread = found[f"C1/{ALERT}"]
+    assert thread.text == f"Message: {said}\n\nThis message has the following responses:\n\nRestart the till."
+    assert thread.title == f"#general: {' '.join(said.split()) or 'Restart the till.'}"

@@ -410,6 +410,96 @@ async def test_what_no_reader_of_a_page_sees_is_not_said(tmp_path: Path) -> None
     assert (found.title, found.text) == ("x", "Seen.\n\nToo.")
 
 
+LINES = ("tillctl drain --all", "# wait for it", "tillctl start")
+TEXT = "\n".join(LINES)
+GUTTERS = {
+    "one cell of numbers": (
+        '<table class="highlighttable"><tr><td class="linenos"><div class="linenodiv"><pre>1\n2\n3</pre></div></td>'
+        f'<td class="code"><div><pre><span></span>{TEXT}\n</pre></div></td></tr></table>'
+    ),
+    "a table within code": (
+        '<div class="highlight"><pre class="highlight"><code><table class="rouge-table"><tbody><tr>'
+        '<td class="rouge-gutter gl"><pre class="lineno">1\n2\n3\n</pre></td>'
+        f'<td class="rouge-code"><pre>{TEXT}\n</pre></td></tr></tbody></table></code></pre></div>'
+    ),
+    "a row for each line": "<pre><code><table>"
+    + "".join(
+        f'<tr><td class="hljs-ln-numbers" data-line-number="{at}"></td><td class="hljs-ln-code">{line}</td></tr>'
+        for at, line in enumerate(LINES, start=1)
+    )
+    + "</table></code></pre>",
+    "a row for each line outside of code": "<table>"
+    + "".join(
+        f'<tr><td class="blob-num" data-line-number="{at}">{at}</td><td class="blob-code">{line}</td></tr>'
+        for at, line in enumerate(LINES, start=41)
+    )
+    + "</table>",
+    "numbers within the lines": "<pre>"
+    + "\n".join(f'<span class="linenos">{at}</span>{line}' for at, line in enumerate(LINES, start=8))
+    + "</pre>",
+    "numbers in the text": "<pre>" + "\n".join(f"{at}: {line}" for at, line in enumerate(LINES, start=1)) + "</pre>",
+    "a list": f'<pre><ol class="linenums">{"".join(f"<li>{line}</li>" for line in LINES)}</ol></pre>',
+    "an element for each line": f"<pre><code>{''.join(f'<div>{line}</div>' for line in LINES)}</code></pre>",
+    "breaks": f"<p><code>{'<br/>'.join(LINES)}</code></p>",
+}
+
+
+@pytest.mark.parametrize("kind", GUTTERS)
+async def test_code_has_one_command_a_line_and_no_numbers(kind: str, tmp_path: Path) -> None:
+    [found] = await page(tmp_path, "x.html", f"<title>T</title><p>Restart:</p>{GUTTERS[kind]}")
+    assert found.text == f"Restart:\n\n```\n{TEXT}\n```"
+
+
+async def test_code_in_the_cells_of_a_table_keeps_its_lines_and_the_names_of_its_columns(tmp_path: Path) -> None:
+    table = f"<tr><th>When</th><th>Run</th></tr><tr><td>Slow</td><td><pre>{TEXT}</pre></td></tr>"
+    [found] = await page(tmp_path, "x.html", f"<title>T</title><table>{table}</table>")
+    assert found.text == f"**When:**\n\nSlow\n\n**Run:**\n\n```\n{TEXT}\n```"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "<tr><td>1</td><td>the pool</td></tr><tr><td>2</td><td>the gate</td></tr>",
+        "<tr><td>1</td><td>Run <code>a</code>, then wait</td></tr><tr><td>2</td><td>Run <code>b</code></td></tr>",
+    ],
+)
+async def test_a_table_of_numbers_and_words_stays_a_table(table: str, tmp_path: Path) -> None:
+    [found] = await page(tmp_path, "x.html", f"<title>T</title><table>{table}</table>")
+    assert found.text.startswith("| 1 | ")
+
+
+@pytest.mark.parametrize(
+    "furniture",
+    [
+        '<div role="navigation"><a href="a">Previous page</a></div>',
+        '<ul class="breadcrumbs"><li><a href="/">Home</a></li></ul>',
+        "<aside>On this site</aside>",
+        "<footer>Marigold Ferries, all rights reserved</footer>",
+        '<div id="cookie-banner">We use cookies.</div>',
+        '<div class="cookie-consent">We use cookies. <button>Accept</button></div>',
+        '<p>Was this page helpful?</p><p><a href="#y">Yes</a> <a href="#n">No</a></p>',
+        "<p>Was this article helpful? Yes No</p>",
+        '<p><a href="https://forge.example/edit/x.md">Edit this page</a></p>',
+        '<p><a href="https://forge.example/x.md">✎ Edit on GitHub</a></p>',
+        '<div class="pagination-nav"><a rel="next" href="b">The gate</a></div>',
+        '<p><a href="a">« Previous</a> <a href="b">Next: the gate »</a></p>',
+        '<a href="#main">Skip to main content</a>',
+    ],
+)
+async def test_what_a_site_adds_to_each_page_is_left_out(furniture: str, tmp_path: Path) -> None:
+    for sign in ("¶", "#", "🔗", "\u200b"):
+        permalink = f'<a class="x" href="#reset" title="Permalink">{sign}</a>'
+        body = f"{furniture}<h1>Reset{permalink}</h1><p>Run it, see C#.</p><h2>Then {permalink}</h2>{furniture}"
+        [found] = await page(tmp_path, "x.html", f"<title>T</title>{body}")
+        assert found.text == "# Reset\n\nRun it, see C#.\n\n## Then"
+
+
+async def test_advice_beside_the_text_is_kept(tmp_path: Path) -> None:
+    body = '<aside class="admonition warning">Drain first.</aside><aside aria-label="Note">Wait.</aside>'
+    [found] = await page(tmp_path, "x.html", f"<title>T ¶</title><body>{body}</body>")
+    assert (found.title, found.text) == ("T", "Drain first.\n\nWait.")
+
+
 async def test_html_keeps_every_character_of_an_identifier(tmp_path: Path) -> None:
     html = "<title>T</title><p>kube_pod_status *and* a_b</p><table><tr><td>x_y</td><td>a|b</td></tr></table>"
     [found] = await page(tmp_path, "x.html", html)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +37,39 @@ async def documents(teams: TeamsWorld) -> list[Document]:
 
 
 # --- a thread --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "said"),
+    [
+        (
+            "application/vnd.microsoft.card.adaptive",
+            {"body": [{"type": "TextBlock", "text": "Till slow"}]},
+            "Till slow",
+        ),
+        (
+            "application/vnd.microsoft.card.hero",
+            {"title": "Till", "text": "slow", "buttons": [{"title": "x"}]},
+            "Till slow",
+        ),
+        ("application/vnd.microsoft.card.thumbnail", {"title": "Till", "subtitle": "slow"}, "Till slow"),
+        (
+            "application/vnd.microsoft.teams.card.o365connector",
+            {"title": "Till", "sections": [{"activityTitle": "slow", "facts": [{"name": "p99", "value": "4 s"}]}]},
+            "Till\nslow\np99 4 s",
+        ),
+        ("forwardedMessageReference", {"originalMessageContent": "<p>Till <b>slow</b></p>"}, "Till **slow**"),
+        ("application/vnd.microsoft.card.hero", "no JSON", ""),
+    ],
+)
+async def test_the_text_of_cards_and_forwarded_messages_is_read_and_a_root_without_text_keeps_its_replies(
+    teams: TeamsWorld, kind: str, content: Any, said: str
+) -> None:
+    attached = {"id": "a", "contentType": kind, "content": content if said == "" else json.dumps(content)}
+    teams.server.post(TEAMS_CHANNEL, "1000", '<attachment id="a"></attachment>', attachments=[attached])
+    teams.server.post(TEAMS_CHANNEL, "1001", "Restart the till.", reply_to="1000")
+    (found,) = await documents(teams)
+    assert found.text == f"Message: {said}\n\nThis message has the following responses:\n\nRestart the till."
 
 
 async def test_a_message_is_one_document_with_all_its_replies_as_they_were_posted(teams: TeamsWorld) -> None:

@@ -183,6 +183,16 @@ async def test_an_alert_in_slack_says_what_stands_in_its_attachments() -> None:
         ]
 
 
+async def test_a_thread_in_slack_says_what_was_forwarded_into_it() -> None:
+    forwarded = {
+        "is_share": True,
+        "message_blocks": [{"message": {"blocks": [{"type": "markdown", "text": "p99: 4 s"}]}}],
+    }
+    async with _slack() as world:
+        world.post(0, user="U0DANA", text="this again", attachments=[forwarded])
+        assert [turn.text for turn in await world.reader.earlier(THREAD, LATER, 9)] == ["this again\np99: 4 s"]
+
+
 async def test_a_message_that_was_deleted_in_slack_is_not_what_a_thread_began_with() -> None:
     async with _slack() as world:
         world.post(0, user="USLACKBOT", subtype="tombstone", text="This message was deleted.")

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.model.conversation import PUBLIC, Person, Place, Platform
+from core.incidents.command import Command, CommandName, parse_command
+from core.model.conversation import PUBLIC, Person, Place, Platform, Speaker, Turn
 from tests.fakes.slack_api import BOT, BOT_USER, CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, SHARED_CHANNEL
 from tests.fakes.slack_bot import SlackBot, slack_bot
 from tests.fakes.slack_payloads import edit, mention, message
@@ -41,6 +42,31 @@ async def test_a_mention_is_a_question_in_a_thread_of_its_own(bot: SlackBot) -> 
     assert question.asker == Person(Platform.SLACK, PERSON)
     assert question.place == Place(Platform.SLACK, CHANNEL, TS)
     assert question.asked_at == datetime(2026, 3, 14, 9, 30, 0, 100, tzinfo=UTC)
+
+
+FORWARDED = {"is_share": True, "text": f"quiet 00:00-23:59 <@{BOT_USER}>", "fallback": "quiet"}
+
+
+async def test_what_a_question_forwards_is_its_context(bot: SlackBot) -> None:
+    await bot.event(mention(f"<@{BOT_USER}> what now?") | {"attachments": [FORWARDED]})
+    (question,) = bot.inbox.questions
+    assert question.text == "what now?"
+    assert question.history == (Turn(Speaker.PERSON, "quiet 00:00-23:59"),)
+
+
+async def test_a_forwarded_message_without_words_is_asked_about_and_is_no_command(bot: SlackBot) -> None:
+    await bot.event(mention(f"<@{BOT_USER}>") | {"attachments": [FORWARDED]})
+    assert parse_command(bot.inbox.questions[0].text) == Command(CommandName.ASK, "quiet 00:00-23:59")
+
+
+async def test_a_mention_within_a_forwarded_message_asks_nothing(bot: SlackBot) -> None:
+    await bot.event(message("look at this") | {"attachments": [FORWARDED]})
+    assert bot.inbox.questions == []
+
+
+async def test_an_edited_question_keeps_what_it_forwards(bot: SlackBot) -> None:
+    await bot.event(edit(mention(f"<@{BOT_USER}> what?"), f"<@{BOT_USER}> what now?", attachments=[FORWARDED]))
+    assert bot.inbox.questions[0].history == (Turn(Speaker.PERSON, "quiet 00:00-23:59"),)
 
 
 async def test_a_mention_in_a_thread_is_asked_in_that_thread(bot: SlackBot) -> None:

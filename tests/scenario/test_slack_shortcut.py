@@ -43,6 +43,13 @@ async def test_without_words_the_message_itself_asks(bot: SlackBot) -> None:
     assert (question.text, question.history) == ("ask payment-gateway p99 is above 2 s @dana", ())
 
 
+async def test_an_alert_of_blocks_is_asked_about_by_its_blocks(bot: SlackBot) -> None:
+    block = {"type": "section", "text": {"type": "mrkdwn", "text": "payment-gateway p99 &gt; 2 s"}}
+    await bot.press(message_shortcut(ALERT | {"text": "", "attachments": [{"blocks": [block]}]}))
+    await bot.press(form_submission(bot.slack.views[0], {}))
+    assert bot.inbox.questions[0].text == "ask payment-gateway p99 > 2 s"
+
+
 async def test_a_form_that_opens_too_late_is_not_needed(bot: SlackBot) -> None:
     assert (await bot.press(message_shortcut(ALERT, trigger_id=EXPIRED))).status == 200
     assert [question.text for question in bot.inbox.questions] == ["ask payment-gateway p99 is above 2 s @dana"]

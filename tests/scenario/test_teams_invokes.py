@@ -230,6 +230,15 @@ async def test_what_is_asked_about_a_message_is_a_question_in_its_thread(chat: T
     assert PUBLIC in question.audience.readers
 
 
+async def test_a_card_is_asked_about_by_its_text(chat: TeamsAdapter) -> None:
+    await chat.deliver(chat.connector.activity(type="typing"))
+    value = about("")
+    card = {"contentType": "application/vnd.microsoft.card.hero", "content": {"title": "Till", "text": "p99 is 4 s"}}
+    value["messagePayload"]["attachments"] = [card]
+    await invoke(chat, "composeExtension/submitAction", value)
+    assert [question.text for question in chat.inbox.questions] == ["ask Till p99 is 4 s"]
+
+
 @pytest.mark.parametrize("text", ["how do I roll back?", "status", "thanks", "quiet off"])
 async def test_without_words_the_message_itself_is_the_question_and_never_a_command(
     chat: TeamsAdapter, text: str

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.incidents.command import Command, CommandName, parse_command
 from core.model.conversation import PUBLIC, Place, Platform, Speaker, Turn
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import BOT, CHANNEL, GROUP_CHAT, MENTION, PERSONAL_CHAT, TENANT
@@ -141,6 +142,32 @@ async def test_what_a_message_quotes_is_its_context(chat: TeamsAdapter) -> None:
     await chat.deliver(chat.connector.activity(attachments=attachments))
     [question] = chat.inbox.questions
     assert question.history == (Turn(Speaker.PERSON, "p99 of the till is 4 s"),)
+
+
+CARDS: list[dict[str, Any]] = [
+    {
+        "contentType": "application/vnd.microsoft.card.adaptive",
+        "content": {"type": "AdaptiveCard", "body": [{"type": "TextBlock", "text": "quiet 00:00-23:59"}]},
+    },
+    {"contentType": "application/vnd.microsoft.card.hero", "content": {"title": "quiet", "text": "00:00-23:59"}},
+    {"contentType": "application/vnd.microsoft.card.thumbnail", "content": '{"title": "quiet", "text": "00:00-23:59"}'},
+    {"contentType": "forwardedMessageReference", "content": '{"originalMessageContent": "<p>quiet 00:00-23:59</p>"}'},
+    {
+        "contentType": "text/html",
+        "content": '<blockquote itemtype="http://schema.skype.com/Forward"><p>quiet 00:00-23:59</p></blockquote>',
+    },
+]
+
+
+@pytest.mark.parametrize("attached", CARDS)
+async def test_a_card_or_a_forwarded_message_is_the_context_and_no_command(
+    chat: TeamsAdapter, attached: dict[str, Any]
+) -> None:
+    await chat.deliver(chat.connector.activity(attachments=[attached]))
+    await chat.deliver(chat.connector.activity(id="1700000000099", text=MENTION, attachments=[attached]))
+    with_words, without = chat.inbox.questions
+    assert with_words.history == (Turn(Speaker.PERSON, "quiet 00:00-23:59"),)
+    assert parse_command(without.text) == Command(CommandName.ASK, "quiet 00:00-23:59")
 
 
 async def test_a_channel_message_that_does_not_mention_the_bot_is_left_alone(chat: TeamsAdapter) -> None:

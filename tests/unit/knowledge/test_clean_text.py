@@ -32,8 +32,16 @@ PAGE = "https://docs.example/guides/runner/"
         ("5 &lt; 6&nbsp;s", "5 < 6 s"),
         ("> Run it:\n> ```\n> drain\n> ```\n\n```\n> kept\n```", "Run it:\n```\ndrain\n```\n\n```\n> kept\n```"),
         ("See [the page][p].\n\n[p]: https://a.example/b", "See [the page](https://a.example/b)."),
+        ("## Drain [¶](#drain \"Permalink\")\n\nText.", "## Drain\n\nText."),
+        ("## Drain [](#drain)\n\nText.", "## Drain\n\nText."),
+        ("## Drain🔗\n\nUse C#.", "## Drain\n\nUse C#."),
+        ("[Home](/) > [Runbooks](/r) > Drain\n\n# Drain", "# Drain"),
+        ("Text.\n\nWas this page helpful?\n\n- Yes\n- No", "Text."),
+        ("Text.\n\n[Edit this page](https://forge.example/x)", "Text."),
+        ("Text.\n\n[« Previous](a.md) | [Next »](b.md)", "Text."),
+        ("Run:\n\n```sh\n1  tillctl drain\n2  tillctl stop\n3  tillctl start\n```", "Run:\n\n```sh\ntillctl drain\ntillctl stop\ntillctl start\n```"),
     ],
-)
+)  # fmt: skip
 def test_what_a_site_is_built_from_becomes_text_or_goes(written: str, read: str) -> None:
     assert clean(written) == read
 
@@ -49,6 +57,11 @@ def test_what_a_site_is_built_from_becomes_text_or_goes(written: str, read: str)
         "a: {{ .Values.b }}",
         "| a | b |\n|---|---|\n| 1 | 2 |",
         "A comment <!-- never closed stays.",
+        "## Programming in C#\n\nEdit this page table with `tillctl`. Was this helpful to the team? Next we drain.",
+        "See [the next step](b.md).",
+        "```\n1 general error\n2 wrong usage\n3 no such till\n```",
+        "```\n1\n2\n3\n```",
+        "```\n1 -a\n3 -b\n4 -c\n```",
     ],
 )
 def test_code_and_plain_text_stay_as_they_are(text: str) -> None:

@@ -145,3 +145,70 @@ async def test_a_language_model_can_read_the_failed_build() -> None:
     assert "E       assert 3 == 4" in told.partition("The end of the log:")[0]
     assert told.endswith("Post job cleanup.\n")
     assert all(each.name != tool.name for each in observation_tools(observations(), survey(observations())))
+
+
+def cause_of(*lines: str) -> str:
+    found = build_cause(replace(BUILD, log="\n".join(lines)), FailureHistory())
+    assert found is not None
+    return found.cause.rpartition(f" at {BUILD.step}: ")[2]
+
+
+STATED = "src/till.c:12:9: error: unknown type name 'fare'"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "INFO  [main] could not find a cached build, connection refused",
+        "[INFO] ImportError: no cached build",
+        "DEBUG: error: cannot open cache",
+        "npm notice error: connection timed out",
+        "src/till.h:3:1: note: error: expected 'fare' here",
+        "fatal errors used: 0.",
+        "0 errors, 0 failures, 0 exceptions",
+    ],
+)
+def test_a_quiet_line_or_a_counter_of_nothing_is_not_the_cause(other: str) -> None:
+    failed = "got 3, want 4: the fare of berth 7 is wrong"
+    for lines in ((other, failed, other), (failed, other), (other, other, failed)):
+        assert cause_of("$ make", *lines, 'The command "make" exited with 2.') == f"{failed}."
+
+
+def test_what_a_passing_command_of_the_same_log_says_too_is_not_the_cause() -> None:
+    noise = [
+        "java.lang.IllegalCallerException: till.io is not open to module fares",
+        "\tat till.Fares.open(Fares.java:7)",
+    ]
+    passed = ["$ check", *noise, 'The command "check" exited with 0.']
+    failed = ["$ make", *noise, "compiling", STATED, *noise, 'The command "make" exited with 2.']
+    assert cause_of(*passed, *passed, *failed) == f"{STATED}."
+
+
+def test_the_cause_is_sought_in_the_command_that_failed_and_from_its_end() -> None:
+    early = [f"src/fare{letter}.c:3:1: error: unknown type name 'old{letter}'" for letter in "ab"]
+    quiet = [f"compiling unit {number}" for number in range(300)]
+    failed = ["$ make", *early, *quiet, STATED, 'The command "make" exited with 2.']
+    after = ["$ upload", "error: cannot open the cache", 'The command "upload" exited with 0.']
+    assert cause_of("$ get", *early, *quiet, *failed, *after) == f"{STATED}."
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "^[[31merror: no such module till^[[m",
+        "\x1b[1;31merror:\x1b[m no such module till\x1b[K",
+        "\u241b[31merror: no such module till\u241b[0m",
+        "fetching 10 %\rerror: no such module till\r",
+        "error: no such module fares\r\x1b[0Kerror: no such module till",
+        "\x1b]0;title\x07error: no such module till\x1b(B",
+    ],
+)
+def test_colours_titles_and_overwritten_text_are_not_told(written: str) -> None:
+    assert cause_of(written, written) == "no such module till."
+
+
+def test_lines_that_say_the_same_are_shown_once() -> None:
+    lines = [f"src/till{number}.c:1:1: error: unknown type name 'fare'" for number in range(9)]
+    found = build_cause(replace(BUILD, log="\n".join([*lines, "ld: error: undefined symbol fare"])), FailureHistory())
+    assert found is not None
+    assert [each.quote for each in found.evidence] == [lines[0], "ld: error: undefined symbol fare"]
