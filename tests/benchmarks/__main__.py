@@ -103,7 +103,7 @@ def checker(
     """Which faithful and which unfaithful sentences does the checker of written answers let pass?"""
     from tests.benchmarks.checker import print_table, run
 
-    figures = asyncio.run(run(data, half))
+    figures = run(data, half)
     print_table(figures, out)
     write_json(figures, json_file)
 

@@ -11,9 +11,10 @@ least SECOND times as many.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,10 +69,11 @@ class Case:
         return next((str(fault) for fault in faults if fault is not None), "")
 
 
-async def run(data: Path, half: str) -> dict[str, Any]:
+def run(data: Path, half: str) -> dict[str, Any]:
     """Raises MalformedInput if the data lacks the corpus or the page of a sentence."""
     cases = [case for case in _cases() if half in (BOTH, case.half)]
-    documents = await _documents(data, cases)
+    files = {case.corpus: [*data.glob(f"*/corpus-{case.corpus}.jsonl.gz")] for case in cases}
+    documents = asyncio.run(_documents(files, cases))
     rows = [(case, case.says(document), case.fault(document)) for case, document in zip(cases, documents, strict=True)]
     return {
         "measure": "checker",
@@ -106,16 +108,15 @@ def _cases() -> Iterator[Case]:
         yield Case(**json.loads(line))
 
 
-async def _documents(data: Path, cases: Sequence[Case]) -> list[Document]:
+async def _documents(files: Mapping[str, Sequence[Path]], cases: Sequence[Case]) -> list[Document]:
     pages: dict[tuple[str, str], Document] = {}
-    for corpus in {case.corpus for case in cases}:
-        for file in data.glob(f"*/corpus-{corpus}.jsonl.gz"):
-            async for document in CorpusFile(corpus, file).documents():
-                pages[corpus, document.id.partition("/")[2]] = document
+    for corpus, file in ((corpus, file) for corpus, each in files.items() for file in each):
+        async for document in CorpusFile(corpus, file).documents():
+            pages[corpus, document.id.partition("/")[2]] = document
     try:
         return [pages[case.corpus, case.path] for case in cases]
     except KeyError as error:
-        raise MalformedInput(f"{data} lacks the page {error}.") from error
+        raise MalformedInput(f"The data lacks the page {error}.") from error
 
 
 def _groups(judged: Sequence[tuple[Case, str]]) -> Iterator[tuple[str, list[tuple[Case, str]]]]:

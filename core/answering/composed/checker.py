@@ -38,10 +38,13 @@ NEAR = 0.8  # of the best overlap: a statement with so much of it is read as wel
 CONTEXT = 0.5  # weight of a term that only the rest of the sentence shares with a statement
 NEARLY = 0.6  # the same, of a clause of a statement
 SPOKEN_OF = 0.5  # share of a condition's terms that must be in the sentence or the question
-APART = 2  # statements between two literals that the source names together
+APART = 0  # statements between two literals that the source names together
 BOUND = 2  # terms that a clause of the source must share with a clause, to say the same of another literal
 
-_CLAUSE = re.compile(r"[,;:—–]\s|\s\((?=\w)|\)\s|\s(?:and|but|while|whereas|which|because|so that)\s", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[,;:—–]\s|\s\((?=\w)|\)\s|\s(?:and|(?<!nothing )but|while|whereas|which|because|so that)\s", re.IGNORECASE
+)
+_COMPOUND = re.compile(r"(?<![\w`.-])[a-z]\w+-[a-z]\w+(?![\w.-])")  # “source-controller”
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -199,7 +202,8 @@ def _other_polarity(clause: str, statement: str) -> bool:
 def _belongs_elsewhere(clause: Clause, source: Source) -> bool:
     """Return whether a literal of the clause stands in the source only beside other words or literals than here."""
     numbers = frozenset(each for each in clause.literals if each[:1].isdigit())
-    named = frozenset(each for each in literals(clause.text) if not each[:1].isdigit())
+    compounds = (each.lower() for each in _COMPOUND.findall(clause.text))
+    named = frozenset(each for each in (*literals(clause.text), *compounds) if not each[:1].isdigit())
     return (
         _is_apart(named, source)
         or any(_has_other_value(name, numbers, source) for name in named)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from core.knowledge.terms import distinct_terms, terms_of
 
 _NEGATION = re.compile(
-    r"\b(?:not(?! only)|never|cannot|neither|nor|(?:nobody|nothing|none)(?! (?:but|except|other))|no longer|no(?= \w))\b"
+    r"\b(?:not(?! (?:only|more than|less than))|never|cannot|neither|nor|(?:nobody|nothing|none)(?! (?:but|except|other))|no longer|no(?= \w)(?! (?:more|less|fewer|later) than))\b"
     r"|n['’]t\b",
     re.IGNORECASE,
 )
@@ -38,10 +38,10 @@ _OPPOSED_STEMS = {tuple(next(iter(terms_of(word)), word) for word in pair) for p
 _WORD = re.compile(r"[^\W_]+")
 
 EXCEPTIONS = frozenset({"unless", "except"})
-RESTRICTIONS = frozenset({"unless", "only", "except", "until", "provided", "as long as", "before", "after"})
+RESTRICTIONS = frozenset({"unless", "only", "except", "until", "provided", "as long as", "before", "after", "with"})
 _CONDITION = re.compile(
     r"\b(unless|only(?= (?:if|when|for|in|on|with|after|before|during|by|from)\b)|except|until|provided|as long as"
-    r"|before|after|if|when)\b([^,.;:()]{2,120})",
+    r"|before|after|if|when|with(?= [\w-]+ (?:en|dis)abled\b))\b([^,.;:()]{2,120})",
     re.IGNORECASE,
 )
 
@@ -71,7 +71,8 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 _LOOSE_LIMIT = re.compile(
-    r"\b(?:if|when|once|just|single|none|nothing|must|has to|have to|until|before|not)\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:(?<!even )(?:if|when)|once|just|single|none|nothing|must|has to|have to|until|before|not)\b|n['’]t\b",
+    re.IGNORECASE,
 )
 _PASSIVE = re.compile(
     r"\b(?:is|are|was|were|be|been|being)\s+(?:\w+\s+)?\w+(?:ed|en|wn|nt|de|ld|ought)\b|\bby\b", re.IGNORECASE
