@@ -54,6 +54,14 @@ _FIGURES = {word: str(number) for number, word in enumerate(_WORDS, start=2)} | 
 }
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_FIGURES)})\b", re.IGNORECASE)  # “three times” is “3 times”
 
+# “An hour and a half” is read as a number with a unit, to be compared with “90 minutes”.
+_SCALES = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_PARTLY = re.compile(
+    r"\b(?:(one|an?) (hour|minute|day|second)\b(?: and a (half))?|one and a (half) (hour|minute|day|second)s?"
+    r"|(half) (?:an? )?(hour|minute|day)\b)",
+    re.IGNORECASE,
+)
+
 _TAG = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(r"[^\s`'\"‘’“”()\[\]{}<>|,;]+")
 _EDGE = ".:!?*_~…"
@@ -103,8 +111,36 @@ def adds_literals(text: str, source: str) -> bool:
     words = {word.lower() for word in _words(source)}
     plain = _plain(source)
     return any(
-        literal not in words and (_is_word(literal) or not _stands_in(literal, plain)) for literal in literals(text)
+        literal not in words and (_is_word(literal) or not stands_in(literal, plain)) for literal in literals(text)
     )
+
+
+def in_units_of(source: str, text: str) -> str:
+    """Return the text with each duration as the source has it: “one hour” becomes “60 min” if the source says that."""
+    known = {(number, unit) for number, units in _measures(_in_figures(source)).items() for unit in units}
+    spans = {_span(*each): " ".join(each) for each in known if each[1] in _SCALES}
+
+    def same(measure: re.Match[str]) -> str:
+        each = measure[1], _SPELLED.get(measure[2], measure[2].lower())
+        return measure[0] if each in known or each[1] not in _SCALES else spans.get(_span(*each), measure[0])
+
+    figures = _MEASURE.sub(same, _in_figures(_PARTLY.sub(_counted, text)))
+    return figures if figures != _in_figures(text) else text
+
+
+def _span(number: str, unit: str) -> float:
+    """Return a duration in seconds; that of a number which is none is not comparable."""
+    try:
+        return round(float(number) * _SCALES[unit], 3)
+    except ValueError:
+        return -1.0
+
+
+def _counted(match: re.Match[str]) -> str:
+    whole, unit, more, longer, second, half, third = match.groups()
+    if longer or more:
+        return f"1.5 {second or unit}s"
+    return f"0.5 {third}" if half else f"1 {unit}" if whole.lower() == "one" else match[0]
 
 
 def wording(text: str) -> frozenset[str]:
@@ -160,7 +196,7 @@ def _is_word(literal: str) -> bool:
     return bool(_TOKEN.fullmatch(literal))
 
 
-def _stands_in(literal: str, plain: str) -> bool:
+def stands_in(literal: str, plain: str) -> bool:
     """Return whether a text contains a literal, and not only as a part of a longer word."""
     before = r"(?<![\w-])" if literal[0].isalnum() else ""
     after = r"(?![\w-])" if literal[-1].isalnum() else ""

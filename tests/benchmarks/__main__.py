@@ -9,7 +9,7 @@ import asyncio
 import importlib
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -104,6 +104,20 @@ def ci_logs(
     from tests.benchmarks.ci_logs import print_table, run
 
     figures = run(cases, marked)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@app.command("checker")
+def checker(
+    data: Annotated[Path, typer.Option(help="A folder with the folders of the corpora, real-qa and real-qa-2.")],
+    half: Annotated[Literal["dev", "test", "both"], typer.Option(help="Rules are improved on dev alone.")] = "both",
+    json_file: JsonFile = None,
+) -> None:
+    """Which faithful and which unfaithful sentences does the checker of written answers let pass?"""
+    from tests.benchmarks.checker import print_table, run
+
+    figures = run(data, half)
     print_table(figures, out)
     write_json(figures, json_file)
 

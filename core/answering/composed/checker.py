@@ -8,12 +8,14 @@ clause. It may use other words and another order, but no other literals, polarit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 
 from core.answering.composed.wording import (
+    EXCEPTIONS,
     RESTRICTIONS,
     conditions,
     contradicts,
@@ -26,19 +28,24 @@ from core.answering.composed.wording import (
     swaps,
     unconditional,
 )
-from core.answering.model_text import adds_literals, cleaned, literals, overstates, wording
+from core.answering.model_text import adds_literals, cleaned, in_units_of, literals, overstates, stands_in, wording
 from core.answering.statements import sentences
 from core.knowledge.markdown import BlockKind, blocks, plain
 from core.knowledge.terms import STOP_WORDS, distinct_terms
 from core.model.document import Passage
 
-SUPPORT = 0.6  # least share of a sentence's terms that are in its passages or in the question
+SUPPORT = 0.45  # least share of a sentence's terms that are in its passages or in the question
 NEAR = 0.8  # of the best overlap: a statement with so much of it is read as well
+CONTEXT = 0.5  # weight of a term that only the rest of the sentence shares with a statement
 NEARLY = 0.6  # the same, of a clause of a statement
 SPOKEN_OF = 0.5  # share of a condition's terms that must be in the sentence or the question
+REMEMBERED = 20_000  # clauses that are kept in memory: some 20 MB
 BOUND = 2  # terms that a clause of the source must share with a clause, to say the same of another literal
 
-_CLAUSE = re.compile(r"[,;:—–]\s|\s\((?=\w)|\)\s|\s(?:and|but|while|whereas|which|because|so that)\s", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[,;:—–]\s|\s\((?=\w)|\)\s|\s(?:and|(?<!nothing )but|while|whereas|which|because|so that)\s", re.IGNORECASE
+)
+_COMPOUND = re.compile(r"(?<![\w`.-])[a-z]\w+-[a-z]\w+(?![\w.-])")  # “source-controller”
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -75,6 +82,11 @@ class Source:
     statements: tuple[str, ...]
 
     @property
+    def whole(self) -> Iterator[Clause]:
+        """Yield each statement as one clause."""
+        return map(_clause, self.statements)
+
+    @property
     def clauses(self) -> Iterator[Clause]:
         for statement in self.statements:
             yield from clauses(statement)
@@ -92,6 +104,7 @@ def fault_of(sentence: str, question: str, source: Source) -> Fault | None:
     `sentence` is one line of prose without citation marks. What the question says may be repeated.
     """
     known = f"{source.text}\n{question}"
+    sentence = in_units_of(source.text, sentence)
     terms = wording(sentence)
     if overstates(sentence, source.text):
         return Fault.CONFIDENCE
@@ -116,7 +129,7 @@ def _is_verbatim(sentence: str, source: Source) -> bool:
 
 
 def _fault_of_clause(clause: Clause, sentence: str, question: str, source: Source) -> Fault | None:
-    nearest = _nearest(clause, source)
+    nearest = _nearest(clause, sentence, source)
     if not nearest:
         return None
     if all(_other_polarity(clause.text, each) for each in nearest):
@@ -130,6 +143,7 @@ def _fault_of_clause(clause: Clause, sentence: str, question: str, source: Sourc
     return None
 
 
+@lru_cache(maxsize=REMEMBERED)
 def clauses(statement: str) -> tuple[Clause, ...]:
     """Return the clauses of a statement; one of fewer than two terms is joined to its neighbour."""
     parts: list[str] = []
@@ -138,7 +152,12 @@ def clauses(statement: str) -> tuple[Clause, ...]:
             parts[-1] = f"{parts[-1]} {part}"
         elif part.strip():
             parts.append(part)
-    return tuple(Clause(part, wording(part), literals(part.replace("`", ""))) for part in parts)
+    return tuple(map(_clause, parts))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _clause(text: str) -> Clause:
+    return Clause(text, wording(text), literals(text.replace("`", "")))
 
 
 def _statements(passage: Passage) -> Iterator[str]:
@@ -157,13 +176,16 @@ def _statements(passage: Passage) -> Iterator[str]:
                 yield from (f"{lead} {each}".strip() for each in sentences(plain(block.text)))
 
 
-def _nearest(clause: Clause, source: Source) -> list[str]:
-    """Return the statements that share the most terms with a clause; none if two statements share hardly any."""
-    overlap = [
-        (len((clause.terms | clause.literals) & (wording(each) | literals(each))), each) for each in source.statements
-    ]
+def _nearest(clause: Clause, sentence: str, source: Source) -> list[str]:
+    """Return the statements that share the most terms with a clause, and with its sentence, which weighs less.
+
+    None if no two terms are shared: nothing can be compared then.
+    """
+    own, around = clause.terms | clause.literals, wording(sentence) | literals(sentence)
+    held = [(wording(each) | literals(each), each) for each in source.statements]
+    overlap = [(len(own & terms) + CONTEXT * len(around & terms), each) for terms, each in held if len(own & terms) > 1]
     best = max((count for count, _ in overlap), default=0)
-    return [each for count, each in overlap if count >= max(2, NEAR * best)]
+    return [each for count, each in overlap if count >= NEAR * best]
 
 
 def _other_polarity(clause: str, statement: str) -> bool:
@@ -177,26 +199,51 @@ def _other_polarity(clause: str, statement: str) -> bool:
     most = max((count for count, _ in counted), default=0)
     near = [text for count, text in counted if most and count >= NEARLY * most]
     denied = all(is_negative(ours) != is_negative(each) and softens(ours) == softens(each) for each in near)
-    return (bool(near) and denied) or contradicts(clause, statement)
+    return (bool(near) and denied) != contradicts(clause, statement)
 
 
 def _belongs_elsewhere(clause: Clause, source: Source) -> bool:
-    """Return whether a number of the clause stands in the source only beside other words than here.
+    """Return whether a literal of the clause stands in the source only beside other words or literals than here."""
+    numbers = frozenset(each for each in clause.literals if each[:1].isdigit())
+    compounds = (each.lower() for each in _COMPOUND.findall(clause.text))
+    named = frozenset(each for each in (*literals(clause.text), *compounds) if not each[:1].isdigit())
+    return (
+        _is_apart(named, source)
+        or any(_has_other_value(name, numbers, source) for name in named)
+        or any(_is_misplaced(clause, frozenset({number}), source.clauses) for number in numbers)
+        or _is_misplaced(clause, clause.literals - numbers, source.whole)
+    )
 
-    Also where the source says the words of the clause of another literal, and not of this one.
-    """
-    for number in (each for each in clause.literals if each[:1].isdigit()):
-        others = (clause.terms | clause.literals) - distinct_terms(number) - {number}
-        holders = [each for each in source.statements if number in literals(each.replace("`", ""))]
-        if others and holders and not any(others & (wording(each) | literals(each)) for each in holders):
-            return True
-    words = clause.terms - {term for literal in clause.literals for term in distinct_terms(literal)}
-    said = [(len(words & each.terms), each.literals) for each in source.clauses if each.literals]
-    most = max((count for count, _ in said), default=0)
-    if not clause.literals or most < max(BOUND, SPOKEN_OF * len(words)):
+
+def _is_apart(named: frozenset[str], source: Source) -> bool:
+    """Return whether no statement has all of these names, although the source has each of them."""
+    plain = [each.replace("`", "").lower() for each in source.statements]
+    held = [[number for number, each in enumerate(plain) if stands_in(name, each)] for name in named]
+    if len(held) < 2 or not all(held):
         return False
-    holding = max((count for count, held in said if clause.literals & held), default=0)
-    return holding < most - 1
+    return not frozenset(held[0]).intersection(*held[1:])
+
+
+def _has_other_value(name: str, numbers: frozenset[str], source: Source) -> bool:
+    """Return whether the source gives numbers for a name, and other ones than these."""
+    said = [each.literals for each in (*source.clauses, *source.whole) if name in each.literals]
+    given = [values for held in said if (values := {each for each in held if each[:1].isdigit()})]
+    return bool(numbers and given) and not any(numbers & values for values in given)
+
+
+def _is_misplaced(clause: Clause, named: frozenset[str], parts: Iterable[Clause]) -> bool:
+    """Return whether the source says the words of the clause of another literal of the kind, and not of these."""
+    own = {term for literal in clause.literals for term in distinct_terms(literal)}
+    words, is_number = clause.terms - own, any(each[:1].isdigit() for each in named)
+    said = [
+        (len(words & each.terms), each.literals)
+        for each in parts
+        if any(literal[:1].isdigit() is is_number for literal in each.literals)
+    ]
+    most = max((count for count, _ in said), default=0)
+    if not named or most < max(BOUND, SPOKEN_OF * len(words)):
+        return False
+    return max((count for count, held in said if named & held), default=0) < most - 1
 
 
 def _condition_fault(statement: str, sentence: str, question: str) -> bool:
@@ -204,10 +251,13 @@ def _condition_fault(statement: str, sentence: str, question: str) -> bool:
     spoken = wording(f"{sentence} {question}")
     for word, terms in conditions(statement):
         held = len(terms & spoken)
-        least = SPOKEN_OF * len(terms) if word in RESTRICTIONS else 1
-        if terms and held < least:
+        if word not in RESTRICTIONS and any(conditions(sentence)):
+            continue
+        if terms and held < (SPOKEN_OF * len(terms) if word in RESTRICTIONS else 1):
             return True
-    if limits(statement) and not limits(sentence):
+        if word in EXCEPTIONS and held and not limits(sentence, loosely=True):
+            return True
+    if limits(statement) and not limits(sentence, loosely=True):
         return True
     return exaggerates(sentence, f"{statement} {question}")
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from core.knowledge.terms import distinct_terms, terms_of
 
 _NEGATION = re.compile(
-    r"\b(?:not|never|cannot|neither|nor|nobody|nothing|none|no longer|no(?= \w))\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:not(?! (?:only|more than|less than))|never|cannot|neither|nor|(?:nobody|nothing|none)(?! (?:but|except|other))|no longer|no(?= \w)(?! (?:more|less|fewer|later) than))\b"
+    r"|n['’]t\b",
+    re.IGNORECASE,
 )
 _WEAK = re.compile(
     r"\b(?:without|unless|except|fail\w*|ignor\w+|skip\w*|omit\w*|exclud\w+|prevent\w*|unable|impossible|unsupported"
@@ -30,14 +32,16 @@ _OPPOSITES = [
     ("upgrade", "downgrade"), ("success", "failure"), ("succeeds", "fails"), ("healthy", "unhealthy"), ("with", "without"),
     ("keep", "delete"), ("keeps", "deletes"), ("kept", "deleted"), ("temporary", "permanent"), ("inside", "outside"),
     ("push", "pull"), ("upstream", "downstream"), ("client", "server"), ("supported", "unsupported"), ("least", "most"),
-    ("higher", "lower"), ("greater", "less"), ("ascending", "descending"), ("global", "local"), ("older", "newer"),
+    ("higher", "lower"), ("single", "multi"), ("single", "multiple"), ("greater", "less"), ("ascending", "descending"), ("global", "local"), ("older", "newer"),
 ]  # fmt: skip
+_OPPOSED_STEMS = {tuple(next(iter(terms_of(word)), word) for word in pair) for pair in _OPPOSITES}
 _WORD = re.compile(r"[^\W_]+")
 
-RESTRICTIONS = frozenset({"unless", "only", "except", "until", "provided", "as long as", "before", "after"})
+EXCEPTIONS = frozenset({"unless", "except"})
+RESTRICTIONS = frozenset({"unless", "only", "except", "until", "provided", "as long as", "before", "after", "with"})
 _CONDITION = re.compile(
     r"\b(unless|only(?= (?:if|when|for|in|on|with|after|before|during|by|from)\b)|except|until|provided|as long as"
-    r"|(?:(?<=^)|(?<=, ))(?:before|after)|if|when)\b([^,.;:()]{2,120})",
+    r"|(?:(?<=^)|(?<=, ))(?:before|after)|if|when|with(?= [\w-]+ (?:en|dis)abled\b))\b([^,.;:()]{2,120})",
     re.IGNORECASE,
 )
 
@@ -56,10 +60,18 @@ _ALL = re.compile(
     r"\b(?:always|only|never|every\w*|all|each|any\w*|whole|just|solely|exclusively|entire\w*|both|no|not|must)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_ABSOLUTE = re.compile(r"\b(?:always|only|every)\b", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"(?<!not )\b(?:always|only(?! then)|every)\b", re.IGNORECASE)
+_CONCESSION = re.compile(
+    r"\b(?:even (?:if|when|though|after|before)|whether or not|regardless|no matter|in any case|without (?:any|first))\b",
+    re.IGNORECASE,
+)
+_CONCEDED = re.compile(r"\b(?:even|whether|regardless|no matter|any\w*|always|all|without)\b", re.IGNORECASE)
 _LIMIT = re.compile(
-    r"\b(?:only|just|solely|exclusively|except|unless|nobody|no one|none|no other|limited|restricted|must be|alone|not)\b"
-    r"|n['’]t\b",
+    r"(?<!not )\b(?:only|solely|exclusively|except|unless|nobody|no one|no other|limited|restricted|alone)\b",
+    re.IGNORECASE,
+)
+_LOOSE_LIMIT = re.compile(
+    r"\b(?:(?<!even )(?:if|when)|once|just|single|none|nothing|must|has to|have to|until|before|not)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _PASSIVE = re.compile(
@@ -76,11 +88,11 @@ def is_negative(text: str) -> bool:
 
 def contradicts(clause: str, said: str) -> bool:
     """Return whether a clause has the opposite of a word that the source has, and not that word itself."""
-    ours, theirs = _words(clause), _words(said)
+    ours, theirs = _stems(clause), _stems(said)
     return any(
         (a in ours and b in theirs and b not in ours and a not in theirs)
         or (b in ours and a in theirs and a not in ours and b not in theirs)
-        for a, b in _OPPOSITES
+        for a, b in _OPPOSED_STEMS
     )
 
 
@@ -100,9 +112,9 @@ def unconditional(text: str) -> str:
     return _CONDITION.sub(" ", text)
 
 
-def limits(text: str) -> bool:
-    """Return whether a text limits what it says to some: “only members”, “nobody but”, “must not unless”."""
-    return bool(_LIMIT.search(text))
+def limits(text: str, *, loosely: bool = False) -> bool:
+    """Return whether a text limits what it says to some: “only members”, “nobody but”; loosely, “must not”, “once”."""
+    return bool(_LIMIT.search(text)) or (loosely and bool(_LOOSE_LIMIT.search(text)))
 
 
 def swaps(clause: str, said: str) -> bool:
@@ -163,6 +175,8 @@ def exaggerates(text: str, said: str) -> bool:
     """Return whether a text demands what the source only permits, or speaks of all where the source does not."""
     if _MUST.search(text) and _MAY.search(said) and not _MUST.search(said):
         return True
+    if _CONCESSION.search(text) and not _CONCEDED.search(said):
+        return True
     return bool(_ABSOLUTE.search(text)) and not _ALL.search(said)
 
 
@@ -174,6 +188,10 @@ def names(sentence: str) -> frozenset[str]:
 def _name(text: str) -> str:
     bare = text.strip("`.").lower()
     return next(iter(terms_of(bare)), bare)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(next(iter(terms_of(word)), word) for word in _words(text))
 
 
 def _words(text: str) -> frozenset[str]:

@@ -1,0 +1,137 @@
+"""`python -m tests.benchmarks checker`: which sentences about real documentation the checker of written answers lets pass.
+
+`checker_sentences.jsonl` has sentences as a language model writes them, half of them faithful to a page of a public
+project's documentation, half of them wrong in one respect (`kind`). The pages themselves are not in the repository:
+`corpus` and `path` name them in `corpus-NAME.jsonl.gz` of a folder in the data. A verbatim sentence is the page's text
+between the two places of its `span`.
+
+A sentence cites the passage of its page with which it has the most terms in common, and the second one if that has at
+least SECOND times as many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bot.evaluation.library import CorpusFile
+from bot.evaluation.report import cell, print_rows, wilson_interval
+from core.answering.composed.answer import fault_in
+from core.answering.composed.evidence import Evidence
+from core.answering.composed.reply import claims
+from core.knowledge.passages import passages_of
+from core.knowledge.terms import distinct_terms
+from core.model.document import Document, Passage
+from core.model.errors import MalformedInput
+
+SENTENCES = Path(__file__).parent / "checker_sentences.jsonl"
+SECOND = 0.5
+
+HALVES = ("dev", "test")  # rules are improved on the first and measured on the second
+BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A sentence about a page."""
+
+    id: str
+    corpus: str
+    path: str
+    question: str
+    faithful: bool
+    kind: str
+    sentence: str = ""
+    span: Sequence[int] = ()
+
+    @property
+    def half(self) -> str:
+        return HALVES[zlib.crc32(self.id.encode()) % 2]
+
+    def says(self, document: Document) -> str:
+        """Return the sentence in one line."""
+        return self.sentence or " ".join(document.text[slice(*self.span)].split())
+
+    def fault(self, document: Document) -> str:
+        """Return the first fault that the checker finds, empty if it lets the sentence pass."""
+        said = self.says(document)
+        cited = nearest(said, passages_of(document))
+        evidence = Evidence(dict(enumerate(cited, start=1)))
+        marks = "".join(f"[{number}]" for number in evidence.passages)
+        faults = (fault_in(claim, self.question, evidence) for claim in claims(f"{said} {marks}"))
+        return next((str(fault) for fault in faults if fault is not None), "")
+
+
+def run(data: Path, half: str) -> dict[str, Any]:
+    """Raises MalformedInput if the data lacks the corpus or the page of a sentence."""
+    cases = [case for case in _cases() if half in (BOTH, case.half)]
+    files = {case.corpus: [*data.glob(f"*/corpus-{case.corpus}.jsonl.gz")] for case in cases}
+    documents = asyncio.run(_documents(files, cases))
+    rows = [(case, case.says(document), case.fault(document)) for case, document in zip(cases, documents, strict=True)]
+    return {
+        "measure": "checker",
+        "half": half,
+        "rows": [_row(name, [fault for _, fault in group]) for name, group in _groups([(c, f) for c, _, f in rows])],
+        "wrong": [
+            {"id": case.id, "kind": case.kind, "fault": fault or "passed", "sentence": said}
+            for case, said, fault in rows
+            if case.faithful is bool(fault)
+        ],
+    }
+
+
+def print_table(figures: dict[str, Any], console: Console) -> None:
+    """Print the shares that pass, then the sentences that are judged wrongly."""
+    rows = [(row["name"], str(row["cases"]), cell(row, "passed")) for row in figures["rows"]]
+    print_rows(console, ("sentences", "cases", "passed"), rows, f"Half: {figures['half']}")
+    for row in figures["wrong"]:
+        console.print(f"{row['id']} {row['kind']} → {row['fault']}: {row['sentence']}", markup=False, highlight=False)
+
+
+def nearest(said: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passage, or the two passages, that have the most terms in common with a sentence."""
+    asked = distinct_terms(said)
+    shared = {each.number: len(asked & distinct_terms(each.text)) for each in passages}
+    ranked = sorted(passages, key=lambda each: -shared[each.number])[:2]
+    return [each for each in ranked if shared[each.number] >= SECOND * shared[ranked[0].number]]
+
+
+def _cases() -> Iterator[Case]:
+    for line in SENTENCES.read_text("utf-8").splitlines():
+        yield Case(**json.loads(line))
+
+
+async def _documents(files: Mapping[str, Sequence[Path]], cases: Sequence[Case]) -> list[Document]:
+    pages: dict[tuple[str, str], Document] = {}
+    for corpus, file in ((corpus, file) for corpus, each in files.items() for file in each):
+        async for document in CorpusFile(corpus, file).documents():
+            pages[corpus, document.id.partition("/")[2]] = document
+    try:
+        return [pages[case.corpus, case.path] for case in cases]
+    except KeyError as error:
+        raise MalformedInput(f"The data lacks the page {error}.") from error
+
+
+def _groups(judged: Sequence[tuple[Case, str]]) -> Iterator[tuple[str, list[tuple[Case, str]]]]:
+    for name, faithful in (("faithful", True), ("unfaithful", False)):
+        group = [each for each in judged if each[0].faithful is faithful]
+        yield name, group
+        for kind in sorted({case.kind for case, _ in group}):
+            yield f"  {kind}", [each for each in group if each[0].kind == kind]
+
+
+def _row(name: str, faults: Sequence[str]) -> dict[str, Any]:
+    passed = [not fault for fault in faults]
+    return {
+        "name": name,
+        "cases": len(passed),
+        "passed": round(sum(passed) / len(passed), 4) if passed else None,
+        "passed_ci": wilson_interval(passed) if passed else None,
+    }
