@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -58,14 +58,19 @@ class Kubernetes:
             for each in pod.spec.containers
             if _has_log(pod, each.name)
         ]
-        logs = await kept(self.name, parts)
-        records = [LogLine(service, at, level_of({}, text), text) for at, text in logs]
-        records += [
+        found = await kept(
+            self.name,
+            [(name, _logged(service, log)) for name, log in parts]
+            + [("events", self._warnings(service, pods, window))],
+        )
+        return Partial(sorted(found, key=lambda line: line.at)[-limit:], found.gaps)
+
+    async def _warnings(self, service: str, pods: Sequence[Pod], window: TimeWindow) -> list[LogLine]:
+        return [
             LogLine(service, at, "WARN", f"Kubernetes {event.reason}: {event.message}"[:MAX_LINE])
-            for at, event in await self._events_of(workload, pods, window)
+            for at, event in await self._events_of(self._workloads[service], pods, window)
             if event.type == "Warning"
         ]
-        return Partial(sorted(records, key=lambda line: line.at)[-limit:], logs.gaps)
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
         known = tuple(service for service in services if service in self._workloads)
@@ -136,6 +141,10 @@ class Kubernetes:
             },
         )
         return [record for record in _records(log) if window.start <= record[0] < window.end]
+
+
+async def _logged(service: str, log: Awaitable[list[tuple[datetime, str]]]) -> list[LogLine]:
+    return [LogLine(service, at, level_of({}, text), text) for at, text in await log]
 
 
 def _namespace(workload: Workload) -> str:

@@ -78,10 +78,13 @@ class Event(BaseModel):
     involved: str = Field("", validation_alias=AliasPath("involvedObject", "name"))
     lastTimestamp: AwareDatetime | None = None
     eventTime: AwareDatetime | None = None
+    last: AwareDatetime | None = Field(None, validation_alias=AliasPath("series", "lastObservedTime"))
+    repeated: int | None = Field(None, validation_alias=AliasPath("series", "count"))
 
     @property
     def at(self) -> datetime | None:
-        return self.lastTimestamp or self.eventTime
+        """Return the time of the last occurrence."""
+        return self.last or self.lastTimestamp or self.eventTime
 
 
 class List(BaseModel, Generic[T]):
@@ -92,7 +95,8 @@ class List(BaseModel, Generic[T]):
 def format_event(at: datetime, event: Event) -> str:
     """Return a row like `kubectl get events`, with the time instead of the age."""
     named = f"{event.kind.lower()}/{event.involved}"
-    times = f" (x{event.count})" if event.count and event.count > 1 else ""
+    count = event.repeated or event.count or 1
+    times = f" (x{count})" if count > 1 else ""
     message = f"{' '.join(event.message.split())}{times}"
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC  {event.type:<7}  {event.reason:<18}  {named}  {message}"
 

@@ -9,7 +9,7 @@ import pytest
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.kubernetes_objects import EVENTS_HEAD
 from core.model.errors import ToolUnavailable
-from core.ports import LogLine, TimeWindow, Tool
+from core.ports import LogLine, Partial, TimeWindow, Tool
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 from tests.fakes.tool_servers import FakeKubernetes, event, reached
@@ -142,3 +142,40 @@ async def test_a_cluster_that_refuses_says_so() -> None:
     async with reached(fake) as http:
         with pytest.raises(ToolUnavailable, match="refuses the token"):
             await Kubernetes("k8s", http, WORKLOADS).check()
+
+
+@pytest.mark.parametrize(
+    ("stamps", "row"),
+    [
+        (
+            {
+                "eventTime": "2026-03-14T08:10:00Z",
+                "series": {"lastObservedTime": "2026-03-14T09:20:00.1Z", "count": 31},
+            },
+            31,
+        ),
+        ({"eventTime": "2026-03-14T09:20:00Z", "series": None}, 1),
+        ({"lastTimestamp": "2026-03-14T09:20:00Z", "count": 4}, 4),
+    ],
+)
+async def test_an_event_is_dated_with_its_last_occurrence(stamps: dict[str, object], row: int) -> None:
+    fake = FakeKubernetes()
+    fake.statuses["api"] = KILLED
+    bare = event("FailedScheduling", "no node fits", "2026-03-14T08:10:00Z")
+    fake.events = [{**bare, "lastTimestamp": None, "count": None, **stamps}]
+    async with reached(fake) as http:
+        shown = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_events"].call({"service": "api"})
+    assert "09:20:00" in shown
+    assert shown.endswith(f"no node fits (x{row})" if row > 1 else "no node fits")
+
+
+async def test_events_are_kept_when_a_log_cannot_be_read() -> None:
+    fake = FakeKubernetes()
+    fake.statuses["api"] = {"phase": "Running"}
+    fake.without_log = frozenset({"api-0"})
+    fake.events = [event("Evicted", "node is down", "2026-03-14T09:00:30Z")]
+    async with reached(fake) as http:
+        found = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 10)
+    assert [line.text for line in found] == ["Kubernetes Evicted: node is down"]
+    assert isinstance(found, Partial)
+    assert ["api-0" in gap.tool for gap in found.gaps] == [True]
