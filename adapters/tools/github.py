@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
@@ -14,10 +14,13 @@ from yarl import URL
 from adapters.http import Http
 from adapters.tools.ci import FAILED, MAX_RUNS, BuildLink, Run, Step, page_of, same
 from adapters.tools.hosted_changes import COMMITS, MAX_COMMITS, MAX_DEPLOYMENTS, ChangedFile, Deployment, with_files
-from adapters.tools.parts import kept
-from core.ports import Change, TimeWindow
+from adapters.tools.parts import Items, gaps_in, kept, mapped
+from core.model.errors import ToolUnavailable
+from core.ports import Change, Partial, TimeWindow, gap_of
 
 JOBS = 100  # per run; the maximum of one response
+MAX_STATUSES = 20  # latest deployments whose statuses are read
+WAIT = timedelta(hours=6)  # between the creation of a deployment and its success
 _PAGE = re.compile(r"(?P<project>[^/]+/[^/]+)/actions/runs/(?P<run>\d+)(?:/.*?job/(?P<job>\d+))?(?:/.*)?")
 
 
@@ -46,7 +49,7 @@ class _Jobs(BaseModel):
 
 class _Status(BaseModel):
     state: str
-    at: AwareDatetime = Field(validation_alias="created_at")
+    at: AwareDatetime | None = Field(None, validation_alias="created_at")
 
 
 class _Whole(BaseModel):
@@ -57,8 +60,8 @@ _RUN = TypeAdapter(Run)
 _RUNS = TypeAdapter(_Runs)
 _JOBS = TypeAdapter(_Jobs)
 _WHOLE = TypeAdapter(_Whole)
-_DEPLOYMENTS = TypeAdapter(list[Deployment])
-_STATUSES = TypeAdapter(list[_Status])
+_DEPLOYMENTS = TypeAdapter(Items[Deployment])
+_STATUSES = TypeAdapter(Items[_Status])
 
 
 class GitHub:
@@ -95,26 +98,41 @@ class GitHub:
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:
         asked = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
-        return [each.change for each in await self._http.parsed(f"{_path(project)}/commits", COMMITS, asked)]
+        return mapped(await self._http.parsed(f"{_path(project)}/commits", COMMITS, asked), lambda each: each.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
-        asked = {"per_page": str(MAX_DEPLOYMENTS)}
-        found = await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, asked)
-        created = [each for each in found if each.at < window.end]
-        return await kept(
-            self._http.system, [(f"deployment {each.id}", self._succeeded(project, each)) for each in created]
+        """Return the deployments that succeeded, and those of which that is not known."""
+        listed = await self._http.parsed(
+            f"{_path(project)}/deployments", _DEPLOYMENTS, {"per_page": str(MAX_DEPLOYMENTS)}
         )
+        created = [each for each in listed if window.start - WAIT <= each.at < window.end]
+        found = await kept(
+            self._http.system,
+            [(f"deployment {each.id}", self._outcome(project, each)) for each in created[:MAX_STATUSES]],
+        )
+        unread = [_unknown(each.change, "its statuses were not read") for each in created[MAX_STATUSES:]]
+        return Partial((*found, *unread), (*gaps_in(listed), *found.gaps))
 
-    async def _succeeded(self, project: str, deployment: Deployment) -> list[Change]:
-        """Return the deployment at the time of its first success; nothing if it has none."""
+    async def _outcome(self, project: str, deployment: Deployment) -> list[Change]:
+        """Return the deployment at the time of its first success; nothing if it failed or is not finished."""
         address = f"{_path(project)}/deployments/{deployment.id}/statuses"
-        statuses = await self._http.parsed(address, _STATUSES, {"per_page": "100"})
-        at = min((each.at for each in statuses if each.state == "success"), default=None)
-        return [replace(deployment.change, at=at)] if at else []
+        try:
+            statuses = await self._http.parsed(address, _STATUSES, {"per_page": "100"})
+        except ToolUnavailable as error:
+            unread = _unknown(deployment.change, "its statuses were not read")
+            return Partial([unread], [gap_of(f"statuses of deployment {deployment.id}", error)])
+        if not statuses:
+            return [_unknown(deployment.change, "GitHub names no status")]
+        at = [each.at or deployment.at for each in statuses if each.state == "success"]
+        return [replace(deployment.change, at=min(at))] if at else []
 
     async def with_diff(self, project: str, commit: Change) -> Change:
         whole = await self._http.parsed(f"{_path(project)}/commits/{quote(commit.id)}", _WHOLE)
         return with_files(commit, whole.files)
+
+
+def _unknown(deployment: Change, why: str) -> Change:
+    return replace(deployment, title=f"{deployment.title}, whose success is not known: {why}")
 
 
 def _path(project: str) -> str:

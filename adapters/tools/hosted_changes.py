@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Protocol
 
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
-from adapters.tools.parts import Part, kept
-from core.model.errors import ToolUnavailable
-from core.ports import Change, Partial, TimeWindow, gap_of
+from adapters.tools.parts import Items, Part, detailed, gaps_in, kept, mapped
+from core.ports import Change, Partial, TimeWindow
 
 MAX_COMMITS = 50  # latest commits of a repository within a window
 MAX_DEPLOYMENTS = 50
@@ -24,7 +21,7 @@ MAX_DETAIL = 4_000
 
 
 class RepositoryHost(Protocol):
-    """A repository server. Its results name no service. Raises ToolUnavailable."""
+    """A repository server. Its results name no service. Raises ToolUnavailable, and returns Partial like a reader."""
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]: ...
 
@@ -60,25 +57,21 @@ class HostedChanges:
         ]
 
     async def _commits(self, project: str, window: TimeWindow) -> list[Change]:
-        commits = sorted(await self._host.commits(project, window), key=lambda commit: commit.at)
-        older, latest = commits[:-MAX_DIFFS], commits[-MAX_DIFFS:]
-        shown = await asyncio.gather(*(self._shown(project, commit) for commit in latest))
+        commits = await self._host.commits(project, window)
+        ordered = sorted(commits, key=lambda commit: commit.at)
+        older, latest = ordered[:-MAX_DIFFS], ordered[-MAX_DIFFS:]
+        shown = await detailed(
+            self.name, [(f"diff of {each.id}", each, self._host.with_diff(project, each)) for each in latest]
+        )
         owners = self._services[project]
         owner = owners[0] if len(owners) == 1 else ""
-        gaps = [gap for each in shown for gap in each.gaps]
-        return Partial((replace(each, service=owner) for each in chain(older, *shown)), gaps)
-
-    async def _shown(self, project: str, commit: Change) -> Partial[Change]:
-        """Return the commit with its diff; without it if the diff cannot be read."""
-        try:
-            return Partial([await self._host.with_diff(project, commit)])
-        except ToolUnavailable as error:
-            return Partial([commit], [gap_of(f"{self.name}: diff of {commit.id}", error)])
+        named = (replace(each, service=owner) for each in (*older, *shown))
+        return Partial(named, (*gaps_in(commits), *shown.gaps))
 
     async def _deployments(self, project: str, window: TimeWindow) -> list[Change]:
         owners = self._services[project]
         found = await self._host.deployments(project, window)
-        return [replace(change, service=_deployed(change, owners)) for change in found]
+        return mapped(found, lambda change: replace(change, service=_deployed(change, owners)))
 
 
 def _deployed(deployment: Change, owners: Sequence[str]) -> str:
@@ -150,8 +143,8 @@ class Deployment(BaseModel):
         )
 
 
-COMMITS = TypeAdapter(list[Commit])
-FILES = TypeAdapter(list[ChangedFile])
+COMMITS = TypeAdapter(Items[Commit])
+FILES = TypeAdapter(Items[ChangedFile])
 
 
 def with_files(commit: Change, files: Sequence[ChangedFile]) -> Change:

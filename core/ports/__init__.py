@@ -29,6 +29,7 @@ from core.ports.knowledge import (
 )
 from core.ports.models import LanguageModel, LearnedStore
 from core.ports.monitoring import (
+    ANSWER_BY,
     AlertMonitor,
     BuildReader,
     Change,
@@ -68,6 +69,7 @@ from core.ports.store import Store, Transaction
 from core.ports.work import Backlog, Clock, DeadLetter, DeadLetterStore, Post, PostStore, ReplicaStore, Task, TaskStore
 
 __all__ = [
+    "ANSWER_BY",
     "AgentCaller",
     "AgentTools",
     "AlertMonitor",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar, runtime_checkable
@@ -12,6 +14,9 @@ from core.model.incident import Gap, GapReason, Incident
 from core.model.silences import Silence
 
 T = TypeVar("T")
+
+ANSWER_BY: ContextVar[float] = ContextVar("answer_by", default=math.inf)
+"""The event loop's time by which a reader returns what it has read: what it returns later is lost."""
 
 
 class Partial(list[T]):

@@ -12,6 +12,7 @@ from typing import TypeVar
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason, Incident, SimilarIncident
 from core.ports import (
+    ANSWER_BY,
     BuildReader,
     Clock,
     CodeReader,
@@ -155,7 +156,7 @@ class _Tools:
         self, readers: Sequence[LogReader | MetricReader], found: Sequence[LogLine | Series], window: TimeWindow
     ) -> None:
         """Record a gap for systems that answered but have no data for the window."""
-        failed = {gap.tool for gap in self.gaps}
+        failed = {gap.system for gap in self.gaps}
         if not found:
             asked = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
             self.gaps |= {
@@ -167,6 +168,7 @@ class _Tools:
         return [item for answer in answers for item in answer]
 
     async def _answer(self, name: str, question: Awaitable[list[T]]) -> list[T]:
+        ANSWER_BY.set(asyncio.get_running_loop().time() + DEADLINE)
         try:
             async with asyncio.timeout(DEADLINE):
                 answer = await question

@@ -52,7 +52,7 @@ class FakeGitHub(FakeToolServer):
                     6: [{"state": "success", "created_at": at(-8)}],
                     7: [{"state": "inactive", "created_at": at(40)}, {"state": "success", "created_at": at(11)}],
                     8: [{"state": "failure", "created_at": at(11)}],
-                    9: [],
+                    9: [{"state": "in_progress", "created_at": at(11)}],
                 }.items()
             ),
         ]
