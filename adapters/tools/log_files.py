@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from adapters.tools.parts import kept
 from adapters.tools.service_files import FolderFiles
-from core.model.errors import ToolUnavailable
-from core.ports import LogLine, TimeWindow
+from core.ports import LogLine, Partial, TimeWindow
 
 RECORD = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) (\S{1,16}) (\S{1,128}) ?(.*)")
 MAX_LINE = 8_192  # bytes per line
@@ -31,27 +31,21 @@ class LogFiles:
 
     def __init__(self, name: str, root: Path) -> None:
         self.name = name
-        self._root = root
         self._files = FolderFiles(root, (".log",), _whole)
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
-        return await asyncio.to_thread(self._lines, service, window, limit)
+        paths = await asyncio.to_thread(self._files.of_service, "logs", service)
+        parts = [(str(path), asyncio.to_thread(self._last, path, service, window, limit)) for path in paths]
+        found = await kept(self.name, parts)
+        latest = deque(sorted(found, key=lambda line: line.at), maxlen=limit)
+        return Partial(latest, found.gaps)
 
-    def _lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
-        kept: deque[LogLine] = deque(maxlen=limit)
-        try:
-            for path in self._files.of_service("logs", service):
-                if path.stat().st_size <= MAX_KEPT and not self._files.is_growing(path):
-                    kept.extend(_within(self._files.content(path), window))
-                    continue
-                with path.open("rb") as file:
-                    _seek(file, window.start)
-                    kept.extend(_records(file, service, window))
-        except OSError as error:
-            raise ToolUnavailable(
-                f"The logs of {service} under {self._root} cannot be read: {error.strerror}."
-            ) from error
-        return sorted(kept, key=lambda line: line.at)
+    def _last(self, path: Path, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
+        if path.stat().st_size <= MAX_KEPT and not self._files.is_growing(path):
+            return list(deque(_within(self._files.content(path), window), maxlen=limit))
+        with path.open("rb") as file:
+            _seek(file, window.start)
+            return list(deque(_records(file, service, window), maxlen=limit))
 
 
 def _whole(path: Path) -> list[LogLine]:
