@@ -107,7 +107,7 @@ class GitHub:
         )
         created = [each for each in listed if window.start - WAIT <= each.at < window.end]
         found = await kept(
-            self._http.system,
+            "",
             [(f"deployment {each.id}", self._outcome(project, each)) for each in created[:MAX_STATUSES]],
         )
         unread = [_unknown(each.change, "its statuses were not read") for each in created[MAX_STATUSES:]]

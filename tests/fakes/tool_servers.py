@@ -44,9 +44,11 @@ async def reached(
     """The way to a server on loopback."""
     served = TestServer(server.app())
     await served.start_server()
-    async with aiohttp.ClientSession() as session:
-        yield Http("the server", str(served.make_url(base)), session, Token(token), elsewhere=elsewhere)
-    await served.close()
+    try:
+        async with aiohttp.ClientSession() as session:
+            yield Http("the server", str(served.make_url(base)), session, Token(token), elsewhere=elsewhere)
+    finally:
+        await served.close()
 
 
 def nanoseconds(at: datetime) -> int:
