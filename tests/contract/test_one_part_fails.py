@@ -40,8 +40,6 @@ HOUR = TimeWindow(START, START + timedelta(hours=1))
 SHA = "9b03d51c2f7ae4415d0c7f2b88a1c3e5d7f90112"
 REASON = {"message": "it is being moved (5000 > 1000)"}
 
-Answer = object | Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 def at(minutes: float) -> str:
     return (START + timedelta(minutes=minutes)).isoformat()
@@ -56,7 +54,7 @@ class Answers(FakeToolServer):
 
     def routes(self) -> list[web.RouteDef]:
         async def handler(request: web.Request) -> web.StreamResponse:
-            answer = self.answers.get(request.path, (404, {"message": "Not Found"}))
+            answer: Any = self.answers.get(request.path, (404, {"message": "Not Found"}))
             if callable(answer):
                 return await answer(request)
             status, body = answer if isinstance(answer, tuple) else (200, answer)
