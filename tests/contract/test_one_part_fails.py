@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
@@ -38,6 +38,7 @@ from tests.samples import alert, incident
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 HOUR = TimeWindow(START, START + timedelta(hours=1))
 SHA = "9b03d51c2f7ae4415d0c7f2b88a1c3e5d7f90112"
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 REASON = {"message": "it is being moved (5000 > 1000)"}
 
 
@@ -54,9 +55,9 @@ class Answers(FakeToolServer):
 
     def routes(self) -> list[web.RouteDef]:
         async def handler(request: web.Request) -> web.StreamResponse:
-            answer: Any = self.answers.get(request.path, (404, {"message": "Not Found"}))
+            answer = self.answers.get(request.path, (404, {"message": "Not Found"}))
             if callable(answer):
-                return await answer(request)
+                return await cast("Answer", answer)(request)
             status, body = answer if isinstance(answer, tuple) else (200, answer)
             return web.json_response(body, status=status)
 
@@ -576,6 +577,15 @@ async def test_the_first_pods_are_kept_when_the_list_cannot_be_read_to_its_end(s
     (unread,) = gaps(found)
     assert unread.startswith("k8s: pods: failed")
     assert "the continue token is too old" in unread
+
+
+async def test_a_list_that_is_longer_than_what_is_read_of_it_is_named() -> None:
+    async def pages(_: web.Request) -> web.Response:
+        return web.json_response({"metadata": {"continue": "more"}, "items": []})
+
+    async with reached(Answers(cluster(pod("a"), events=pages))) as http:
+        found = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 100)
+    assert gaps(found) == ["k8s: events: left out (all after the first 0)"]
 
 
 async def test_the_pods_whose_logs_are_not_read_are_counted() -> None:
