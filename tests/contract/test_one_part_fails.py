@@ -183,6 +183,7 @@ async def test_every_repository_that_refuses_makes_the_changes_unavailable() -> 
         ((500, REASON), "v2 to production, whose success is not known: its statuses were not read"),
         ([{"state": "success"}], "v2 to production"),
         ([{"state": "failure"}], ""),
+        ([{"state": "failure"}, 7], "v2 to production, whose success is not known: its statuses were not read"),
         ([{"state": "queued", "created_at": at(11)}], ""),
     ],
 )
