@@ -31,7 +31,7 @@ from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
 from core.model.incident import AlertStatus, Gap, GapReason
 from core.ports import ANSWER_BY, Partial, TimeWindow
-from tests.contract.test_git_history import commit, git
+from tests.fakes.checkout import commit, git
 from tests.fakes.tool_servers import FakeToolServer, nanoseconds, reached
 from tests.samples import alert, incident
 
