@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ssl import SSLContext
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import aiohttp
 import structlog
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 from yarl import URL
 
 from core.model.errors import ChatUnavailable, SourceUnavailable, ToolRefused, ToolUnavailable, Unavailable
@@ -21,8 +22,10 @@ from core.model.errors import ChatUnavailable, SourceUnavailable, ToolRefused, T
 MAX_BODY = 64 * 1024 * 1024  # bytes of one answer
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAY_PASS = frozenset({408, 412, 425, 429})  # HTTP status codes, besides 5xx, of failures that may be temporary
-REFUSED_CONTENT = frozenset({400, 409, 410, 422})  # HTTP status codes of a refused write whose body gives the reason
-MAX_REASON = 300  # bytes of the reason to show
+MAX_REFUSAL = 64 * 1024  # bytes of a refusal in which its reason is looked for
+MAX_REASON = 300  # characters of the reason to show
+REASONS = ("message", "error", "error_description", "errorMessages", "errors", "title", "detail")
+"""Fields of refusals that say why, from Prometheus, Kubernetes, GitHub, GitLab, Azure, Atlassian, PagerDuty, RFC 9457."""
 NOT_IMPLEMENTED = 501  # the one 5xx that is permanent
 
 T = TypeVar("T")
@@ -197,7 +200,7 @@ class Http:
                 if answer.status == 401 and not renewed and self.credentials.refused(header):
                     renewed = True
                     continue
-                return self._accepted(url, answer)
+                return self._accepted(url, answer, header)
             except self.errors.later as error:
                 failures += 1
                 pause = self.retries.pause(failures, error.retry_after)
@@ -211,11 +214,8 @@ class Http:
         url, header = self._on_this_server(address, None), await self.credentials.header()
         headers = {"Accept": "application/json"} | dict(self.headers) | ({"Authorization": header} if header else {})
         answer = await self._exchange(url, headers, None, method=method, json=value)
-        if answer.status in REFUSED_CONTENT:
-            said = " ".join(answer.body[:MAX_REASON].decode("utf-8", "replace").split())
-            raise self.errors.refused(f"{self.system} refused it (HTTP status {answer.status}): {said}", answer.status)
         try:
-            return kind.validate_json(self._accepted(url, answer))
+            return kind.validate_json(self._accepted(url, answer, header))
         except ValidationError as error:
             raise self.errors.refused(f"{self.system} answered {url.path} in an unexpected format.", 0) from error
 
@@ -242,19 +242,20 @@ class Http:
             **(options or {"data": form}),
         )
 
-    def _accepted(self, url: URL, answer: Answer) -> bytes:
+    def _accepted(self, url: URL, answer: Answer, header: str) -> bytes:
         """Return the body of an answer with status 200 or 201; raise the matching error for any other status."""
         status = answer.status
         if status in (200, 201):
             return answer.body
+        said = f"HTTP status {status}"
+        if reason := reason_in(answer.body, header):
+            said = f"{said}: {reason}"
         if answer.may_pass:
-            raise self.errors.later(f"{self.system} answered with HTTP status {status}.", answer.retry_after)
+            raise self.errors.later(f"{self.system} answered with {said}.", answer.retry_after)
         if status in {401, 403}:
-            problem = (
-                f"{self.system} refuses the token for {url.path} (HTTP status {status}): renew it or give it rights."
-            )
+            problem = f"{self.system} refuses the token for {url.path} ({said}): renew it or give it rights."
             raise self.errors.denied(problem, status)
-        raise self.errors.refused(f"{self.system} answered {url.path} with HTTP status {status}.", status)
+        raise self.errors.refused(f"{self.system} answered {url.path} with {said}.", status)
 
     def _on_this_server(self, address: str, parameters: Mapping[str, str] | None) -> URL:
         base = URL(self.url.rstrip("/") + "/")
@@ -279,6 +280,38 @@ class Http:
                 f"{self.system} redirects to {named}, which is not configured, so Plumbline does not follow it.", 0
             )
         return target
+
+
+def reason_in(body: bytes, header: str = "") -> str:
+    """Return the reason that a refusal gives, on one line and without the credentials; empty if it gives none."""
+    text = body[:MAX_REFUSAL].decode("utf-8", "replace").strip("\ufeff \t\r\n")
+    if text.startswith("<") or "\ufffd" in text:  # a page, or no text
+        return ""
+    try:
+        text = _said(from_json(text))
+    except ValueError:
+        text = "" if text.startswith(("{", "[")) else text
+    if token := header.rpartition(" ")[2]:
+        text = text.replace(token, "…")
+    text = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return (text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…").rstrip(".")
+
+
+def _said(value: Any) -> str:
+    """Return the texts in a refusal that say why."""
+    if isinstance(value, list):
+        return "; ".join(filter(None, map(_said, cast("list[Any]", value))))
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        texts = [_said(given.get(name)) or _of_fields(given.get(name)) for name in REASONS]
+        return ": ".join(dict.fromkeys(filter(None, texts))) or _said(given.get("reason"))
+    return value if isinstance(value, str) else ""
+
+
+def _of_fields(value: Any) -> str:
+    """Return the problem of each field, as Jira and GitLab give it, by name."""
+    given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return "; ".join(f"{name}: {said}" for name, each in given.items() if (said := _said(each)))
 
 
 async def parsed_or_none(http: Http, address: str, kind: TypeAdapter[T]) -> T | None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
+from adapters.tools.parts import Items, gaps_in
 from core.model.incident import AlertStatus, Incident
 from core.model.silences import Matcher, Silence
 
@@ -42,8 +43,8 @@ class _Silence(BaseModel):
     matchers: list[_Matcher]
 
 
-_ALERTS = TypeAdapter(list[_Alert])
-_SILENCES = TypeAdapter(list[_Silence])
+_ALERTS = TypeAdapter(Items[_Alert])
+_SILENCES = TypeAdapter(Items[_Silence])
 _UPTIME = TypeAdapter(_Uptime)
 
 
@@ -71,6 +72,8 @@ class Alertmanager:
         every = await self._http.parsed("api/v2/alerts", _ALERTS, {"active": "true", "silenced": "true"})
         if any(alert.fingerprint in mine for alert in every):
             return True
+        if gaps_in(every):
+            return None
         started = (await self._http.parsed("api/v2/status", _UPTIME)).uptime
         return False if datetime.now(UTC) - started > SETTLED else None
 

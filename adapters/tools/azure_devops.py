@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
@@ -14,6 +13,7 @@ from yarl import URL
 from adapters.http import Http
 from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of, same
 from adapters.tools.hosted_changes import MAX_COMMITS, MAX_DETAIL, MAX_TITLE, ChangedFile, Commit, with_files
+from adapters.tools.parts import Items, detailed, mapped
 from core.ports import Change, TimeWindow
 
 VERSION = {"api-version": "7.1"}
@@ -45,7 +45,7 @@ class _Timeline(BaseModel):
 
 
 class _List(BaseModel, Generic[T]):
-    value: list[T] = Field(validation_alias=AliasChoices("value", "changes"))
+    value: Items[T] = Field(validation_alias=AliasChoices("value", "changes"))
 
 
 _BUILD = TypeAdapter(_Build)
@@ -105,13 +105,22 @@ class AzureDevOps:
             found = await self._changes(project, f"builds/{newest.id}/changes", {})
         else:
             found = await self._changes(project, "changes", {"fromBuildId": before.id, "toBuildId": newest.id})
-        return [commit.change for commit in found]
+        return mapped(found, lambda commit: commit.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
         runs = [run for run in await self._runs(project, window.end) if run.result == "succeeded"]
         inside = [run for run in runs if window.start <= (run.finished_at or run.at) < window.end][:EXPLAINED]
-        shipped = await asyncio.gather(*(self._changes(project, f"builds/{run.id}/changes", {}) for run in inside))
-        return [_deployment(run, commits) for run, commits in zip(inside, shipped, strict=True)]
+        bare = [_deployment(run, []) for run in inside]
+        return await detailed(
+            "",
+            [
+                (f"changes of {each.id}", each, self._shipped(project, run))
+                for each, run in zip(bare, inside, strict=True)
+            ],
+        )
+
+    async def _shipped(self, project: str, run: _Build) -> Change:
+        return _deployment(run, await self._changes(project, f"builds/{run.id}/changes", {}))
 
     async def with_diff(self, project: str, commit: Change) -> Change:
         """Return the commit with its files; a commit of a repository on another server unchanged."""

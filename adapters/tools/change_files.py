@@ -14,10 +14,12 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, StringConstraints, ValidationError
 
 from adapters.text_files import open_text
+from adapters.tools.parts import kept
 from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
+from core.model.incident import Gap, GapReason
 from core.model.lenient_json import json_text
-from core.ports import Change, TimeWindow
+from core.ports import Change, Partial, TimeWindow
 
 MAX_LINES = 100_000  # per file
 MAX_FILES = 200  # per change
@@ -53,25 +55,26 @@ class ChangeFiles:
         self._files = FolderFiles(root, (NAME,), _read)
 
     async def changes(self, window: TimeWindow) -> list[Change]:
-        return await asyncio.to_thread(self._changes, window)
-
-    def _changes(self, window: TimeWindow) -> list[Change]:
-        changes = [change for path in self._files.paths() if path.name == NAME for change in self._content(path)]
-        return sorted(
-            (change for change in changes if window.start <= change.at < window.end), key=lambda change: change.at
-        )
-
-    def _content(self, path: Path) -> list[Change]:
-        try:
-            return self._files.content(path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise ToolUnavailable(f"The changes in {path} cannot be read: {error}.") from error
+        paths = [path for path in await asyncio.to_thread(self._files.paths) if path.name == NAME]
+        found = await kept(self.name, [(str(path), asyncio.to_thread(self._files.content, path)) for path in paths])
+        inside = (change for change in found if window.start <= change.at < window.end)
+        return Partial(sorted(inside, key=lambda change: change.at), found.gaps)
 
 
 def _read(path: Path) -> list[Change]:
+    """Return the changes, and a gap for the first wrong line. Raises ToolUnavailable if no line is right."""
+    found: list[Change] = []
+    wrong: list[ToolUnavailable] = []
     with open_text(path) as file:
-        lines = enumerate(islice(file, MAX_LINES), start=1)
-        return [_change(line, path, number) for number, line in lines if line.strip()]
+        for number, line in enumerate(islice(file, MAX_LINES), start=1):
+            try:
+                found += [_change(line, path, number)] if line.strip() else []
+            except ToolUnavailable as error:
+                wrong.append(error)
+    if wrong and not found:
+        raise wrong[0]
+    more = f"; {len(wrong) - 1} more like it" if len(wrong) > 1 else ""
+    return Partial(found, [Gap("", GapReason.LEFT_OUT, f"{str(wrong[0]).rstrip('.')}{more}")] if wrong else [])
 
 
 def _change(line: str, path: Path, number: int) -> Change:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from adapters.git_command import PLAIN_COMMITS, git_output
+from adapters.tools.parts import answers, kept
 from core.model.errors import ToolUnavailable
-from core.ports import Change, TimeWindow
+from core.model.incident import Gap, GapReason
+from core.ports import Change, Partial, TimeWindow
 
 TIMEOUT = 6.0  # seconds per repository
 MAX_COMMITS = 500  # per repository within a window
@@ -42,18 +43,21 @@ class GitHistory:
             self._folders.setdefault(root, {})[service] = folder.relative_to(root).as_posix()
 
     async def changes(self, window: TimeWindow) -> list[Change]:
-        logs = await asyncio.gather(*(self._log(folder, window) for folder in self._folders))
-        changes = [change for log in logs for change in log]
-        return sorted(
-            (change for change in changes if window.start <= change.at < window.end), key=lambda change: change.at
-        )
+        logs = await kept(self.name, [(f"{folder}", self._log(folder, window)) for folder in self._folders])
+        inside = (change for change in logs if window.start <= change.at < window.end)
+        return Partial(sorted(inside, key=lambda change: change.at), logs.gaps)
 
     async def _log(self, folder: Path, window: TimeWindow) -> list[Change]:
-        log, diffs = await asyncio.gather(
-            self._git(folder, window, f"--format={_FORMAT}", "--name-only", f"--max-count={MAX_COMMITS}", "HEAD"),
-            self._diffs(folder, window),
-        )
-        found: list[Change] = []
+        """Return the commits with their diffs; without any if these are too large or too slow: commits matter more."""
+        named = self._git(folder, window, f"--format={_FORMAT}", "--name-only", f"--max-count={MAX_COMMITS}", "HEAD")
+        log, patches = await answers([("commits", named), ("diffs", self._patches(folder, window))])
+        if isinstance(log, ToolUnavailable):
+            raise log
+        found: Partial[Change] = Partial()
+        if isinstance(patches, ToolUnavailable):
+            found.gaps += (Gap(f"{self.name}: diffs of {folder}", GapReason.LEFT_OUT, str(patches).rstrip(".")),)
+            patches = ""
+        diffs = _diffs(patches)
         for change in _commits(log):
             services = self._services(folder, change.files)
             only, several = (services[0], ()) if len(services) == 1 else ("", services)
@@ -68,27 +72,10 @@ class GitHistory:
             or any(file.startswith(f"{inside}/") for file in files)
         )
 
-    async def _diffs(self, folder: Path, window: TimeWindow) -> dict[str, str]:
-        """Return the diff of each commit, without context; none if they are too large or too slow, because commits
-        matter more.
-        """
-        try:
-            log = await self._git(
-                folder,
-                window,
-                "--format=%x1e%H",
-                "--patch",
-                "--unified=0",
-                f"--max-count={MAX_DIFFS}",
-                "HEAD",
-                "--",
-                ".",
-                *_GENERATED,
-            )
-        except ToolUnavailable:
-            return {}
-        found = (record.partition("\n") for record in log.split("\x1e")[1:])
-        return {commit.strip(): diff.strip()[:MAX_DIFF] for commit, _, diff in found}
+    async def _patches(self, folder: Path, window: TimeWindow) -> str:
+        limit = f"--max-count={MAX_DIFFS}"
+        shown = ("--format=%x1e%H", "--patch", "--unified=0", limit, "HEAD", "--", ".", *_GENERATED)
+        return await self._git(folder, window, *shown)
 
     async def _git(self, folder: Path, window: TimeWindow, *arguments: str) -> str:
         output = await git_output(
@@ -102,6 +89,12 @@ class GitHistory:
             failure=ToolUnavailable,
         )
         return output.decode("utf-8", "replace")
+
+
+def _diffs(log: str) -> dict[str, str]:
+    """Return the diff of each commit, without context."""
+    found = (record.partition("\n") for record in log.split("\x1e")[1:])
+    return {commit.strip(): diff.strip()[:MAX_DIFF] for commit, _, diff in found}
 
 
 def _commits(log: str) -> Iterator[Change]:

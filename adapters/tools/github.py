@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
 from adapters.tools.ci import FAILED, MAX_RUNS, BuildLink, Run, Step, page_of, same
 from adapters.tools.hosted_changes import COMMITS, MAX_COMMITS, MAX_DEPLOYMENTS, ChangedFile, Deployment, with_files
-from core.ports import Change, TimeWindow
+from adapters.tools.parts import Items, answers, gaps_in, mapped
+from core.model.errors import ToolUnavailable
+from core.ports import Change, Partial, TimeWindow, gap_of
 
 JOBS = 100  # per run; the maximum of one response
+MAX_STATUSES = 20  # latest deployments whose statuses are read
+UNREAD = "its statuses were not read"
+WAIT = timedelta(hours=6)  # between the creation of a deployment and its success
 _PAGE = re.compile(r"(?P<project>[^/]+/[^/]+)/actions/runs/(?P<run>\d+)(?:/.*?job/(?P<job>\d+))?(?:/.*)?")
 
 
@@ -42,6 +48,11 @@ class _Jobs(BaseModel):
     jobs: list[_Job]
 
 
+class _Status(BaseModel):
+    state: str
+    at: AwareDatetime | None = Field(None, validation_alias="created_at")
+
+
 class _Whole(BaseModel):
     files: list[ChangedFile] = []
 
@@ -50,7 +61,8 @@ _RUN = TypeAdapter(Run)
 _RUNS = TypeAdapter(_Runs)
 _JOBS = TypeAdapter(_Jobs)
 _WHOLE = TypeAdapter(_Whole)
-_DEPLOYMENTS = TypeAdapter(list[Deployment])
+_DEPLOYMENTS = TypeAdapter(Items[Deployment])
+_STATUSES = TypeAdapter(Items[_Status])
 
 
 class GitHub:
@@ -87,15 +99,47 @@ class GitHub:
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:
         asked = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
-        return [each.change for each in await self._http.parsed(f"{_path(project)}/commits", COMMITS, asked)]
+        return mapped(await self._http.parsed(f"{_path(project)}/commits", COMMITS, asked), lambda each: each.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
-        asked = {"per_page": str(MAX_DEPLOYMENTS)}
-        return [each.change for each in await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, asked)]
+        """Return the deployments that succeeded, and those of which that is not known."""
+        listed = await self._http.parsed(
+            f"{_path(project)}/deployments", _DEPLOYMENTS, {"per_page": str(MAX_DEPLOYMENTS)}
+        )
+        created = [each for each in listed if window.start - WAIT <= each.at < window.end]
+        statuses = await answers(
+            [(f"statuses of deployment {each.id}", self._statuses(project, each)) for each in created[:MAX_STATUSES]]
+        )
+        found = Partial[Change](gaps=gaps_in(listed))
+        for deployment, given in zip(created, statuses, strict=False):
+            if isinstance(given, ToolUnavailable):
+                found.gaps += (gap_of(f"statuses of deployment {deployment.id}", given),)
+            found += _outcome(deployment, given)
+        found += [_unknown(each.change, UNREAD) for each in created[MAX_STATUSES:]]
+        return found
+
+    async def _statuses(self, project: str, deployment: Deployment) -> list[_Status]:
+        address = f"{_path(project)}/deployments/{deployment.id}/statuses"
+        return await self._http.parsed(address, _STATUSES, {"per_page": "100"})
 
     async def with_diff(self, project: str, commit: Change) -> Change:
         whole = await self._http.parsed(f"{_path(project)}/commits/{quote(commit.id)}", _WHOLE)
         return with_files(commit, whole.files)
+
+
+def _outcome(deployment: Deployment, statuses: list[_Status] | ToolUnavailable) -> list[Change]:
+    """Return the deployment at the time of its first success; nothing if it failed or is not finished."""
+    if isinstance(statuses, ToolUnavailable):
+        return [_unknown(deployment.change, UNREAD)]
+    if at := [each.at or deployment.at for each in statuses if each.state == "success"]:
+        return [replace(deployment.change, at=min(at))]
+    if gaps_in(statuses):
+        return [_unknown(deployment.change, UNREAD)]
+    return [] if statuses else [_unknown(deployment.change, "GitHub names no status")]
+
+
+def _unknown(deployment: Change, why: str) -> Change:
+    return replace(deployment, title=f"{deployment.title}, whose success is not known: {why}")
 
 
 def _path(project: str) -> str:

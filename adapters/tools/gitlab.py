@@ -13,6 +13,7 @@ from yarl import URL
 from adapters.http import Http
 from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of, same
 from adapters.tools.hosted_changes import COMMITS, FILES, MAX_COMMITS, MAX_DEPLOYMENTS, Deployment, with_files
+from adapters.tools.parts import Items, mapped
 from core.ports import Change, TimeWindow
 
 JOBS = 100  # per pipeline; the maximum of one response
@@ -44,7 +45,7 @@ _JOB = TypeAdapter(_Job)
 _RUN = TypeAdapter(Run)
 _RUNS = TypeAdapter(list[Run])
 _JOBS = TypeAdapter(list[_FailedJob])
-_DEPLOYMENTS = TypeAdapter(list[_Deployment])
+_DEPLOYMENTS = TypeAdapter(Items[_Deployment])
 
 
 class GitLab:
@@ -77,7 +78,8 @@ class GitLab:
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:
         asked = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
-        return [each.change for each in await self._http.parsed(f"{_path(project)}/repository/commits", COMMITS, asked)]
+        found = await self._http.parsed(f"{_path(project)}/repository/commits", COMMITS, asked)
+        return mapped(found, lambda each: each.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
         asked = {
@@ -88,7 +90,8 @@ class GitLab:
             "status": "success",
             "per_page": str(MAX_DEPLOYMENTS),
         }
-        return [each.change for each in await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, asked)]
+        found = await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, asked)
+        return mapped(found, lambda each: each.change)
 
     async def with_diff(self, project: str, commit: Change) -> Change:
         path = f"{_path(project)}/repository/commits/{quote(commit.id)}/diff"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
-from core.ports import Change, TimeWindow
+from adapters.tools.parts import Items, Part, detailed, gaps_in, kept, mapped
+from core.ports import Change, Partial, TimeWindow
 
 MAX_COMMITS = 50  # latest commits of a repository within a window
 MAX_DEPLOYMENTS = 50
@@ -21,7 +21,7 @@ MAX_DETAIL = 4_000
 
 
 class RepositoryHost(Protocol):
-    """A repository server. Its results name no service. Raises ToolUnavailable."""
+    """A repository server. Its results name no service. Raises ToolUnavailable, and returns Partial like a reader."""
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]: ...
 
@@ -46,21 +46,32 @@ class HostedChanges:
             self._services.setdefault(project, []).append(service)
 
     async def changes(self, window: TimeWindow) -> list[Change]:
-        found = await asyncio.gather(*(self._of(project, window) for project in self._services))
-        changes = [change for each in found for change in each if window.start <= change.at < window.end]
-        return sorted(changes, key=lambda change: change.at)
+        found = await kept(self.name, [part for project in self._services for part in self._parts(project, window)])
+        changes = [change for change in found if window.start <= change.at < window.end]
+        return Partial(sorted(changes, key=lambda change: change.at), found.gaps)
 
-    async def _of(self, project: str, window: TimeWindow) -> list[Change]:
-        commits, deployments = await asyncio.gather(
-            self._host.commits(project, window), self._host.deployments(project, window)
+    def _parts(self, project: str, window: TimeWindow) -> list[Part[Change]]:
+        return [
+            (f"commits of {project}", self._commits(project, window)),
+            (f"deployments of {project}", self._deployments(project, window)),
+        ]
+
+    async def _commits(self, project: str, window: TimeWindow) -> list[Change]:
+        commits = await self._host.commits(project, window)
+        ordered = sorted(commits, key=lambda commit: commit.at)
+        older, latest = ordered[:-MAX_DIFFS], ordered[-MAX_DIFFS:]
+        shown = await detailed(
+            self.name, [(f"diff of {each.id}", each, self._host.with_diff(project, each)) for each in latest]
         )
-        commits = sorted(commits, key=lambda commit: commit.at)
-        older, latest = commits[:-MAX_DIFFS], commits[-MAX_DIFFS:]
-        shown = await asyncio.gather(*(self._host.with_diff(project, commit) for commit in latest))
         owners = self._services[project]
         owner = owners[0] if len(owners) == 1 else ""
-        named = [replace(change, service=owner) for change in (*older, *shown)]
-        return [*named, *(replace(change, service=_deployed(change, owners)) for change in deployments)]
+        named = (replace(each, service=owner) for each in (*older, *shown))
+        return Partial(named, (*gaps_in(commits), *shown.gaps))
+
+    async def _deployments(self, project: str, window: TimeWindow) -> list[Change]:
+        owners = self._services[project]
+        found = await self._host.deployments(project, window)
+        return mapped(found, lambda change: replace(change, service=_deployed(change, owners)))
 
 
 def _deployed(deployment: Change, owners: Sequence[str]) -> str:
@@ -132,8 +143,8 @@ class Deployment(BaseModel):
         )
 
 
-COMMITS = TypeAdapter(list[Commit])
-FILES = TypeAdapter(list[ChangedFile])
+COMMITS = TypeAdapter(Items[Commit])
+FILES = TypeAdapter(Items[ChangedFile])
 
 
 def with_files(commit: Change, files: Sequence[ChangedFile]) -> Change:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,9 +11,12 @@ from urllib.parse import quote
 from pydantic import TypeAdapter
 
 from adapters.http import Http
-from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, List, Pod, described, format_event
+from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, Family, List, Pod, Set, described, format_event
 from adapters.tools.loki import level_of
-from core.ports import LogLine, TimeWindow, Tool
+from adapters.tools.parts import gaps_in, kept
+from core.model.errors import ToolUnavailable
+from core.model.incident import Gap, GapReason
+from core.ports import LogLine, Partial, TimeWindow, Tool, gap_of
 from core.rca.observation_tools import ServiceTool
 
 PAGE = 500  # items per response
@@ -29,6 +31,7 @@ T = TypeVar("T")
 
 _PODS = TypeAdapter(List[Pod])
 _EVENTS = TypeAdapter(List[Event])
+_SETS = TypeAdapter(List[Set])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +54,29 @@ class Kubernetes:
         workload = self._workloads.get(service)
         if workload is None:
             return []
-        pods = (await self._pods(workload))[:MAX_PODS]
-        logs = await asyncio.gather(
-            *(
-                self._log(workload, pod, each.name, window, limit)
-                for pod in pods
-                for each in pod.spec.containers
-                if _has_log(pod, each.name)
+        pods = await kept(self.name, [("pods", self._pods(workload))])
+        logs = [
+            (
+                f"{'previous ' if previous else ''}log of {pod.metadata.name}/{container}",
+                self._log(service, pod, container, window, limit, previous=previous),
             )
-        )
-        records = [LogLine(service, at, level_of({}, text), text) for log in logs for at, text in log]
-        records += [
+            for pod in pods[:MAX_PODS]
+            for container, previous in pod.logs(window.start)
+        ]
+        found = await kept(self.name, [*logs, ("events", self._warnings(service, pods, window))])
+        gaps = (*pods.gaps, *found.gaps)
+        if (more := len(pods) - MAX_PODS) > 0:
+            gaps += (Gap(f"{self.name}: logs", GapReason.LEFT_OUT, f"those of {more} of {len(pods)} pods"),)
+        return Partial(sorted(found, key=lambda line: line.at)[-limit:], gaps)
+
+    async def _warnings(self, service: str, pods: Sequence[Pod], window: TimeWindow) -> list[LogLine]:
+        events = await self._events_of(self._workloads[service], pods, window)
+        found = [
             LogLine(service, at, "WARN", f"Kubernetes {event.reason}: {event.message}"[:MAX_LINE])
-            for at, event in await self._events_of(workload, pods, window)
+            for at, event in events
             if event.type == "Warning"
         ]
-        return sorted(records, key=lambda line: line.at)[-limit:]
+        return Partial(found, events.gaps)
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
         known = tuple(service for service in services if service in self._workloads)
@@ -75,7 +85,8 @@ class Kubernetes:
             workload = self._workloads[service]
             found = await self._events_of(workload, await self._pods(workload), window)
             rows = [format_event(at, event) for at, event in found[-MAX_EVENTS:]]
-            return "\n".join([EVENTS_HEAD, *rows]) if rows else f"No event about {service}."
+            shown = "\n".join([EVENTS_HEAD, *rows]) if rows else f"No event about {service}."
+            return "\n".join([shown, *(f"Not read: {gap.text}" for gap in found.gaps)])
 
         async def describe(service: str) -> str:
             pods = await self._pods(self._workloads[service])
@@ -93,70 +104,87 @@ class Kubernetes:
         for workload in self._workloads.values():
             await self._pods(workload)
 
-    async def _pods(self, workload: Workload) -> list[Pod]:
+    async def _pods(self, workload: Workload) -> Partial[Pod]:
         return await self._all(f"{_namespace(workload)}/pods", _PODS, {"labelSelector": workload.selector})
 
     async def _events_of(
         self, workload: Workload, pods: Sequence[Pod], window: TimeWindow
-    ) -> list[tuple[datetime, Event]]:
-        """Return the events about these pods within the window, oldest first."""
-        names = {pod.metadata.name for pod in pods}
-        events = await self._all(
-            f"{_namespace(workload)}/events", _EVENTS, {"fieldSelector": "involvedObject.kind=Pod"}
-        )
+    ) -> Partial[tuple[datetime, Event]]:
+        """Return the events about these pods, their owners and earlier pods of these within the window, oldest first."""
+        events = await kept(self.name, [("events", self._all(f"{_namespace(workload)}/events", _EVENTS, {}))])
+        sets = Partial[Set]() if pods else await self._sets(workload)
+        family = Family.of(pods, sets)
         found = [
             (event.at, event)
             for event in events
-            if event.at and window.start <= event.at < window.end and event.involved in names
+            if event.at and window.start <= event.at < window.end and family.has(event)
         ]
-        return sorted(found, key=lambda each: each[0])
+        return Partial(sorted(found, key=lambda each: each[0]), (*events.gaps, *sets.gaps))
 
-    async def _all(self, path: str, kind: TypeAdapter[List[T]], parameters: Mapping[str, str]) -> list[T]:
-        items: list[T] = []
+    async def _sets(self, workload: Workload) -> Partial[Set]:
+        """Return what would own the pods of a service that has none, for example because they cannot be created."""
+        names = {"ReplicaSets": "apps/v1", "Jobs": "batch/v1"}
+        asked = {"labelSelector": workload.selector}
+        namespace = _namespace(workload).removeprefix("api/v1/")
+        parts = [
+            (name, self._all(f"apis/{version}/{namespace}/{name.lower()}", _SETS, asked))
+            for name, version in names.items()
+        ]
+        try:
+            return await kept(self.name, parts)
+        except ToolUnavailable as error:
+            return Partial(gaps=[gap_of(f"{self.name}: owners of pods", error)])
+
+    async def _all(self, path: str, kind: TypeAdapter[List[T]], parameters: Mapping[str, str]) -> Partial[T]:
+        """Return the items of all pages, up to one that cannot be read."""
+        found: Partial[T] = Partial()
         following = ""
         for _ in range(MAX_PAGES):
             position = {"continue": following} if following else {}
-            page = await self._http.parsed(path, kind, {**parameters, "limit": str(PAGE), **position})
-            items += page.items
+            try:
+                page = await self._http.parsed(path, kind, {**parameters, "limit": str(PAGE), **position})
+            except ToolUnavailable as error:
+                if not following:
+                    raise
+                return Partial(found, (*found.gaps, gap_of("", error)))
+            found += page.items
+            found.gaps += gaps_in(page.items)
             following = page.metadata.continuation
             if not following:
-                break
-        return items
+                return found
+        return Partial(found, (*found.gaps, Gap("", GapReason.LEFT_OUT, f"all after the first {len(found)}")))
 
     async def _log(
-        self, workload: Workload, pod: Pod, container: str, window: TimeWindow, limit: int
-    ) -> list[tuple[datetime, str]]:
+        self, service: str, pod: Pod, container: str, window: TimeWindow, limit: int, *, previous: bool
+    ) -> list[LogLine]:
         log = await self._http.text(
-            f"{_namespace(workload)}/pods/{quote(pod.metadata.name, safe='')}/log",
+            f"{_namespace(self._workloads[service])}/pods/{quote(pod.metadata.name, safe='')}/log",
             {
                 "container": container,
                 "timestamps": "true",
                 "sinceTime": f"{window.start.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
                 "tailLines": str(limit),
                 "limitBytes": str(MAX_LOG),
-            },
+            }
+            | ({"previous": "true"} if previous else {}),
         )
-        return [record for record in _records(log) if window.start <= record[0] < window.end]
+        return [
+            LogLine(service, at, level_of({}, text), text)
+            for at, text in _records(log)
+            if window.start <= at < window.end
+        ]
 
 
 def _namespace(workload: Workload) -> str:
     return f"api/v1/namespaces/{quote(workload.namespace, safe='')}"
 
 
-def _has_log(pod: Pod, container: str) -> bool:
-    """Return whether a container ever started. Before that, Kubernetes refuses its log."""
-    status = next((each for each in pod.status.containerStatuses if each.name == container), None)
-    if status is None:
-        return pod.status.phase != "Pending"
-    return status.state.get("waiting") is None or any(status.lastState.values())
-
-
 def _records(log: str) -> Iterator[tuple[datetime, str]]:
     """Yield time and text of each record. Indented lines continue the previous record."""
     at: datetime | None = None
     lines: list[str] = []
-    for line in log.splitlines():
-        stamp, _, text = line.partition(" ")
+    for line in log.split("\n"):  # a carriage return, of a progress bar, ends no record
+        stamp, _, text = line.rstrip("\r").partition(" ")
         try:
             time = datetime.fromisoformat(stamp)
         except ValueError:

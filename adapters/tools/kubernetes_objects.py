@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from pydantic import AliasPath, AwareDatetime, BaseModel, Field
 
+from adapters.tools.parts import Items
+
 EVENTS_HEAD = "LAST SEEN                TYPE     REASON              OBJECT  MESSAGE"
 
+_GENERATED = re.compile(r"-(?:[bcdfghjklmnpqrstvwxz2-9]{5,10}|\d{8,10})\Z")
+"""The end of a set's name: a hash without vowels of a Deployment's pods, or the minute of a CronJob's run."""
+
 T = TypeVar("T")
+
+
+class Owner(BaseModel):
+    kind: str = ""
+    name: str = ""
 
 
 class Metadata(BaseModel):
     name: str = ""
     namespace: str = ""
-    continuation: str = Field("", alias="continue")
+    ownerReferences: Items[Owner] = []
+    continuation: str = Field(default="", validation_alias="continue")
 
 
 class State(BaseModel):
@@ -45,9 +59,10 @@ class PodStatus(BaseModel):
     phase: str = "Unknown"
     reason: str = ""
     message: str = ""
-    conditions: list[Condition] = []
-    containerStatuses: list[ContainerStatus] = []
-    initContainerStatuses: list[ContainerStatus] = []
+    conditions: Items[Condition] = []
+    containerStatuses: Items[ContainerStatus] = []
+    initContainerStatuses: Items[ContainerStatus] = []
+    ephemeralContainerStatuses: Items[ContainerStatus] = []
 
 
 class Container(BaseModel):
@@ -60,13 +75,37 @@ class Container(BaseModel):
 
 class PodSpec(BaseModel):
     nodeName: str = ""
-    containers: list[Container] = []
+    containers: Items[Container] = []
+    initContainers: Items[Container] = []
+    ephemeralContainers: Items[Container] = []
+
+
+class Set(BaseModel):
+    """A ReplicaSet or a Job."""
+
+    metadata: Metadata
 
 
 class Pod(BaseModel):
     metadata: Metadata
     spec: PodSpec = PodSpec()
     status: PodStatus
+
+    def logs(self, since: datetime) -> Iterator[tuple[str, bool]]:
+        """Yield the containers with a log, and whether it is that of the previous instance, if it ended after `since`.
+
+        Before a container starts, Kubernetes refuses its log. Before it starts again, its log is the previous one.
+        """
+        spec, status = self.spec, self.status
+        known = (*status.initContainerStatuses, *status.containerStatuses, *status.ephemeralContainerStatuses)
+        statuses = {each.name: each for each in known}
+        for container in (*spec.initContainers, *spec.containers, *spec.ephemeralContainers):
+            found = statuses.get(container.name)
+            if found.state.get("waiting") is None if found else status.phase != "Pending":
+                yield container.name, False
+            ended = next(filter(None, found.lastState.values()), None) if found else None
+            if ended and (ended.finishedAt is None or ended.finishedAt >= since):
+                yield container.name, True
 
 
 class Event(BaseModel):
@@ -78,28 +117,73 @@ class Event(BaseModel):
     involved: str = Field("", validation_alias=AliasPath("involvedObject", "name"))
     lastTimestamp: AwareDatetime | None = None
     eventTime: AwareDatetime | None = None
+    last: AwareDatetime | None = Field(None, validation_alias=AliasPath("series", "lastObservedTime"))
+    repeated: int | None = Field(None, validation_alias=AliasPath("series", "count"))
 
     @property
     def at(self) -> datetime | None:
-        return self.lastTimestamp or self.eventTime
+        """Return the time of the last occurrence."""
+        return self.last or self.lastTimestamp or self.eventTime
 
 
 class List(BaseModel, Generic[T]):
-    metadata: Metadata
-    items: list[T]
+    metadata: Metadata = Metadata()
+    items: Items[T]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The names of a service's pods, of the sets that own them, and of the Deployments and CronJobs that own these."""
+
+    pods: frozenset[str]
+    sets: frozenset[str]
+    tops: frozenset[str]
+
+    @classmethod
+    def of(cls, pods: Sequence[Pod], sets: Sequence[Set]) -> Family:
+        owners = {owner.name for pod in pods for owner in pod.metadata.ownerReferences}
+        owners |= {each.metadata.name for each in sets}
+        tops = {owner.name for each in sets for owner in each.metadata.ownerReferences}
+        return cls(
+            frozenset(pod.metadata.name for pod in pods),
+            frozenset(owners),
+            frozenset(filter(None, tops.union(map(_top, owners)))),
+        )
+
+    def has(self, event: Event) -> bool:
+        """Return whether an event is about one of these, or about a set or a pod that they had before."""
+        match event.kind:
+            case "Pod":
+                return event.involved in self.pods or self._has_set(event.involved.rpartition("-")[0])
+            case "ReplicaSet" | "Job" | "StatefulSet" | "DaemonSet":
+                return self._has_set(event.involved)
+            case "Deployment" | "CronJob":
+                return event.involved in self.tops
+            case _:
+                return False
+
+    def _has_set(self, name: str) -> bool:
+        return name in self.sets or _top(name) in self.tops
+
+
+def _top(name: str) -> str:
+    """Return the name of the Deployment or CronJob that generated the name of a set; empty if none did."""
+    generated = _GENERATED.search(name)
+    return name[: generated.start()] if generated else ""
 
 
 def format_event(at: datetime, event: Event) -> str:
     """Return a row like `kubectl get events`, with the time instead of the age."""
     named = f"{event.kind.lower()}/{event.involved}"
-    times = f" (x{event.count})" if event.count and event.count > 1 else ""
+    count = event.repeated or event.count or 1
+    times = f" (x{count})" if count > 1 else ""
     message = f"{' '.join(event.message.split())}{times}"
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC  {event.type:<7}  {event.reason:<18}  {named}  {message}"
 
 
 def described(pod: Pod) -> str:
     """Return a pod like `kubectl describe`, limited to the fields that explain why it does not serve."""
-    specified = {each.name: each for each in pod.spec.containers}
+    specified = {each.name: each for each in (*pod.spec.initContainers, *pod.spec.containers)}
     lines = [f"Name:  {pod.metadata.name}", f"Namespace:  {pod.metadata.namespace}"]
     lines += [f"Node:  {pod.spec.nodeName}"] if pod.spec.nodeName else []
     lines += [f"Status:  {pod.status.phase}"]
@@ -109,6 +193,7 @@ def described(pod: Pod) -> str:
     for title, statuses in (
         ("Init Containers", pod.status.initContainerStatuses),
         ("Containers", pod.status.containerStatuses),
+        ("Ephemeral Containers", pod.status.ephemeralContainerStatuses),
     ):
         lines += [f"{title}:"] if statuses else []
         lines += [line for each in statuses for line in _container(each, specified.get(each.name))]

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from adapters.text_files import open_utf8
+from adapters.tools.parts import kept
 from adapters.tools.service_files import FolderFiles
 from core.model.compute_thread import run_in_reading_thread
-from core.model.errors import ToolUnavailable
-from core.ports import LogLine, TimeWindow
+from core.ports import LogLine, Partial, TimeWindow
 
 RECORD = re.compile(
     rb"(?:\xef\xbb\xbf)?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) (\S{1,16}) (\S{1,128}) ?(.*)"
@@ -34,26 +34,19 @@ class LogFiles:
 
     def __init__(self, name: str, root: Path) -> None:
         self.name = name
-        self._root = root
         self._files = FolderFiles(root, (".log",), _whole)
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
-        return await run_in_reading_thread(self._lines, service, window, limit)
+        paths = await run_in_reading_thread(self._files.of_service, "logs", service)
+        parts = [(str(path), run_in_reading_thread(self._lines, path, service, window, limit)) for path in paths]
+        found = await kept(self.name, parts)
+        return Partial(sorted(found, key=lambda line: line.at)[-limit:], found.gaps)
 
-    def _lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
-        kept: list[LogLine] = []
-        try:
-            for path in self._files.of_service("logs", service):
-                if path.stat().st_size <= MAX_KEPT and not self._files.is_growing(path):
-                    kept += _within(self._files.content(path), window)[-limit:]
-                    continue
-                with open_utf8(path) as file:
-                    kept += _last(file, service, window, limit)
-        except OSError as error:
-            raise ToolUnavailable(
-                f"The logs of {service} under {self._root} cannot be read: {error.strerror}."
-            ) from error
-        return sorted(kept, key=lambda line: line.at)[-limit:]
+    def _lines(self, path: Path, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
+        if path.stat().st_size <= MAX_KEPT and not self._files.is_growing(path):
+            return _within(self._files.content(path), window)[-limit:]
+        with open_utf8(path) as file:
+            return _last(file, service, window, limit)
 
 
 def _whole(path: Path) -> list[LogLine]:

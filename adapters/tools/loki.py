@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import ceil
@@ -13,7 +13,10 @@ from typing import Literal
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
-from core.ports import LogLine, TimeWindow
+from adapters.tools.parts import Items, answers, gaps_in
+from core.model.errors import ToolUnavailable
+from core.model.incident import Gap, GapReason
+from core.ports import LogLine, Partial, TimeWindow, gap_of
 
 PAGE = 5_000  # records per response; the server's default limit
 MAX_PAGES = 8  # per service
@@ -28,13 +31,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 class _Stream(BaseModel):
     stream: dict[str, str]
-    values: list[tuple[int, str] | tuple[int, str, dict[str, object]]]
+    values: Items[tuple[int, str] | tuple[int, str, dict[str, object]]]
 
 
 class _Answer(BaseModel):
     status: Literal["success"]
     kind: Literal["streams"] = Field(validation_alias=AliasPath("data", "resultType"))
-    streams: list[_Stream] = Field(validation_alias=AliasPath("data", "result"))
+    streams: Items[_Stream] = Field(validation_alias=AliasPath("data", "result"))
 
 
 _ANSWER = TypeAdapter(_Answer)
@@ -53,53 +56,66 @@ class Loki:
         labels = self._selectors.get(service)
         if labels is None or limit <= 0:
             return []
-        found = await self._records(_selector(labels), window, limit)
+        found, gaps = await self._records(_selector(labels), window, limit)
         newest = sorted(found)[-limit:]
-        return [LogLine(service, _time(at), level, text) for at, level, text in newest]
+        return Partial((LogLine(service, _time(at), level, text) for at, level, text in newest), gaps)
 
     async def check(self) -> None:
         """Raise ToolUnavailable if Loki refuses a query."""
         for labels in self._selectors.values():
             await self._page(_selector(labels), 0, 1, 1)
 
-    async def _records(self, selector: str, window: TimeWindow, limit: int) -> set[_Record]:
+    async def _records(self, selector: str, window: TimeWindow, limit: int) -> tuple[set[_Record], set[Gap]]:
         """Read records backwards in time without gaps. Records of the same nanosecond on two pages are counted once.
 
         A full page shows the rate of records, from which further time spans are chosen and requested concurrently.
+        Raises ToolUnavailable if nothing could be read.
         """
         start, end = _nanoseconds(window.start), _nanoseconds(window.end)
         size, length, left = min(PAGE, limit), end - start, MAX_PAGES
         found: set[_Record] = set()
+        gaps: set[Gap] = set()
         while left and start < end and len(found) < limit:
             count = min(left, ceil((limit - len(found)) / size)) if found else 1
             edges = [*(edge for number in range(count) if (edge := end - number * length) > start), start]
             stretches = list(pairwise(edges))
-            pages = await asyncio.gather(*(self._page(selector, low, high, size) for high, low in stretches))
+            pages = await answers([("records", self._page(selector, low, high, size)) for high, low in stretches])
             left -= len(pages)
             known = len(found)
             for (high, low), page in zip(stretches, pages, strict=True):
-                found |= page
                 end = low
+                if isinstance(page, ToolUnavailable):
+                    if not found:
+                        raise page
+                    gaps.add(gap_of(f"{self.name}: records from {_time(low):%H:%M:%S} to {_time(high):%H:%M:%S}", page))
+                    continue
+                found.update(page)
+                gaps |= {replace(gap, tool=f"{self.name}: records") for gap in page.gaps}
                 if len(page) >= size:  # the older part of this span is missing
                     end = min(at for at, _, _ in page) + 1
                     length = max(1, int(FILLED * (high - end)))
                     break
             if len(found) == known:
                 break
-        return found
+        if not left and start < end and len(found) < limit:
+            gaps.add(Gap(f"{self.name}: records", GapReason.LEFT_OUT, f"those before {_time(end):%H:%M:%S}"))
+        return found, gaps
 
-    async def _page(self, selector: str, start: int, end: int, size: int) -> set[_Record]:
+    async def _page(self, selector: str, start: int, end: int, size: int) -> Partial[_Record]:
         answer = await self._http.parsed(
             "loki/api/v1/query_range",
             _ANSWER,
             {"query": selector, "start": str(start), "end": str(end), "limit": str(size), "direction": "backward"},
         )
-        return {
+        found = {
             (value[0], level_of(stream.stream, value[1]), value[1][:MAX_LINE])
             for stream in answer.streams
             for value in stream.values
             if start <= value[0] < end
         }
+        return Partial(
+            found, (gap for items in (answer.streams, *(s.values for s in answer.streams)) for gap in gaps_in(items))
+        )
 
 
 def _selector(labels: Mapping[str, str]) -> str:

@@ -11,9 +11,11 @@ from itertools import islice
 from pathlib import Path
 
 from adapters.text_files import open_text
+from adapters.tools.parts import kept
 from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
-from core.ports import Series, TimeWindow
+from core.model.incident import Gap, GapReason
+from core.ports import Partial, Series, TimeWindow
 
 MAX_METRICS = 200  # columns per file
 MAX_ROWS = 100_000  # rows per file
@@ -27,31 +29,47 @@ class MetricFiles:
         self._files = FolderFiles(root, (".csv",), _read)
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:
-        return await asyncio.to_thread(self._series, service, window)
+        paths = await asyncio.to_thread(self._files.of_service, "metrics", service)
+        parts = [(str(path), asyncio.to_thread(self._within, path, service, window)) for path in paths]
+        return await kept(self.name, parts)
 
-    def _series(self, service: str, window: TimeWindow) -> list[Series]:
-        found: list[Series] = []
-        for path in self._files.of_service("metrics", service):
-            try:
-                times, columns = self._files.content(path)
-                first, end = bisect_left(times, window.start), bisect_left(times, window.end)
-            except (OSError, UnicodeDecodeError, csv.Error, ValueError, TypeError) as error:
-                raise ToolUnavailable(f"The metrics in {path} cannot be read: {error}.") from error
-            if first < end:
-                cut = slice(first, end)
-                found += [Series(service, metric, times[cut], values[cut]) for metric, values in columns.items()]
-        return found
+    def _within(self, path: Path, service: str, window: TimeWindow) -> list[Series]:
+        times, columns, wrong = self._files.content(path)
+        cut = slice(bisect_left(times, window.start), bisect_left(times, window.end))
+        found = (Series(service, metric, times[cut], values[cut]) for metric, values in columns.items())
+        return Partial(found if times[cut] else (), [Gap("", GapReason.LEFT_OUT, wrong)] if wrong else ())
 
 
-def _read(path: Path) -> tuple[tuple[datetime, ...], dict[str, tuple[float, ...]]]:
-    """Return the times in order, and the values of each metric at those times."""
+def _read(path: Path) -> tuple[tuple[datetime, ...], dict[str, tuple[float, ...]], str]:
+    """Return the times in order, the values of each metric at those times, and what is wrong with other rows.
+
+    Raises ToolUnavailable if no row has a time.
+    """
+    rows: list[tuple[datetime, list[str]]] = []
+    wrong: list[str] = []
     with open_text(path, newline="") as file:
         reader = csv.reader(file)
-        metrics = next(reader, [])[1 : MAX_METRICS + 1]
-        rows = [(datetime.fromisoformat(row[0]), row) for row in islice(reader, MAX_ROWS) if row]
+        try:
+            metrics = next(reader, [])[1 : MAX_METRICS + 1]
+            for row in filter(None, islice(reader, MAX_ROWS)):
+                try:
+                    rows.append((_time(row[0]), row))
+                except ValueError as error:
+                    wrong.append(f"line {reader.line_num} of {path}: {error}")
+        except csv.Error as error:
+            raise ToolUnavailable(f"The metrics in {path} cannot be read: {error}.") from error
+    if wrong and not rows:
+        raise ToolUnavailable(f"The metrics in {path} cannot be read: {wrong[0]}.")
     rows.sort(key=lambda timed: timed[0])
     columns = {metric: tuple(_number(row, column) for _, row in rows) for column, metric in enumerate(metrics, start=1)}
-    return tuple(at for at, _ in rows), columns
+    return tuple(at for at, _ in rows), columns, f"{len(wrong)} rows, first {wrong[0]}" if wrong else ""
+
+
+def _time(cell: str) -> datetime:
+    at = datetime.fromisoformat(cell)
+    if at.tzinfo is None:
+        raise ValueError(f"the time {cell[:40]} has no zone")
+    return at
 
 
 def _number(row: list[str], column: int) -> float:

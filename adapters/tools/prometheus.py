@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Literal
@@ -13,10 +13,10 @@ from typing import Literal
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
-from core.model.errors import ToolUnavailable
-from core.model.incident import AlertStatus, Incident
+from adapters.tools.parts import Items, gaps_in
+from core.model.incident import AlertStatus, Gap, GapReason, Incident
 from core.model.silences import Silence
-from core.ports import Series, TimeWindow
+from core.ports import Partial, Series, TimeWindow
 
 SERVICE_LABELS = ("service", "job", "app")  # labels that may name a series' service
 NOT_SHOWN = frozenset(
@@ -30,19 +30,22 @@ HIDDEN_METRICS = r"ALERTS|ALERTS_FOR_STATE|scrape_.+|.+_bucket|.+_created|go_.+|
 COUNTER_SUFFIXES = ("_total", "_count", "_sum")  # OpenMetrics: these only grow
 MIN_STEP = 15.0  # seconds between points
 MAX_POINTS = 240  # per series
-MAX_SERIES = 500  # raw series of one service; more are refused
+MAX_SERIES = 500  # raw series of one service; more are left out
+MAX_WARNING = 300  # characters
 MAX_SERVICE = 128  # characters of a service's name
 
 
 class _Row(BaseModel):
     metric: dict[str, str]
-    values: list[tuple[float, str]]
+    values: Items[tuple[float, str]] = []
+    histograms: Items[object] = []  # of native histograms, instead of or besides values
 
 
 class _Answer(BaseModel):
     status: Literal["success"]
     kind: Literal["matrix"] = Field(validation_alias=AliasPath("data", "resultType"))
-    rows: list[_Row] = Field(validation_alias=AliasPath("data", "result"))
+    rows: Items[_Row] = Field(validation_alias=AliasPath("data", "result"))
+    warnings: Items[str] = []  # for example of Thanos, one of whose stores did not answer
 
 
 class _Active(BaseModel):
@@ -53,15 +56,15 @@ class _Active(BaseModel):
 class _Rule(BaseModel):
     name: str
     type: str = "alerting"
-    alerts: list[_Active] = []
+    alerts: Items[_Active] = []
 
 
 class _Group(BaseModel):
-    rules: list[_Rule]
+    rules: Items[_Rule]
 
 
 class _Rules(BaseModel):
-    groups: list[_Group] = Field(validation_alias=AliasPath("data", "groups"))
+    groups: Items[_Group] = Field(validation_alias=AliasPath("data", "groups"))
 
 
 _ANSWER = TypeAdapter(_Answer)
@@ -93,10 +96,19 @@ class Prometheus:
             "step": str(step),
             "timeout": f"{self.http.timeout:.0f}s",
         }
-        rows = (await self.http.parsed("api/v1/query_range", _ANSWER, form=asked)).rows
-        if len(rows) > MAX_SERIES:
-            raise ToolUnavailable(f"{self.http.system} has more than {MAX_SERIES} series for one service.")
-        return _series(service, rows, window)
+        answer = await self.http.parsed("api/v1/query_range", _ANSWER, form=asked)
+        return Partial(_series(service, answer.rows[:MAX_SERIES], window), self._gaps(answer))
+
+    def _gaps(self, answer: _Answer) -> Iterator[Gap]:
+        part = f"{self.name}: series"
+        for items in (answer.rows, *(row.values for row in answer.rows)):
+            yield from (replace(gap, tool=part) for gap in gaps_in(items))
+        if (more := len(answer.rows) - MAX_SERIES) > 0:
+            yield Gap(part, GapReason.LEFT_OUT, f"{more} of {len(answer.rows)}")
+        for name in sorted({row.metric.get("__name__", "") for row in answer.rows if row.histograms}):
+            yield Gap(part, GapReason.LEFT_OUT, f"native histogram {name} is not supported")
+        for warning in answer.warnings:
+            yield Gap(part, GapReason.FAILED, " ".join(warning.split())[:MAX_WARNING])
 
     async def firing(self, incident: Incident) -> bool | None:
         """Return whether an alert fires, by labels.
@@ -109,7 +121,9 @@ class Prometheus:
         if not named:
             return None
         firing = [active for rule in named for active in rule.alerts if active.state == "firing"]
-        return any(active.labels.items() <= alert.labels.items() for active in firing for alert in mine)
+        if any(active.labels.items() <= alert.labels.items() for active in firing for alert in mine):
+            return True
+        return None if any(gaps_in(rule.alerts) for rule in named) else False
 
     async def silences(self) -> list[Silence]:
         return []
@@ -146,6 +160,7 @@ def _rate(points: Mapping[float, float]) -> dict[float, float]:
     return {
         at: (value - before if value >= before else value) / (at - earlier)
         for (earlier, before), (at, value) in pairwise(ordered)
+        if math.isfinite(before) and math.isfinite(value)
     }
 
 

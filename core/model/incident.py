@@ -387,6 +387,7 @@ class GapReason(StrEnum):
     TIMED_OUT = "timed out"
     FAILED = "failed"
     OUT_OF_WINDOW = "no data from that time"
+    LEFT_OUT = "left out"  # of an answer: reading it again would not help
 
     @property
     def is_failure(self) -> bool:
@@ -404,6 +405,11 @@ class Gap:
     tool: str
     reason: GapReason
     detail: str = ""
+
+    @property
+    def system(self) -> str:
+        """Return the name of the reader, of which only a part may be missing: “loki” of “loki: records to 09:40”."""
+        return self.tool.partition(": ")[0]
 
     @property
     def text(self) -> str:

@@ -29,6 +29,7 @@ from core.ports.knowledge import (
 )
 from core.ports.models import LanguageModel, LearnedStore
 from core.ports.monitoring import (
+    ANSWER_BY,
     AlertMonitor,
     BuildReader,
     Change,
@@ -41,11 +42,13 @@ from core.ports.monitoring import (
     LogLine,
     LogReader,
     MetricReader,
+    Partial,
     Series,
     TimeWindow,
     Tool,
     Toolbox,
     ToolParameter,
+    gap_of,
 )
 from core.ports.state import (
     AuditStore,
@@ -66,6 +69,7 @@ from core.ports.store import Store, Transaction
 from core.ports.work import Backlog, Clock, DeadLetter, DeadLetterStore, Post, PostStore, ReplicaStore, Task, TaskStore
 
 __all__ = [
+    "ANSWER_BY",
     "AgentCaller",
     "AgentTools",
     "AlertMonitor",
@@ -110,6 +114,7 @@ __all__ = [
     "Messenger",
     "MetricReader",
     "OnCall",
+    "Partial",
     "PassageIndex",
     "Post",
     "PostStore",
@@ -132,4 +137,5 @@ __all__ = [
     "ToolParameter",
     "Toolbox",
     "Transaction",
+    "gap_of",
 ]

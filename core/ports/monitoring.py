@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
-from core.model.incident import Incident
+from core.model.errors import ToolRefused, ToolUnavailable
+from core.model.incident import Gap, GapReason, Incident
 from core.model.silences import Silence
+
+T = TypeVar("T")
+
+ANSWER_BY: ContextVar[float] = ContextVar("answer_by", default=math.inf)
+"""The event loop's time by which a reader returns what it has read: what it returns later is lost."""
+
+
+class Partial(list[T]):
+    """The items that a reader could read, and a gap for each part that it could not."""
+
+    def __init__(self, items: Iterable[T] = (), gaps: Iterable[Gap] = ()) -> None:
+        super().__init__(items)
+        self.gaps = tuple(gaps)
+
+
+def gap_of(tool: str, error: ToolUnavailable) -> Gap:
+    """Return the gap that an error leaves."""
+    if isinstance(error, ToolRefused):
+        reason = GapReason.REFUSED
+    else:
+        reason = GapReason.TIMED_OUT if isinstance(error.__cause__, TimeoutError) else GapReason.FAILED
+    return Gap(tool, reason, str(error).rstrip("."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +93,7 @@ class Change:
 
 
 class LogReader(Protocol):
-    """Reads logs. Raises ToolUnavailable."""
+    """Reads logs. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     @property
     def name(self) -> str: ...
@@ -79,7 +104,7 @@ class LogReader(Protocol):
 
 
 class MetricReader(Protocol):
-    """Reads metrics. Raises ToolUnavailable."""
+    """Reads metrics. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     @property
     def name(self) -> str: ...
@@ -90,7 +115,7 @@ class MetricReader(Protocol):
 
 
 class ChangeReader(Protocol):
-    """Reads changes. Raises ToolUnavailable."""
+    """Reads changes. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     @property
     def name(self) -> str: ...

@@ -25,7 +25,9 @@ MAX_HYPOTHESES = 3
 MAX_RULED_OUT = 12  # candidates whose objection is shown
 MAX_TIMELINE = 16  # entries
 TIMELINE_BACK = timedelta(hours=2)  # before the start
-SAID = frozenset({"cause", "next_check", "quote", "title", "text", "subject", "what", "files", "moved", "shared"})
+SAID = frozenset(
+    {"cause", "next_check", "quote", "title", "text", "subject", "what", "files", "moved", "shared", "detail"}
+)
 """Fields of an explanation with text from other systems."""
 NO_FAILURES: Mapping[str, FailureHistory] = {}
 
@@ -172,12 +174,13 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def redacted_explanation(explanation: Explanation, clean: Callable[[str], str]) -> Explanation:
-    """Return the explanation with `clean` applied to its causes, quotes and timeline, but not to their sources."""
+    """Return the explanation with `clean` applied to its causes, quotes, gaps and timeline, but not to their sources."""
     return replace(
         explanation,
         hypotheses=_cleaned(explanation.hypotheses, clean),
         ruled_out=tuple(map(clean, explanation.ruled_out)),
         timeline=_cleaned(explanation.timeline, clean),
+        gaps=_cleaned(explanation.gaps, clean),
     )
 
 

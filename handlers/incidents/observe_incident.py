@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
-from core.model.errors import ToolRefused, ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason, Incident, SimilarIncident
 from core.ports import (
+    ANSWER_BY,
     BuildReader,
     Clock,
     CodeReader,
@@ -20,10 +21,12 @@ from core.ports import (
     LogLine,
     LogReader,
     MetricReader,
+    Partial,
     Series,
     TimeWindow,
     Tool,
     Toolbox,
+    gap_of,
 )
 from core.rca.code_expert import CodeExpert
 from core.rca.dependencies import neighbourhood, service_of, united
@@ -153,7 +156,7 @@ class _Tools:
         self, readers: Sequence[LogReader | MetricReader], found: Sequence[LogLine | Series], window: TimeWindow
     ) -> None:
         """Record a gap for systems that answered but have no data for the window."""
-        failed = {gap.tool for gap in self.gaps}
+        failed = {gap.system for gap in self.gaps}
         if not found:
             asked = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
             self.gaps |= {
@@ -165,13 +168,17 @@ class _Tools:
         return [item for answer in answers for item in answer]
 
     async def _answer(self, name: str, question: Awaitable[list[T]]) -> list[T]:
+        ANSWER_BY.set(asyncio.get_running_loop().time() + DEADLINE)
         try:
             async with asyncio.timeout(DEADLINE):
-                return await question
+                answer = await question
         except ToolUnavailable as error:
             self.gaps.add(gap_of(name, error))
         except TimeoutError:
             self.gaps.add(Gap(name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"))
+        else:
+            self.gaps.update(answer.gaps if isinstance(answer, Partial) else ())
+            return answer
         return []
 
 
@@ -223,12 +230,3 @@ async def open_toolboxes(
 
     found = await asyncio.gather(*(opened(toolbox) for toolbox in toolboxes))
     return tuple(tool for tools in found for tool in tools), tuple(sorted(gaps, key=lambda gap: gap.text))
-
-
-def gap_of(tool: str, error: ToolUnavailable) -> Gap:
-    """Return the gap that an error leaves."""
-    if isinstance(error, ToolRefused):
-        reason = GapReason.REFUSED
-    else:
-        reason = GapReason.TIMED_OUT if isinstance(error.__cause__, TimeoutError) else GapReason.FAILED
-    return Gap(tool, reason, str(error).rstrip("."))

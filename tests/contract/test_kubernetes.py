@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.kubernetes_objects import EVENTS_HEAD
 from core.model.errors import ToolUnavailable
-from core.ports import LogLine, TimeWindow, Tool
+from core.ports import LogLine, Partial, TimeWindow, Tool
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 from tests.fakes.tool_servers import FakeKubernetes, event, reached
@@ -142,3 +143,184 @@ async def test_a_cluster_that_refuses_says_so() -> None:
     async with reached(fake) as http:
         with pytest.raises(ToolUnavailable, match="refuses the token"):
             await Kubernetes("k8s", http, WORKLOADS).check()
+
+
+@pytest.mark.parametrize(
+    ("stamps", "row"),
+    [
+        (
+            {
+                "eventTime": "2026-03-14T08:10:00Z",
+                "series": {"lastObservedTime": "2026-03-14T09:20:00.1Z", "count": 31},
+            },
+            31,
+        ),
+        ({"eventTime": "2026-03-14T09:20:00Z", "series": None}, 1),
+        ({"lastTimestamp": "2026-03-14T09:20:00Z", "count": 4}, 4),
+    ],
+)
+async def test_an_event_is_dated_with_its_last_occurrence(stamps: dict[str, object], row: int) -> None:
+    fake = FakeKubernetes()
+    fake.statuses["api"] = KILLED
+    bare = event("FailedScheduling", "no node fits", "2026-03-14T08:10:00Z")
+    fake.events = [{**bare, "lastTimestamp": None, "count": None, **stamps}]
+    async with reached(fake) as http:
+        shown = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_events"].call({"service": "api"})
+    assert "09:20:00" in shown
+    assert shown.endswith(f"no node fits (x{row})" if row > 1 else "no node fits")
+
+
+async def test_events_are_kept_when_a_log_cannot_be_read() -> None:
+    fake = FakeKubernetes()
+    fake.statuses["api"] = {"phase": "Running"}
+    fake.without_log = frozenset({"api-0"})
+    fake.events = [event("Evicted", "node is down", "2026-03-14T09:00:30Z")]
+    async with reached(fake) as http:
+        found = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 10)
+    assert [line.text for line in found] == ["Kubernetes Evicted: node is down"]
+    assert isinstance(found, Partial)
+    assert ["api-0" in gap.tool for gap in found.gaps] == [True]
+
+
+def owned(name: str, owner: str = "", kind: str = "ReplicaSet", **status: object) -> dict[str, Any]:
+    owners = [{"kind": kind, "name": owner}] if owner else None
+    return {
+        "metadata": {"name": name, "namespace": "live", "ownerReferences": owners},
+        "spec": {"containers": [{"name": "main"}]},
+        "status": {"phase": "Running", **status},
+    }
+
+
+def about(kind: str, name: str) -> dict[str, Any]:
+    return {
+        **event("Trouble", f"{kind} {name}", "2026-03-14T09:10:00Z"),
+        "involvedObject": {"kind": kind, "name": name},
+    }
+
+
+@pytest.mark.parametrize(
+    ("pod", "kind", "name", "belongs"),
+    [
+        (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "ReplicaSet", "api-7d9f8c6b5", True),
+        (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "Pod", "api-7d9f8c6b5-gqvk8", True),  # gone already
+        (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "ReplicaSet", "api-5c4b8d9f7", True),  # of another rollout
+        (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "Pod", "api-5c4b8d9f7-gqvk8", True),
+        (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "Deployment", "api", True),
+        (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "Deployment", "api-gateway", False),
+        (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "Pod", "api-gateway-5c4b8d9f7-gqvk8", False),
+        (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "ReplicaSet", "api-gateway-5c4b8d9f7", False),
+        (owned("api-7d9f8c6b5-x2x4z", "api-7d9f8c6b5"), "Node", "api", False),
+        (owned("tariffs-29550120-abcde", "tariffs-29550120", "Job"), "Job", "tariffs-29550060", True),
+        (owned("tariffs-29550120-abcde", "tariffs-29550120", "Job"), "Pod", "tariffs-29550060-k7k2p", True),
+        (owned("tariffs-29550120-abcde", "tariffs-29550120", "Job"), "CronJob", "tariffs", True),
+        (owned("migrate-x7k2p", "migrate", "Job"), "Job", "migrate", True),
+        (owned("db-0", "db", "StatefulSet"), "StatefulSet", "db", True),
+        (owned("db-0", "db", "StatefulSet"), "Pod", "db-2", True),
+        (owned("db-0", "db", "StatefulSet"), "Pod", "dbx-2", False),
+        (owned("alone"), "Pod", "alone", True),
+        (owned("alone"), "Pod", "alone-2", False),
+    ],
+)
+async def test_an_event_belongs_to_the_service_of_the_object_that_it_is_about(
+    pod: dict[str, Any], kind: str, name: str, *, belongs: bool
+) -> None:
+    fake = FakeKubernetes()
+    fake.pods, fake.events = [pod], [about(kind, name)]
+    fake.logs = {(pod["metadata"]["name"], "main", ""): ""}
+    async with reached(fake) as http:
+        found = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 10)
+    assert [line.text for line in found] == ([f"Kubernetes Trouble: {kind} {name}"] if belongs else [])
+
+
+@pytest.mark.parametrize(
+    ("sets", "kind", "name", "belongs"),
+    [
+        ({"replicasets": [owned("api-7d9f8c6b5", "api", "Deployment")]}, "ReplicaSet", "api-7d9f8c6b5", True),
+        ({"replicasets": [owned("api-7d9f8c6b5", "api", "Deployment")]}, "Deployment", "api", True),
+        ({"replicasets": [owned("api-7d9f8c6b5", "api", "Deployment")]}, "Deployment", "login", False),
+        ({"jobs": [owned("import")]}, "Job", "import", True),
+        ({"jobs": [owned("import")]}, "Pod", "import-k7k2p", True),
+    ],
+)
+async def test_the_events_of_a_service_whose_pods_cannot_be_created_are_read(
+    sets: dict[str, Any], kind: str, name: str, *, belongs: bool
+) -> None:
+    fake = FakeKubernetes()
+    fake.sets |= sets
+    fake.events = [about(kind, name)]
+    async with reached(fake) as http:
+        found = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 10)
+        shown = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_events"].call({"service": "api"})
+    assert [line.text for line in found] == ([f"Kubernetes Trouble: {kind} {name}"] if belongs else [])
+    assert (f"{kind} {name}" in shown) is belongs
+
+
+STAMP = "2026-03-14T09:01:00.000000000Z"
+ENDED = {"terminated": {"exitCode": 1, "finishedAt": "2026-03-14T09:01:30Z"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "logs", "expected"),
+    [
+        (
+            {"initContainers": [{"name": "migrate"}], "containers": [{"name": "main"}]},
+            {
+                "phase": "Pending",
+                "initContainerStatuses": [{"name": "migrate", "state": ENDED}],
+                "containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "PodInitializing"}}}],
+            },
+            {("p", "migrate", ""): f"{STAMP} ERROR no such table"},
+            ["ERROR no such table"],
+        ),
+        (
+            {"containers": [{"name": "main"}], "ephemeralContainers": [{"name": "debugger"}]},
+            {"ephemeralContainerStatuses": [{"name": "debugger", "state": {"running": {}}}]},
+            {("p", "main", ""): "", ("p", "debugger", ""): f"{STAMP} seen by hand"},
+            ["seen by hand"],
+        ),
+        (
+            {"containers": [{"name": "main"}]},
+            {"containerStatuses": [{"name": "main", "state": {"running": {}}, "lastState": ENDED}]},
+            {("p", "main", ""): f"{STAMP} started", ("p", "main", "previous"): f"{STAMP} out of memory"},
+            ["started", "out of memory"],
+        ),
+        (
+            {"containers": [{"name": "main"}]},
+            {"containerStatuses": [{"name": "main", "state": {"waiting": {}}, "lastState": ENDED}]},
+            {("p", "main", "previous"): f"{STAMP} out of memory"},
+            ["out of memory"],
+        ),
+        (
+            {"containers": [{"name": "main"}]},
+            {
+                "containerStatuses": [
+                    {
+                        "name": "main",
+                        "state": {"running": {}},
+                        "lastState": {"terminated": {"exitCode": 0, "finishedAt": "2026-03-12T09:00:00Z"}},
+                    }
+                ]
+            },
+            {("p", "main", ""): f"{STAMP} long after"},
+            ["long after"],
+        ),
+        (
+            {"containers": [{"name": "main"}]},
+            {},
+            {("p", "main", ""): f"{STAMP} 10 %\r90 %\rERROR disk is full\r\n{STAMP} next"},
+            ["10 %\r90 %\rERROR disk is full", "next"],
+        ),
+    ],
+    ids=["init", "ephemeral", "restarted", "crash loop", "old restart", "carriage return"],
+)
+async def test_every_container_that_ran_gives_its_log(
+    spec: dict[str, Any], status: dict[str, Any], logs: dict[tuple[str, str, str], str], expected: list[str]
+) -> None:
+    fake = FakeKubernetes()
+    fake.pods = [{"metadata": {"name": "p"}, "spec": spec, "status": {"phase": "Running", **status}}]
+    fake.logs = logs
+    async with reached(fake) as http:
+        found = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 10)
+    assert sorted(line.text for line in found) == sorted(expected)
+    assert isinstance(found, Partial)
+    assert found.gaps == ()

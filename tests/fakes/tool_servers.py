@@ -44,9 +44,11 @@ async def reached(
     """The way to a server on loopback."""
     served = TestServer(server.app())
     await served.start_server()
-    async with aiohttp.ClientSession() as session:
-        yield Http("the server", str(served.make_url(base)), session, Token(token), elsewhere=elsewhere)
-    await served.close()
+    try:
+        async with aiohttp.ClientSession() as session:
+            yield Http("the server", str(served.make_url(base)), session, Token(token), elsewhere=elsewhere)
+    finally:
+        await served.close()
 
 
 def nanoseconds(at: datetime) -> int:
@@ -95,10 +97,15 @@ class FakeKubernetes(FakeToolServer):
         self.events: list[dict[str, Any]] = []
         self.statuses: dict[str, dict[str, Any]] = {}
         self.without_log: frozenset[str] = frozenset()  # pods that have not started
+        self.pods: list[dict[str, Any]] = []  # besides those of the lines and statuses
+        self.sets: dict[str, list[dict[str, Any]]] = {"replicasets": [], "jobs": []}
+        self.logs: dict[tuple[str, str, str], str] = {}  # by pod, container and "previous", if it is that
 
     def routes(self) -> list[web.RouteDef]:
         base = "/api/v1/namespaces/live"
         return [
+            web.get("/apis/apps/v1/namespaces/live/{kind}", self._sets),
+            web.get("/apis/batch/v1/namespaces/live/{kind}", self._sets),
             web.get(f"{base}/pods", self._pods),
             web.get(f"{base}/events", self._events),
             web.get(f"{base}/pods/{{pod}}/log", self._log),
@@ -117,7 +124,11 @@ class FakeKubernetes(FakeToolServer):
                 "status": self.statuses.get(service, {"phase": "Running"}),
             }
         ]
-        return self._page(request, pods if service in known else [])
+        return self._page(request, [*(pods if service in known else []), *self.pods])
+
+    async def _sets(self, request: web.Request) -> web.Response:
+        assert request.query["labelSelector"]
+        return self._page(request, self.sets[request.match_info["kind"]])
 
     async def _events(self, request: web.Request) -> web.Response:
         return self._page(request, self.events)
@@ -131,6 +142,11 @@ class FakeKubernetes(FakeToolServer):
     async def _log(self, request: web.Request) -> web.Response:
         if request.match_info["pod"] in self.without_log:
             return web.json_response({"kind": "Status", "reason": "BadRequest", "code": 400}, status=400)
+        instance = "previous" if request.query.get("previous") == "true" else ""
+        if self.logs:
+            log = self.logs.get((request.match_info["pod"], request.query["container"], instance))
+            missing = {"kind": "Status", "message": f"no {instance} log of {request.query['container']}"}
+            return web.json_response(missing, status=400) if log is None else web.Response(text=log)
         service = request.match_info["pod"].removesuffix("-0")
         since = datetime.fromisoformat(request.query["sinceTime"])
         written = [

@@ -1,0 +1,118 @@
+"""Reading of several parts of a system, of which some may fail."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from core.model.errors import ToolUnavailable
+from core.model.incident import Gap, GapReason
+from core.ports import ANSWER_BY, Partial, gap_of
+
+GRACE = 0.2  # seconds before a reader's deadline in which it joins the parts that were read
+
+S = TypeVar("S")
+T = TypeVar("T")
+Part = tuple[str, Awaitable[list[T]]]  # with its name
+
+
+def _readable(value: object, validate: ValidatorFunctionWrapHandler) -> list[Any]:
+    if not isinstance(value, list):
+        return [] if value is None else validate(value)
+    try:
+        return validate(value)
+    except ValidationError:
+        found = [item for each in cast("list[object]", value) for item in _valid(each, validate)]
+        if not found:
+            raise
+        odd = f"{len(value) - len(found)} of {len(value)} in an unexpected format"
+        return Partial(found, [Gap("", GapReason.LEFT_OUT, odd)])
+
+
+def _valid(item: object, validate: ValidatorFunctionWrapHandler) -> list[Any]:
+    try:
+        return validate([item])
+    except ValidationError:
+        return []
+
+
+Items = Annotated[list[T], WrapValidator(_readable)]
+"""The valid items of a list in an answer: Partial if others are not. Servers also write null for an empty list."""
+
+
+def gaps_in(items: Sequence[object]) -> tuple[Gap, ...]:
+    return items.gaps if isinstance(items, Partial) else ()
+
+
+def mapped(items: list[S], change: Callable[[S], T]) -> Partial[T]:
+    return Partial(map(change, items), gaps_in(items))
+
+
+async def kept(tool: str, parts: Sequence[Part[T]]) -> Partial[T]:
+    """Return the items of all parts that could be read, with gaps for the others. Raises if no part could be read.
+
+    `tool` is the reader's name; empty within one of its parts.
+    """
+    found: Partial[T] = Partial()
+    errors: list[ToolUnavailable] = []
+    for (name, _), answer in zip(parts, await answers(parts), strict=True):
+        if isinstance(answer, ToolUnavailable):
+            errors.append(answer)
+            found.gaps += (gap_of(_part(tool, name), answer),)
+        else:
+            found += answer
+            found.gaps += tuple(replace(gap, tool=_part(tool, gap.tool or name)) for gap in gaps_in(answer))
+    if errors and len(errors) == len(parts):
+        raise errors[0]
+    return found
+
+
+async def detailed(tool: str, items: Sequence[tuple[str, T, Awaitable[T]]]) -> Partial[T]:
+    """Return items with their details, in order, or without them, and with a gap, where those could not be read."""
+    found: Partial[T] = Partial()
+    outcomes = await answers([(name, details) for name, _, details in items])
+    for (name, item, _), outcome in zip(items, outcomes, strict=True):
+        if isinstance(outcome, ToolUnavailable):
+            found.append(item)
+            found.gaps += (gap_of(_part(tool, name), outcome),)
+        else:
+            found.append(outcome)
+    return found
+
+
+def _part(tool: str, name: str) -> str:
+    return f"{tool}: {name}" if tool and not name.startswith(f"{tool}: ") else name
+
+
+async def answers(parts: Sequence[tuple[str, Awaitable[T]]]) -> list[T | ToolUnavailable]:
+    """Return the answer of each part or its error, in order. Parts that miss the reader's deadline are given up."""
+    until = ANSWER_BY.get() - GRACE
+    before = ANSWER_BY.set(until)  # so that the parts of a part are joined earlier
+    tasks = [asyncio.ensure_future(part) for _, part in parts]
+    ANSWER_BY.reset(before)
+    left = until - asyncio.get_running_loop().time()
+    try:
+        if tasks:
+            await asyncio.wait(tasks, timeout=None if math.isinf(left) else max(0.0, left))
+        return [_outcome(name, task) for (name, _), task in zip(parts, tasks, strict=True)]
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _outcome(name: str, task: asyncio.Future[T]) -> T | ToolUnavailable:
+    try:
+        if not task.done():
+            raise TimeoutError("no answer in time")
+        return task.result()
+    except ToolUnavailable as error:
+        return error
+    except OSError as error:
+        unread = ToolUnavailable(f"{name} cannot be read: {error.strerror or error}.")
+        unread.__cause__ = error
+        return unread
