@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from adapters.http import Http
 from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, List, Pod, described, format_event
-from adapters.tools.loki import level_of
+from core.model.log_levels import level_of
 from core.ports import LogLine, TimeWindow, Tool
 from core.rca.observation_tools import ServiceTool
 

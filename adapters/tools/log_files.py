@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
+from core.model.log_levels import level_named, level_of
 from core.ports import LogLine, TimeWindow
 
 RECORD = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) (\S{1,16}) (\S{1,128}) ?(.*)")
@@ -106,6 +107,7 @@ def _records(file: BinaryIO, service: str, window: TimeWindow) -> Iterator[LogLi
             return
         at = time if time >= window.start else None
         level, texts = _decoded(match[2]), [_decoded(match[4]).rstrip()]
+        level = level_named(level) or level_of({"level": level}, texts[0])
     if at:
         yield LogLine(service, at, level, "\n".join(texts))
 

@@ -11,9 +11,11 @@ from core.incidents.incident_view import format_on_call
 from core.incidents.postmortem import draft_postmortem
 from core.knowledge.terms import terms
 from core.model.incident import EvidenceKind, Incident, IncidentState
+from core.model.log_levels import level_named
 from core.model.messages import ON_CALL_UNKNOWN
 from core.ports import Change, LogLine
 from core.rca.observations import Observations
+from core.rca.signals import TROUBLE
 
 MAX_QUESTION = 200  # characters; a longer question asks for more than a fact about the incident
 MAX_CHANGES = 6  # shown
@@ -22,9 +24,7 @@ MAX_LINES = 8  # of a log, shown
 IN_SHORT = ("Summary", "Cause", "Actions")  # sections of a postmortem that are shown in the thread
 MAX_QUOTE = 300  # characters of a quoted line
 
-_TROUBLE = re.compile(
-    r"\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC|WARN(?:ING)?|exception|failed|timed? ?out)\b", re.IGNORECASE
-)
+_TROUBLE = re.compile(r"\b(?:error|fatal|critical|exception|failed|timed? ?out)\b", re.IGNORECASE)
 
 
 class Subject(StrEnum):
@@ -191,7 +191,7 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
     if observations is None:
         return telling or ["I could not read any logs."]
     own = [line for line in observations.logs if line.service == incident.service]
-    trouble = [line for line in own if _TROUBLE.search(line.text)]
+    trouble = [line for line in own if level_named(line.level) in TROUBLE or _TROUBLE.search(line.text)]
     latest = [] if telling else [_line(line) for line in (trouble or own)[-MAX_LINES:]]
     if latest:
         latest.insert(0, "No line explains it. The latest warnings and errors:" if trouble else "The latest lines:")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.model.log_levels import DEBUG, INFO, WARN, level_in, level_named
 from core.model.trajectory import Responsibility
 
 CAUSE, COMPLAINT, GRIEVANCE, TOPIC = 0.7, 0.5, 0.3, 0.0
@@ -249,17 +250,14 @@ _LONG = re.compile(
 )
 """Matches a duration of ten seconds or more."""
 _LEVEL = re.compile(
-    r"\b(?:level|lvl|severity|log\.level)[\"']?\s*[=:]\s*[\"']?(?P<field>[a-z]+)"
+    r"\b(?:level|lvl|severity|log\.level)[\"']?\s*[=:]\s*[\"']?[a-z]+"
     r"|(?:^|[\s\[(|<])(?P<word>FATAL|CRITICAL|CRIT|ALERT|EMERG|PANIC|SEVERE|ERROR|ERR|WARN|WARNING|NOTICE|INFO|DEBUG|TRACE)"
-    r"(?=[\s\])|>:,]|$)"
-    r"|^(?P<glog>[EWIF])\d{4} \d\d:\d\d",
+    r"(?=[\s\])|>:,]|$)",
     re.IGNORECASE,
 )
+"""Matches a level in a field, or its name as a word of its own in a tool's output."""
 _LEVEL_WITHIN = 120  # characters at the start of a line that contain its level
-_LOUD = frozenset({"fatal", "critical", "crit", "alert", "emerg", "panic", "severe", "error", "err", "e", "f"})
-_TONES = {"warn": 0.85, "warning": 0.85, "w": 0.85} | dict.fromkeys(
-    ("info", "notice", "debug", "trace", "information", "i"), 0.4
-)
+_TONES = {WARN: 0.85, INFO: 0.4, DEBUG: 0.4}
 """The weight of a message by its level, which is the program's own judgement."""
 
 
@@ -276,8 +274,8 @@ def trouble(line: str) -> Trouble | None:
     """Return the trouble that a line reports, by its level and its words; None if it reports none."""
     heard = _NEGATED.sub(lambda match: " " * len(match.group()), line)
     found = _LEVEL.search(heard[:_LEVEL_WITHIN])
-    level = next(filter(None, found.groups())).lower() if found else ""
-    tone, loud = _TONES.get(level, 1.0), level in _LOUD
+    level = level_in(heard) or level_named((found and found["word"]) or "")
+    tone, loud = _TONES.get(level, 1.0), level != "" and level not in _TONES
     said = _LEVEL.sub(lambda match: " " * len(match.group()), heard, count=1)
     effect = _EFFECT.search(said)
     if cause := _CAUSE.search(heard):
@@ -291,7 +289,7 @@ def trouble(line: str) -> Trouble | None:
         return Trouble((0.6 if loud else 0.3) * tone, grievance.start())
     if effect:
         return Trouble((0.35 if loud else 0.25) * tone, effect.start(), is_cause=False)
-    return Trouble(0.55, 0) if loud else Trouble(0.18, 0) if tone == _TONES["warn"] else None
+    return Trouble(0.55, 0) if loud else Trouble(0.18, 0) if tone == _TONES[WARN] else None
 
 
 def telling(text: str) -> int:

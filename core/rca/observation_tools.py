@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import islice, product
 
 from core.model.incident import EvidenceKind
+from core.model.log_levels import level_named
 from core.ports import Change, Tool, ToolParameter
 from core.rca.build_log import plain
 from core.rca.dependencies import callers
@@ -178,7 +179,7 @@ def _builds(observations: Observations) -> str:
 
 
 def _logs(observations: Observations, service: str) -> str:
-    lines = [line for line in observations.logs if line.service == service and line.level.upper() in TROUBLE]
+    lines = [line for line in observations.logs if line.service == service and level_named(line.level) in TROUBLE]
     templates = grouped(sorted(lines, key=lambda line: line.at))
     newest_and_rarest = sorted(templates, key=lambda each: (-each.lines[0].at.timestamp(), len(each.lines)))
     told: list[str] = []
