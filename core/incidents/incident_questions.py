@@ -207,7 +207,7 @@ def _line(line: LogLine) -> str:
 
 def _gaps(observations: Observations) -> Iterable[str]:
     if observations.gaps:
-        yield f"Not read: {'; '.join(gap.text for gap in observations.gaps)}"
+        yield f"Not read: {'; '.join(dict.fromkeys(gap.text for gap in observations.gaps))}"
 
 
 def _postmortem(incident: Incident, page: str) -> Sequence[str]:
@@ -242,7 +242,8 @@ def _cause(incident: Incident) -> Sequence[str]:
     if explanation is None:
         return ["Still looking for the cause."]
     if explanation.cause is None:
-        return ["No cause found. Ruled out:", *explanation.ruled_out[:MAX_CHANGES]]
+        unchecked = ["Not checked:", *explanation.unchecked[:MAX_CHANGES]] if explanation.unchecked else []
+        return ["No cause found. Ruled out:", *(explanation.ruled_out[:MAX_CHANGES] or ["nothing"]), *unchecked]
     badge = f" ({explanation.badge.text})" if explanation.badge is not None else ""
     lines = [f"{explanation.cause.cause}{badge}"]
     lines += [f"{each.source}: {each.quote[:MAX_QUOTE]}" for each in explanation.cause.evidence[:3]]

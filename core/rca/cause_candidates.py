@@ -17,7 +17,7 @@ from core.model.incident import EvidenceKind, Origin
 from core.rca.failures import Kind
 from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.no_change import not_ours
-from core.rca.observations import Observations
+from core.rca.observations import CHANGES, Observations
 from core.rca.revisions import Revision, is_setting
 from core.rca.signals import CLEAR, Signal
 from core.rca.view import CauseCandidate, View, combined_weight, sign_terms
@@ -217,27 +217,32 @@ def _kinds(view: View, place: int) -> float:
 
 
 def _objection(view: View, revision: Revision, features: Mapping[str, float]) -> str:
+    """Return the argument against a change. Where it is that nothing happened, it names the data that was read."""
     gap = _minutes(view.incident_signals.first_sign - revision.at)
     service = next(iter(revision.live), revision.change.service)
     if revision.at > view.incident_signals.first_sign:
-        return f"it came {_minutes(revision.at - view.incident_signals.first_sign)} after the first sign"
+        return _late(view, revision)
     callee, explained = view.incident_signals.explained_by(service)
     if features["older"] > CLEAR:
         return f"{service} was in trouble before it"
     if explained > CLEAR and view.incident_signals.trouble(service):
         return f"{callee} explains the trouble in {service}, and {gap} passed before the first sign"
+    checked = view.coverage.reading(tuple(revision.live) or view.observations.services, revision.at)
     if not max(features["own"], features["callers"], features["callees"]):
-        return f"nothing unusual happened in {service or 'any service'} after it"
-    return f"{gap} passed between it and the first sign, and little connects them"
+        return checked.without("nothing unusual")
+    return f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}"
+
+
+def _late(view: View, revision: Revision) -> str:
+    late = _minutes(revision.at - view.incident_signals.first_sign)
+    seen = view.trouble(view.incident_signals.incident.service)
+    return f"it came {late} after {'the first sign' if seen else 'the start of the alert'}"
 
 
 def _ruled_out(view: View, revision: Revision) -> CauseCandidate:
-    late = revision.at - view.incident_signals.first_sign
-    why = (
-        "it was not deployed before the first sign"
-        if revision.waits
-        else f"it came {_minutes(late)} after the first sign"
-    )
+    unread = ", ".join(view.observations.unread(CHANGES)) if revision.waits else ""
+    why = "no deployment of it before the first sign was read" if revision.waits else _late(view, revision)
+    why += f"; not checked: {unread}" if unread else ""
     service = next(iter(revision.live), revision.change.service)
     return CauseCandidate(service, Origin.CHANGE, revision, (), why, {})
 

@@ -53,7 +53,7 @@ def _other(
 ) -> CauseCandidate:
     features = {"none": 1.0, "evidence": evidence}
     return CauseCandidate(
-        service, origin, None, tuple(signals), "it shows too little trouble", features, subject=subject
+        service, origin, None, tuple(signals), "what was read of it shows too little trouble", features, subject=subject
     )
 
 

@@ -17,6 +17,7 @@ from core.rca.dependencies import callers
 from core.rca.failures import Kind, brought_about_by, kinds_of
 from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.observations import Observations
+from core.rca.reading import Coverage
 from core.rca.revisions import Revision, revisions
 from core.rca.signals import CLEAR, Signal, combined
 
@@ -73,6 +74,10 @@ class View:
     def revisions(self) -> list[Revision]:
         names = {*self.observations.services, *self.incident_signals.by_service, *self.incident_signals.dependencies}
         return revisions(self.observations.changes, names)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        return Coverage(self.observations)
 
     @cached_property
     def eligible(self) -> list[Revision]:

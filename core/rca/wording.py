@@ -18,6 +18,8 @@ from core.rca.cause_candidates import CauseCandidate
 from core.rca.failures import responsibility_of
 from core.rca.incident_signals import IncidentSignals
 from core.rca.merge import contradicting
+from core.rca.observations import Observations
+from core.rca.reading import no_change
 from core.rca.revisions import Revision
 from core.rca.signals import Signal
 
@@ -53,19 +55,19 @@ ROLL_BACK = "Roll back {id} on one instance of {service}, and watch the effect."
 
 NO_CHANGE = {
     Origin.EXTERNAL: (
-        "No change of ours fits: {subject} is failing, and {service} depends on it",
+        "{subject} is failing, and {service} depends on it",
         "Check the status of {subject}, also with a manual call from {service}.",
     ),
     Origin.LOAD: (
-        "No change of ours fits: {service} gets more requests than usual",
+        "{service} gets more requests than usual",
         "Find out who sends the requests. Scale out {service}, or limit the requests.",
     ),
     Origin.DATA: (
-        "No change of ours fits: all errors of {service} are about {subject}",
+        "all errors of {service} are about {subject}",
         "Set {subject} aside, and check whether {service} processes the rest.",
     ),
     Origin.PLATFORM: (
-        "No change of ours fits: {service} or what it runs on is in trouble",
+        "{service} or what it runs on is in trouble",
         "Check the nodes, disks and databases of {service} and of the other services in trouble.",
     ),
 }
@@ -103,17 +105,19 @@ class Setting:
         return "lowered" if float(after["value"]) < float(before["value"]) else "raised"
 
 
-def hypothesis(
-    candidate: CauseCandidate, incident_signals: IncidentSignals, similar: tuple[SimilarIncident, ...]
-) -> Hypothesis:
+def hypothesis(candidate: CauseCandidate, incident_signals: IncidentSignals, observations: Observations) -> Hypothesis:
     """Return a candidate as a hypothesis: the cause in a sentence, evidence, disproof and next check."""
     revision = candidate.revision
-    cause = _changed(revision, candidate, incident_signals) if revision else _unchanged(candidate, incident_signals)
+    cause = (
+        _changed(revision, candidate, incident_signals)
+        if revision
+        else _unchanged(candidate, incident_signals, no_change(observations))
+    )
     return Hypothesis(
         cause=cause,
         service=candidate.service,
         score=candidate.score,
-        evidence=_evidence(candidate, incident_signals, similar, cause),
+        evidence=_evidence(candidate, incident_signals, observations.similar, cause),
         disproof=_disproof(candidate, incident_signals),
         next_check=_next_check(candidate),
         responsibility=_responsibility(candidate, incident_signals),
@@ -220,16 +224,17 @@ def _is_setting(match: re.Match[str]) -> bool:
     return before != after and (are_numbers or are_switched or (has_shape and "." in name))
 
 
-def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
+def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, checked: str) -> str:
     told: dict[str, str] = {}  # a metric that moved in two services is named once
     for signal in sorted(candidate.signals, key=lambda signal: signal.service != candidate.service):
         told.setdefault(signal.subject or signal.what, _in_words(signal, incident_signals.incident.service))
     signs = "; ".join([*told.values()][:2])
     if candidate.origin in NO_CHANGE:
         subject = candidate.subject or "something outside that it depends on"
-        return f"{NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)}; {signs}."
+        said = NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)
+        return f"{checked[0].upper()}{checked[1:]}: {said}; {signs}."
     if candidate.service == incident_signals.incident.service:
-        return f"{candidate.service} itself is in trouble, and no change to it or its dependencies fits; {signs}."
+        return f"{candidate.service} itself is in trouble, and {checked}; {signs}."
     return f"{candidate.service} is in trouble, and {incident_signals.incident.service} depends on it; {signs}."
 
 
