@@ -14,7 +14,7 @@ from core.model.incident import EvidenceKind, Incident, IncidentState
 from core.model.log_levels import level_named
 from core.model.messages import ON_CALL_UNKNOWN
 from core.ports import Change, LogLine
-from core.rca.observations import Observations
+from core.rca.observations import CHANGES, Observations
 from core.rca.signals import TROUBLE
 
 MAX_QUESTION = 200  # characters; a longer question asks for more than a fact about the incident
@@ -140,8 +140,9 @@ def _changes(incident: Incident, observations: Observations | None) -> Sequence[
     ]
     if not lines:
         latest = sorted(observations.changes, key=lambda change: change.at, reverse=True)[:MAX_ELSEWHERE]
+        none = "No change that I could read" if observations.unread(CHANGES) else "No change"
         lines = [
-            f"No change to {incident.service or 'the service'} or what it depends on is recorded in the last 24 hours."
+            f"{none} to {incident.service or 'the service'} or what it depends on is recorded in the last 24 hours."
         ]
         lines += [f"Elsewhere: {_change(change, incident.started_at)}" for change in latest]
     elif others := len(observations.changes) - len(shown):
