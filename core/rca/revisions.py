@@ -51,21 +51,22 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
         for commit in _shipped(deploy, ordered, commits, names):
             shipped.setdefault(commit, []).append(deploy)
             knows_commits.update(deploy.touched)
-    joined = {deploy.id for deploys in shipped.values() for deploy in deploys}
+    joined = {id(deploy) for deploys in shipped.values() for deploy in deploys}
     found: list[Revision] = []
     for change in ordered:
-        if change.id in joined:
+        if id(change) in joined:
             continue
-        deploys = tuple(shipped.get(change.id, ()))
+        deploys = tuple(shipped.get(change.id, ())) if is_commit(change) else ()
         touched = touched_services(change, names)
         live = dict.fromkeys(touched, change.at)
         if deploys:
             live = dict[str, datetime]()
             for deploy in deploys:
+                at = max(deploy.at, change.at)  # a deployment cannot ship what was not yet written
                 for name in touched_services(deploy, names) or touched:
-                    live[name] = min(deploy.at, live.get(name, deploy.at))
-        at = min((deploy.at for deploy in deploys), default=change.at)
-        waits = change.id in commits and not deploys and bool(knows_commits & set(touched))
+                    live[name] = min(at, live.get(name, at))
+        at = max(change.at, min((deploy.at for deploy in deploys), default=change.at))
+        waits = is_commit(change) and not deploys and bool(knows_commits & set(touched))
         found.append(Revision(change, at, live, deploys, waits))
     return sorted(found, key=lambda revision: revision.at)
 
@@ -106,7 +107,7 @@ def _shipped(
         return []
     words = (word for word in _WORD.findall(f"{deploy.title}\n{deploy.detail}") if any(map(str.isdigit, word)))
     listed = [commit for named in (*deploy.commits, *words) if (commit := _commit(named, commits))]
-    head = _commit(deploy.revision, commits)
+    head = _commit(deploy.revision, commits) or _commit(deploy.id, commits)
     if listed:
         return list(dict.fromkeys([*listed, *([head] if head else [])]))
     services = set(deploy.touched)
