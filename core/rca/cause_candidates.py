@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from math import exp, log1p
 
 from core.model.incident import EvidenceKind, Origin
+from core.rca.effects import is_inert
 from core.rca.failures import Kind
 from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.no_change import not_ours
@@ -35,6 +36,7 @@ WEIGHTS: Mapping[str, float] = {
     "words": 2.9,
     "kinds": 3.0,
     "gap": -0.7,
+    "inert": -5.0,
     "setting": 0.8,
     "none": 1.3,
     "evidence": 8.0,
@@ -95,6 +97,7 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
         "words": log1p(sum(shared.values())),
         "kinds": kinds,
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
+        "inert": float(is_inert(revision.change)),
         "setting": float(not revision.shipped_by and is_setting(revision.change)),
     }
     signs = next(

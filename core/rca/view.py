@@ -14,7 +14,8 @@ from core.knowledge.terms import terms
 from core.model.incident import EvidenceKind, Origin
 from core.ports import Change
 from core.rca.dependencies import callers
-from core.rca.failures import Kind, brought_about_by, kinds_of
+from core.rca.effects import active_lines, is_inert, makes
+from core.rca.failures import Kind, kinds_of
 from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.observations import Observations
 from core.rca.reading import Coverage
@@ -189,7 +190,7 @@ class View:
 
     @cached_property
     def brought(self) -> Mapping[int, frozenset[Kind]]:
-        return {place: brought_about_by(_said(revision.change)) for place, revision in enumerate(self.eligible)}
+        return {place: makes(revision.change) for place, revision in enumerate(self.eligible)}
 
     @cached_property
     def kind_rarity(self) -> Mapping[Kind, float]:
@@ -216,9 +217,10 @@ def combined_weight(weights: Sequence[float]) -> float:
 
 
 def _said(change: Change) -> str:
-    """Return the text of a change: title, detail, paths, and the lines that it removes or adds."""
-    moved = [line[1:] for line in change.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
-    parts = (change.detail, " ".join(change.files), "\n".join(moved))
+    """Return the text of a change: title, detail, paths, and its active lines; empty if it has only inert ones."""
+    if is_inert(change):
+        return ""
+    parts = (change.detail, " ".join(change.files), "\n".join(text for _, text in active_lines(change.diff)))
     return "\n".join([change.title, *(part[:MAX_SAID] for part in parts)])
 
 

@@ -47,8 +47,20 @@ def _same_place(world: World, truth: Truth, onset: float, culprit: Record | None
         if culprit and culprit.fields.get("files")
         else world.path(service, noun, "service")
     )  # type: ignore[index]
+    title, files, minus, plus = _edits(world, path, noun, (first, second, third))
+    head = [f"--- a/{files}", f"+++ b/{files}", f"@@ -12,{len(minus)} +12,{len(plus)} @@"]
+    diff = "\n".join([*head, *(f"-{line}" for line in minus), "     unchanged", *(f"+{line}" for line in plus)])
+    shipped = onset - world.between(0.1, 1.2)
+    decoy = world.commit(shipped - world.between(3, 40), [service.name], title, [files], diff)
+    truth.decoys += [decoy.id, world.deploy(shipped, service.name, [decoy]).id]
+
+
+def _edits(world: World, path: str, noun: str, words: tuple[str, str, str]) -> tuple[str, str, list[str], list[str]]:
+    """A title, a file, and the lines of an edit that is inert, or can only make things better."""
+    first, second, third = words
     block = [f"    {first} = check_{second}({noun})", f"    if not {first}:", f"        raise {third}"]
-    title, files, minus, plus = (
+    size = int(world.random.integers(5, 40))
+    forms = (
         (f"Comment the {first} {second} of {noun}", path, [], [f"    # {first}: {second} {third}, see the runbook"]),
         (f"Explain {first} {second}", f"docs/{noun}.md", [], [f"When {first} {second}, look at {third}."]),
         (
@@ -60,12 +72,30 @@ def _same_place(world: World, truth: Truth, onset: float, culprit: Record | None
         (f"Format {noun} {first}", path, block, [line.replace("    ", "\t") for line in block]),
         (f"Move {first} {second} down", path, block, block),
         (f"Refactor {first} {second} handling", path, ["", "    # old name"], [f"    # {first} {second}", ""]),
-    )[int(world.random.integers(6))]
-    head = [f"--- a/{files}", f"+++ b/{files}", f"@@ -12,{len(minus)} +12,{len(plus)} @@"]
-    diff = "\n".join([*head, *(f"-{line}" for line in minus), "     unchanged", *(f"+{line}" for line in plus)])
-    shipped = onset - world.between(0.1, 1.2)
-    decoy = world.commit(shipped - world.between(3, 40), [service.name], title, [files], diff)
-    truth.decoys += [decoy.id, world.deploy(shipped, service.name, [decoy]).id]
+        (
+            f"Rename a variable of {first} {second}",
+            path,
+            [f"    res = {first}({noun})", f"    return {second}(res)"],
+            [f"    {third}_result = {first}({noun})", f"    return {second}({third}_result)"],
+        ),
+        (
+            f"Extract {first} {second} of the {noun} handler",
+            path,
+            block,
+            [f"    _{first}({noun})", f"def _{first}({noun}):", *block],
+        ),
+        (f"Check {noun} before {first}", path, [], [f"    if {noun} is None:", f"        return {first}_default"]),
+        (f"Give {first} {second} more room", path, [f"{first}_max_size: {size}"], [f"{first}_max_size: {size * 2}"]),
+        (f"Wait longer for {second}", path, [f"{second}_timeout_ms: {size}00"], [f"{second}_timeout_ms: {size * 3}00"]),
+        (f"Log {first} {second}", path, [], [f'    logger.warning("{first} {second} {third}: %s", {noun})']),
+        (
+            f"Say more when {first} {second}",
+            path,
+            [f'    fail("{first}")'],
+            [f'    fail("{first} {second} {third}: " + {noun}.id)'],
+        ),
+    )
+    return forms[int(world.random.integers(len(forms)))]
 
 
 def _back_dated(world: World, truth: Truth, onset: float) -> None:
