@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
 from adapters.tools.ci import FAILED, MAX_RUNS, BuildLink, Run, Step, page_of, same
 from adapters.tools.hosted_changes import COMMITS, MAX_COMMITS, MAX_DEPLOYMENTS, ChangedFile, Deployment, with_files
+from adapters.tools.parts import kept
 from core.ports import Change, TimeWindow
 
 JOBS = 100  # per run; the maximum of one response
@@ -42,6 +44,11 @@ class _Jobs(BaseModel):
     jobs: list[_Job]
 
 
+class _Status(BaseModel):
+    state: str
+    at: AwareDatetime = Field(validation_alias="created_at")
+
+
 class _Whole(BaseModel):
     files: list[ChangedFile] = []
 
@@ -51,6 +58,7 @@ _RUNS = TypeAdapter(_Runs)
 _JOBS = TypeAdapter(_Jobs)
 _WHOLE = TypeAdapter(_Whole)
 _DEPLOYMENTS = TypeAdapter(list[Deployment])
+_STATUSES = TypeAdapter(list[_Status])
 
 
 class GitHub:
@@ -91,7 +99,18 @@ class GitHub:
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
         asked = {"per_page": str(MAX_DEPLOYMENTS)}
-        return [each.change for each in await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, asked)]
+        found = await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, asked)
+        created = [each for each in found if each.at < window.end]
+        return await kept(
+            self._http.system, [(f"deployment {each.id}", self._succeeded(project, each)) for each in created]
+        )
+
+    async def _succeeded(self, project: str, deployment: Deployment) -> list[Change]:
+        """Return the deployment at the time of its first success; nothing if it has none."""
+        address = f"{_path(project)}/deployments/{deployment.id}/statuses"
+        statuses = await self._http.parsed(address, _STATUSES, {"per_page": "100"})
+        at = min((each.at for each in statuses if each.state == "success"), default=None)
+        return [replace(deployment.change, at=at)] if at else []
 
     async def with_diff(self, project: str, commit: Change) -> Change:
         whole = await self._http.parsed(f"{_path(project)}/commits/{quote(commit.id)}", _WHOLE)

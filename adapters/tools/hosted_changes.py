@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Protocol
 
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
-from core.ports import Change, TimeWindow
+from adapters.tools.parts import Part, kept
+from core.model.errors import ToolUnavailable
+from core.ports import Change, Partial, TimeWindow, gap_of
 
 MAX_COMMITS = 50  # latest commits of a repository within a window
 MAX_DEPLOYMENTS = 50
@@ -46,21 +49,36 @@ class HostedChanges:
             self._services.setdefault(project, []).append(service)
 
     async def changes(self, window: TimeWindow) -> list[Change]:
-        found = await asyncio.gather(*(self._of(project, window) for project in self._services))
-        changes = [change for each in found for change in each if window.start <= change.at < window.end]
-        return sorted(changes, key=lambda change: change.at)
+        found = await kept(self.name, [part for project in self._services for part in self._parts(project, window)])
+        changes = [change for change in found if window.start <= change.at < window.end]
+        return Partial(sorted(changes, key=lambda change: change.at), found.gaps)
 
-    async def _of(self, project: str, window: TimeWindow) -> list[Change]:
-        commits, deployments = await asyncio.gather(
-            self._host.commits(project, window), self._host.deployments(project, window)
-        )
-        commits = sorted(commits, key=lambda commit: commit.at)
+    def _parts(self, project: str, window: TimeWindow) -> list[Part[Change]]:
+        return [
+            (f"commits of {project}", self._commits(project, window)),
+            (f"deployments of {project}", self._deployments(project, window)),
+        ]
+
+    async def _commits(self, project: str, window: TimeWindow) -> list[Change]:
+        commits = sorted(await self._host.commits(project, window), key=lambda commit: commit.at)
         older, latest = commits[:-MAX_DIFFS], commits[-MAX_DIFFS:]
-        shown = await asyncio.gather(*(self._host.with_diff(project, commit) for commit in latest))
+        shown = await asyncio.gather(*(self._shown(project, commit) for commit in latest))
         owners = self._services[project]
         owner = owners[0] if len(owners) == 1 else ""
-        named = [replace(change, service=owner) for change in (*older, *shown)]
-        return [*named, *(replace(change, service=_deployed(change, owners)) for change in deployments)]
+        gaps = [gap for each in shown for gap in each.gaps]
+        return Partial((replace(each, service=owner) for each in chain(older, *shown)), gaps)
+
+    async def _shown(self, project: str, commit: Change) -> Partial[Change]:
+        """Return the commit with its diff; without it if the diff cannot be read."""
+        try:
+            return Partial([await self._host.with_diff(project, commit)])
+        except ToolUnavailable as error:
+            return Partial([commit], [gap_of(f"{self.name}: diff of {commit.id}", error)])
+
+    async def _deployments(self, project: str, window: TimeWindow) -> list[Change]:
+        owners = self._services[project]
+        found = await self._host.deployments(project, window)
+        return [replace(change, service=_deployed(change, owners)) for change in found]
 
 
 def _deployed(deployment: Change, owners: Sequence[str]) -> str:

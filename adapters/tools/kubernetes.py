@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,8 +12,9 @@ from pydantic import TypeAdapter
 
 from adapters.http import Http
 from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, List, Pod, described, format_event
+from adapters.tools.parts import kept
 from core.model.log_levels import level_of
-from core.ports import LogLine, TimeWindow, Tool
+from core.ports import LogLine, Partial, TimeWindow, Tool
 from core.rca.observation_tools import ServiceTool
 
 PAGE = 500  # items per response
@@ -52,21 +52,20 @@ class Kubernetes:
         if workload is None:
             return []
         pods = (await self._pods(workload))[:MAX_PODS]
-        logs = await asyncio.gather(
-            *(
-                self._log(workload, pod, each.name, window, limit)
-                for pod in pods
-                for each in pod.spec.containers
-                if _has_log(pod, each.name)
-            )
-        )
-        records = [LogLine(service, at, level_of({}, text), text) for log in logs for at, text in log]
+        parts = [
+            (f"log of {pod.metadata.name}/{each.name}", self._log(workload, pod, each.name, window, limit))
+            for pod in pods
+            for each in pod.spec.containers
+            if _has_log(pod, each.name)
+        ]
+        logs = await kept(self.name, parts)
+        records = [LogLine(service, at, level_of({}, text), text) for at, text in logs]
         records += [
             LogLine(service, at, "WARN", f"Kubernetes {event.reason}: {event.message}"[:MAX_LINE])
             for at, event in await self._events_of(workload, pods, window)
             if event.type == "Warning"
         ]
-        return sorted(records, key=lambda line: line.at)[-limit:]
+        return Partial(sorted(records, key=lambda line: line.at)[-limit:], logs.gaps)
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
         known = tuple(service for service in services if service in self._workloads)
@@ -155,7 +154,7 @@ def _records(log: str) -> Iterator[tuple[datetime, str]]:
     """Yield time and text of each record. Indented lines continue the previous record."""
     at: datetime | None = None
     lines: list[str] = []
-    for line in log.splitlines():
+    for line in log.split("\n"):  # a carriage return, of a progress bar, ends no record
         stamp, _, text = line.partition(" ")
         try:
             time = datetime.fromisoformat(stamp)

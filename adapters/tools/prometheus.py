@@ -14,9 +14,9 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
 from core.model.errors import ToolUnavailable
-from core.model.incident import AlertStatus, Incident
+from core.model.incident import AlertStatus, Gap, GapReason, Incident
 from core.model.silences import Silence
-from core.ports import Series, TimeWindow
+from core.ports import Partial, Series, TimeWindow
 
 SERVICE_LABELS = ("service", "job", "app")  # labels that may name a series' service
 NOT_SHOWN = frozenset(
@@ -36,7 +36,8 @@ MAX_SERVICE = 128  # characters of a service's name
 
 class _Row(BaseModel):
     metric: dict[str, str]
-    values: list[tuple[float, str]]
+    values: list[tuple[float, str]] = []
+    histograms: list[object] = []  # of native histograms, instead of or besides values
 
 
 class _Answer(BaseModel):
@@ -96,7 +97,11 @@ class Prometheus:
         rows = (await self.http.parsed("api/v1/query_range", _ANSWER, form=asked)).rows
         if len(rows) > MAX_SERIES:
             raise ToolUnavailable(f"{self.http.system} has more than {MAX_SERIES} series for one service.")
-        return _series(service, rows, window)
+        gaps = [
+            Gap(self.name, GapReason.FAILED, f"native histogram {name} is not supported")
+            for name in sorted({row.metric.get("__name__", "") for row in rows if row.histograms})
+        ]
+        return Partial(_series(service, rows, window), gaps)
 
     async def firing(self, incident: Incident) -> bool | None:
         """Return whether an alert fires, by labels.
@@ -146,6 +151,7 @@ def _rate(points: Mapping[float, float]) -> dict[float, float]:
     return {
         at: (value - before if value >= before else value) / (at - earlier)
         for (earlier, before), (at, value) in pairwise(ordered)
+        if math.isfinite(before) and math.isfinite(value)
     }
 
 

@@ -41,11 +41,13 @@ from core.ports.monitoring import (
     LogLine,
     LogReader,
     MetricReader,
+    Partial,
     Series,
     TimeWindow,
     Tool,
     Toolbox,
     ToolParameter,
+    gap_of,
 )
 from core.ports.state import (
     AuditStore,
@@ -110,6 +112,7 @@ __all__ = [
     "Messenger",
     "MetricReader",
     "OnCall",
+    "Partial",
     "PassageIndex",
     "Post",
     "PostStore",
@@ -132,4 +135,5 @@ __all__ = [
     "ToolParameter",
     "Toolbox",
     "Transaction",
+    "gap_of",
 ]

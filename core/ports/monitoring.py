@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
-from core.model.incident import Incident
+from core.model.errors import ToolRefused, ToolUnavailable
+from core.model.incident import Gap, GapReason, Incident
 from core.model.silences import Silence
+
+T = TypeVar("T")
+
+
+class Partial(list[T]):
+    """The items that a reader could read, and a gap for each part that it could not."""
+
+    def __init__(self, items: Iterable[T] = (), gaps: Iterable[Gap] = ()) -> None:
+        super().__init__(items)
+        self.gaps = tuple(gaps)
+
+
+def gap_of(tool: str, error: ToolUnavailable) -> Gap:
+    """Return the gap that an error leaves."""
+    if isinstance(error, ToolRefused):
+        reason = GapReason.REFUSED
+    else:
+        reason = GapReason.TIMED_OUT if isinstance(error.__cause__, TimeoutError) else GapReason.FAILED
+    return Gap(tool, reason, str(error).rstrip("."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +88,7 @@ class Change:
 
 
 class LogReader(Protocol):
-    """Reads logs. Raises ToolUnavailable."""
+    """Reads logs. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     @property
     def name(self) -> str: ...
@@ -79,7 +99,7 @@ class LogReader(Protocol):
 
 
 class MetricReader(Protocol):
-    """Reads metrics. Raises ToolUnavailable."""
+    """Reads metrics. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     @property
     def name(self) -> str: ...
@@ -90,7 +110,7 @@ class MetricReader(Protocol):
 
 
 class ChangeReader(Protocol):
-    """Reads changes. Raises ToolUnavailable."""
+    """Reads changes. Returns Partial if some could not be read. Raises ToolUnavailable if none could."""
 
     @property
     def name(self) -> str: ...

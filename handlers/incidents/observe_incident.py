@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
-from core.model.errors import ToolRefused, ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason, Incident, SimilarIncident
 from core.ports import (
     BuildReader,
@@ -20,10 +20,12 @@ from core.ports import (
     LogLine,
     LogReader,
     MetricReader,
+    Partial,
     Series,
     TimeWindow,
     Tool,
     Toolbox,
+    gap_of,
 )
 from core.rca.code_expert import CodeExpert
 from core.rca.dependencies import neighbourhood, service_of, united
@@ -185,11 +187,15 @@ class _Tools:
     async def _answer(self, name: str, question: Awaitable[list[T]], kind: str) -> list[T]:
         try:
             async with asyncio.timeout(DEADLINE):
-                return await question
+                answer = await question
         except ToolUnavailable as error:
             self.note(gap_of(name, error), kind)
         except TimeoutError:
             self.note(Gap(name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"), kind)
+        else:
+            for gap in answer.gaps if isinstance(answer, Partial) else ():
+                self.note(gap, kind)
+            return answer
         return []
 
 
@@ -241,12 +247,3 @@ async def open_toolboxes(
 
     found = await asyncio.gather(*(opened(toolbox) for toolbox in toolboxes))
     return tuple(tool for tools in found for tool in tools), tuple(sorted(gaps, key=lambda gap: gap.text))
-
-
-def gap_of(tool: str, error: ToolUnavailable) -> Gap:
-    """Return the gap that an error leaves."""
-    if isinstance(error, ToolRefused):
-        reason = GapReason.REFUSED
-    else:
-        reason = GapReason.TIMED_OUT if isinstance(error.__cause__, TimeoutError) else GapReason.FAILED
-    return Gap(tool, reason, str(error).rstrip("."))

@@ -15,7 +15,7 @@ from adapters.tools.github import GitHub
 from adapters.tools.gitlab import GitLab
 from adapters.tools.hosted_changes import HostedChanges, RepositoryHost
 from core.model.errors import ToolUnavailable
-from core.ports import TimeWindow
+from core.ports import Partial, TimeWindow
 from tests.fakes.tool_servers import FakeToolServer, reached
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -42,7 +42,18 @@ class FakeGitHub(FakeToolServer):
             ),
             web.get(
                 "/repos/acme/shop/deployments",
-                _says([deployment, {**deployment, "id": 6, "created_at": at(-9)}]),
+                _says(
+                    [{**deployment, "id": each} for each in (7, 8, 9)] + [{**deployment, "id": 6, "created_at": at(-9)}]
+                ),
+            ),
+            *(
+                web.get(f"/repos/acme/shop/deployments/{each}/statuses", _says(states))
+                for each, states in {
+                    6: [{"state": "success", "created_at": at(-8)}],
+                    7: [{"state": "inactive", "created_at": at(40)}, {"state": "success", "created_at": at(11)}],
+                    8: [{"state": "failure", "created_at": at(11)}],
+                    9: [],
+                }.items()
             ),
         ]
 
@@ -149,3 +160,13 @@ async def test_a_refused_token_is_said(hosted: Hosted) -> None:
     async with reached(fake, token="wrong") as http:
         with pytest.raises(ToolUnavailable, match="refuses the token"):
             await HostedChanges("changes", host(http), {"shop": project}).changes(HOUR)
+
+
+async def test_what_one_repository_answers_is_kept_when_another_is_gone(hosted: Hosted) -> None:
+    fake, host, project = hosted
+    other = "acme/gone" if host is not AzureDevOps else "Gone/12"
+    async with reached(fake, base="/acme" if host is AzureDevOps else "") as http:
+        found = await HostedChanges("changes", host(http), {"shop": project, "gone": other}).changes(HOUR)
+    assert {change.kind for change in found} >= {"commit"}
+    assert isinstance(found, Partial)
+    assert host is GitLab or any(other in gap.tool for gap in found.gaps)

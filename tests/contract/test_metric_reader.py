@@ -18,7 +18,7 @@ from adapters.http import Http
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.prometheus import Prometheus
 from core.model.errors import ToolUnavailable
-from core.ports import MetricReader, Series, TimeWindow
+from core.ports import MetricReader, Partial, Series, TimeWindow
 from tests.fakes.tools import BrokenTool, FakeMetricReader
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -219,3 +219,20 @@ async def test_a_counter_is_given_as_its_rate_over_all_instances(
     (found,) = await tool.series("api", MINUTES)
     assert found.metric == "requests_total/s{code=500}"
     assert found.values == (3.0, 3.0)  # per second: 1 + 2, then 2 + 1 after instance b was restarted
+
+
+@pytest.mark.parametrize("odd", ["NaN", "+Inf", "-Inf"])
+async def test_a_counter_has_no_rate_next_to_a_value_that_is_not_finite(
+    odd: str, prometheus_api: Callable[[Handler], Awaitable[Prometheus]]
+) -> None:
+    values = [[START.timestamp() + 60 * i, value] for i, value in enumerate(["600", odd, "720", "780"])]
+    histogram = {"metric": {"__name__": "latency_seconds"}, "histograms": [[START.timestamp(), {"count": "3"}]]}
+    rows = [histogram, {"metric": {"__name__": "requests_total"}, "values": values}]
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(text=json.dumps({"status": "success", "data": {"resultType": "matrix", "result": rows}}))
+
+    found = await (await prometheus_api(handler)).series("api", MINUTES)
+    assert [(each.metric, each.values) for each in found] == [("requests_total/s", (1.0,))]
+    assert isinstance(found, Partial)
+    assert ["latency_seconds" in gap.detail for gap in found.gaps] == [True]
