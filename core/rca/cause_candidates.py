@@ -37,6 +37,7 @@ WEIGHTS: Mapping[str, float] = {
     "kinds": 3.0,
     "gap": -0.7,
     "inert": -5.0,
+    "misfit": -1.5,
     "setting": 0.8,
     "none": 1.3,
     "evidence": 8.0,
@@ -98,6 +99,7 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
         "kinds": kinds,
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
         "inert": float(is_inert(revision.change)),
+        "misfit": float(bool(revision.change.diff) and not view.fits(place)),
         "setting": float(not revision.shipped_by and is_setting(revision.change)),
     }
     signs = next(

@@ -25,12 +25,15 @@ _INERT_LINE = re.compile(
     r"|(?:self\.|this\.)?_?(?:log(?:ger|ging)?|console|slog|LOG(?:GER)?)\.(?!fatal|panic)\w{1,12}\(",
     re.IGNORECASE,
 )
+_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
+_DEFINED = re.compile(r"\s*(?:(?:async|private|static|export|public)\s+){0,3}(?:def|func|function|fn)\s+(\w+)")
+_LOCAL = re.compile(r"\s*(?:(?:var|let|const|final|val)\s+)?([A-Za-z_]\w*)\s*:?=(?!=)")
 _SPACE = re.compile(r"\s+")
 _SET_TO = re.compile(
     r"(?<![\w./-])(?P<name>[\w./-]{0,80}\w)[:=]?\s{1,4}(?P<before>[^\s,;()]{1,60})\s{0,4}(?:->|→)\s{0,4}"
     r"(?P<after>[^\s,;()]{1,60})"
 )
-_ASSIGNED = re.compile(r"\s*[\"']?(?P<name>[\w./-]{0,80}\w)[\"']?\s*[:=]\s*(?P<value>[^\s=]\S{0,39}?)[,;]?\s*")
+_ASSIGNED = re.compile(r"\s*[\"']?(?P<name>[\w./-]{0,80}\w)[\"']?\s*[:=]\s*(?P<value>[^\s=()]{1,40}?)[,;]?\s*")
 _NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
 _SIZED = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([a-zA-Z%]{0,3})\b")
 
@@ -56,8 +59,9 @@ removed  ACCESS                          .{0,60}(?:role|grant|permission|scope|a
 added    SCHEMA|MISSING                  .{0,40}drop (?:column|table)|.{0,60}rename\b
 added    TIMEOUT|LOAD|LOCK               .{0,40}drop index
 added    LOCK|TIMEOUT                    .{0,40}(?:lock|synchronized|mutex|transaction|create (?:unique )?index|alter table|for update)
-added    LOAD|TIMEOUT|QUOTA|LIMIT        .{0,20}for\b.{1,60}(?:\bin\b|;|:=)|while\b|.{0,60}(?:fetch|query|select |load\(|\.map\(|poll|sleep|retry)
-added    CODE|CRASH|FORM|REQUEST|MISSING .{0,80}(?:require|raise\b|throw\b|assert|valid|strict|parse|not null|\w\[[\"']|\w+\.\w+\b)|.{0,80} / \w
+added    LOAD|TIMEOUT|QUOTA|LIMIT        .{0,60}\bfor\b.{1,60}(?:\bin\b|;|:=)|while\b|.{0,60}(?:fetch|query|select |load\(|\.map\(|poll|sleep|retry)
+added    CODE|FORM|REQUEST|MISSING|ACCESS .{0,80}(?:require|raise\b|throw\b|assert|valid|strict|parse|not null|\w\[[\"']|\w+_id)
+added    CODE|CRASH                      (?!if\b).{0,80}(?:\w\.\w| / \w|\bcursor|close\()
 added    ACCESS                          .{0,60}(?:deny|forbid|audience|verify|require\w*auth|authori)
 added    MEMORY|LIMIT|DISK               .{0,60}(?:append|push|cache|open\(|\]\s*=|buffer|listener)
 lowered  POOL|LIMIT|QUOTA|LOAD|MEMORY    .{0,60}(?:pool|conn|worker|thread|limit|max|size|capacity|budget|rate|burst|concurren|replica|buffer)
@@ -68,7 +72,7 @@ lowered  TIMEOUT|NETWORK                 .{0,60}(?:time-?_?out|deadline|wait)
 lowered  LOAD|QUOTA|LIMIT                .{0,60}(?:interval|period|poll|delay|ttl|sleep|backoff|seconds)
 raised   LOAD|QUOTA|LIMIT|POOL|MEMORY    .{0,60}(?:retr|attempt|concurren|parallel|worker|batch|page|fan|consumer|prefetch)
 raised   PLACEMENT|QUOTA                 .{0,60}(?:memory|cpu|request|replica|min)
-raised   POOL|LOAD|TIMEOUT               .{0,60}(?:time-?_?out|deadline|keep-?alive)
+raised   POOL                            .{0,60}(?:time-?_?out|deadline|keep-?alive)
 changed  NAME|NETWORK|MISSING|ACCESS     .{0,60}(?:url|uri|host|endpoint|port|proxy|dns|address|broker|target)
 changed  ACCESS|CERTIFICATE              .{0,60}(?:key|secret|token|password|cert|audience|scope|role|issuer)
 changed  IMAGE|CODE|FORM                 .{0,60}(?:image|tag|version)
@@ -117,7 +121,21 @@ def active_lines(diff: str) -> list[tuple[str, str]]:
             left[sign][_plain(text)] -= 1
         else:
             kept.append((sign, text))
-    return kept
+    return [] if _is_refactored(kept, has_moved=bool(moved)) else kept
+
+
+def _is_refactored(lines: Sequence[tuple[str, str]], *, has_moved: bool) -> bool:
+    """Return whether lines only rename variables of their own, or move others into a function and call it."""
+    gone, come = ([text for each, text in lines if each == sign] for sign in "-+")
+    defined = {match[1] for text in come if (match := _DEFINED.match(text))}
+    if has_moved and not gone and defined:
+        return all(_DEFINED.match(text) or defined.intersection(_NAME.findall(text)[:1]) for text in come)
+    if not gone or [_NAME.sub("#", text) for text in gone] != [_NAME.sub("#", text) for text in come]:
+        return False
+    pairs = set(zip(_NAME.findall("\n".join(gone)), _NAME.findall("\n".join(come)), strict=True))
+    renamed = {old: new for old, new in pairs if old != new}
+    local = {match[1] for text in gone if (match := _LOCAL.match(text))}
+    return len(pairs) == len({old for old, _ in pairs}) == len({new for _, new in pairs}) and renamed.keys() <= local
 
 
 def _plain(text: str) -> str:

@@ -112,9 +112,12 @@ def _shipped(
         return list(dict.fromkeys([*listed, *([head] if head else [])]))
     services = set(deploy.touched)
     earlier = [
-        change.at
+        commits[before].at if (before := _commit(change.revision, commits)) else change.at
         for change in ordered
-        if change.at < deploy.at and _SHIPPING.search(change.kind) and services & set(change.touched)
+        if change.at < deploy.at
+        and not is_commit(change)
+        and _SHIPPING.search(change.kind)
+        and services & set(change.touched)
     ]
     since, until = max(earlier, default=None), commits[head].at if head else deploy.at
     between = [

@@ -35,6 +35,15 @@ _GENERIC = frozenset(
 )
 """Terms that changes and errors share without being related."""
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
+_SLOW = frozenset({Kind.TIMEOUT, Kind.LOAD, Kind.LOCK})
+_TOOK = re.compile(r"\b(?:took|after|waited|exceeded)\b.{0,40}\d ?(?:ms|s|sec)\b", re.IGNORECASE)
+_MEASURED = (
+    (re.compile(r"latency|duration|response_?time|seconds|_ms\b|cpu|queue|lag|pending", re.IGNORECASE), _SLOW),
+    (re.compile(r"mem|heap|rss", re.IGNORECASE), frozenset({Kind.MEMORY})),
+    (re.compile(r"pool|connections", re.IGNORECASE), frozenset({Kind.POOL})),
+    (re.compile(r"disk|volume|storage", re.IGNORECASE), frozenset({Kind.DISK})),
+)
+"""The kinds of failure that a metric shows, by its name."""
 _RATE = re.compile(r"requests?(?:_|\b)|\brps\b|\bqps\b|\btps\b|_rps\b|_qps\b|throughput|traffic|hits", re.IGNORECASE)
 _NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_?flight|queue|pending", re.IGNORECASE)
 
@@ -192,6 +201,11 @@ class View:
     def brought(self) -> Mapping[int, frozenset[Kind]]:
         return {place: makes(revision.change) for place, revision in enumerate(self.eligible)}
 
+    def fits(self, place: int) -> bool:
+        """Return whether a change can make a failure that is clearly shown; True if none is."""
+        shown = {kind for signal, _, kinds in self.signs if signal.strength >= CLEAR for kind in kinds}
+        return not shown or not shown.isdisjoint(self.brought[place])
+
     @cached_property
     def kind_rarity(self) -> Mapping[Kind, float]:
         counts = Counter(kind for kinds in self.brought.values() for kind in kinds)
@@ -202,7 +216,7 @@ class View:
     def signs(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
         """Return every sign of trouble with its terms and kinds."""
         return [
-            (signal, sign_terms(signal), kinds_of(signal.evidence.quote))
+            (signal, sign_terms(signal), kinds_shown(signal))
             for signals in self.incident_signals.by_service.values()
             for signal in signals
             if signal.trouble
@@ -233,6 +247,13 @@ def sign_terms(signal: Signal) -> frozenset[str]:
     frames = " ".join(f"{frame.symbol} {frame.path}" for frame in signal.frames)
     said = "\n".join([signal.evidence.quote, signal.subject, *signal.texts[:1]])
     return _terms(f"{said[:MAX_SAID]}\n{frames}")
+
+
+def kinds_shown(signal: Signal) -> frozenset[Kind]:
+    """Return the kinds of failure that a sign reports, or that its metric measures."""
+    if signal.evidence.kind is not EvidenceKind.METRIC:
+        return kinds_of(signal.evidence.quote) or (_SLOW if _TOOK.search(signal.evidence.quote) else frozenset())
+    return next((kinds for pattern, kinds in _MEASURED if pattern.search(signal.subject)), frozenset())
 
 
 def is_rate(metric: str) -> bool:
