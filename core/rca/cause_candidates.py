@@ -19,7 +19,7 @@ from core.rca.failures import Kind
 from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.no_change import not_ours
 from core.rca.observations import CHANGES, Observations
-from core.rca.revisions import Revision, is_setting
+from core.rca.revisions import Revision
 from core.rca.signals import CLEAR, Signal
 from core.rca.view import CauseCandidate, View, combined_weight, sign_terms
 
@@ -32,13 +32,11 @@ WEIGHTS: Mapping[str, float] = {
     "callees": 3.5,
     "creep": 2.5,
     "older": -2.0,
-    "origin": 1.4,
     "words": 2.9,
     "kinds": 3.0,
     "gap": -0.7,
     "inert": -5.0,
     "misfit": -1.5,
-    "setting": 0.8,
     "none": 1.3,
     "evidence": 8.0,
 }
@@ -87,20 +85,17 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
     shared = _shared(view, place)
     kinds = _kinds(view, place)
     gap = incident_signals.first_sign - revision.at
-    origin = max((view.origin.get(service, 0.0) for service in services), default=0.0)
     features = {
         "own": own,
         "callers": max(0.0, upper - own),
         "callees": lower,
         "creep": _creeps_since(view, revision),
         "older": max(0.0, older - CLEAR) / (1 - CLEAR),
-        "origin": origin,
         "words": log1p(sum(shared.values())),
         "kinds": kinds,
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
         "inert": float(is_inert(revision.change)),
         "misfit": float(bool(revision.change.diff) and not view.fits(place)),
-        "setting": float(not revision.shipped_by and is_setting(revision.change)),
     }
     signs = next(
         (

@@ -189,6 +189,8 @@ def makes(change: Change) -> frozenset[Kind]:
         if not any(name in text for name in set_names):
             moves.append(("removed" if sign == "-" else "added", text.strip()))
     moves += _resized(change.diff)
+    if not change.diff:
+        moves.append(("changed", f"{change.kind} {change.title} {change.detail}"))
     return frozenset(
         kind
         for direction, text in moves

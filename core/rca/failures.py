@@ -1,7 +1,6 @@
 """The phrases with which software reports trouble: one table with their kind, responsibility and strength.
 
-Logs, tool outputs and build logs are all read with this table. The texts of changes are compared with the kinds of
-failure that followed them.
+Logs, tool outputs and build logs are all read with this table.
 """
 
 from __future__ import annotations
@@ -175,36 +174,6 @@ EFFECTS = (
     r"HTTP/[\d.]+\"? (?:5\d\d|40[0134]|429)"
 )
 
-_TOUCHING = r"""
-MEMORY      memory|heap|xmx|cache\w*|buffer\w*|in[- ]memory|gc|(?<!\d)\d{1,12} ?[MG]i?B?\b
-DISK        disk|volume|storage|retention|log ?rotat\w+|tmp
-POOL        pool\w*|connections?|hikari\w*|datasource|max_?conn\w*|release|acquire|session|transaction
-LIMIT       limits?|max\w*|concurrency|workers?|threads?|open\w*|files?|throttl\w*
-QUOTA       rate.?limit\w*|limits?|throttl\w*|quota|burst|poll\w*|retr(?:y|ies)|budget
-LOAD        workers?|replicas?|concurrency|threads?|queue|batch\w*|poll\w*|retr(?:y|ies)|cache\w*|ttl|one by one|loop|for \w+ in
-LOCK        lock\w*|transaction|index|alter|migration|mutex|synchroni[sz]ed|for update
-NAME        host\w*|url|endpoint|dns|domain|address|https?:
-NETWORK     host\w*|url|endpoint|port|proxy|network\w*|firewall|tls|keep-?alive|https?:
-TIMEOUT     time-?out\w*|deadline|ttl|retr(?:y|ies)|sync\w*|await|index|query|batch\w*|loop|for \w+ in|lock\w*
-ACCESS      auth\w*|tokens?|role|permission|scope|key|secret|credential\w*|password|audience|jwt|claims?|rotat\w+
-CERTIFICATE cert\w*|tls|ssl|ca[-_ ]bundle|trust\w*|rotat\w+
-MISSING     remov\w*|renam\w*|drop\w*|delet\w*|retir\w*|env\w*|config\w*|key|field|null|none|optional|default
-FORM        pars\w*|valid\w*|format|schema|field|json|encod\w*|decod\w*|serial\w*|type|strict\w*|version|upgrade|bump
-SCHEMA      migration|column|table|index|alter|drop|sql|schema|constraint
-CONFLICT    unique|id|port|insert|upsert|constraint|idempoten\w*
-CRASH       null|none|nil|pointer|optional|unwrap|recurs\w*|native
-CODE        null|none|nil|optional|default|guard|check|cast|convert|divi\w*|lines?|valid\w*
-IMAGE       image|tag|registry|docker\w*
-REQUEST     valid\w*|limit|size|require\w*|schema
-PROBE       probe|health\w*|port|start\w*
-HOST        node|kernel|host|cpu|affinity|toleration
-PLACEMENT   node|affinity|toleration|resources?|requests|replicas?
-"""
-TOUCHES: Mapping[Kind, str] = {
-    Kind[kind]: words for kind, words in (line.split(maxsplit=1) for line in _TOUCHING.strip().splitlines())
-}
-"""The words in the text or diff of a change that can cause each kind of failure."""
-
 _BEFORE = r"(?<![A-Za-z0-9./-])"  # a word inside a name, such as `error-page`, does not count
 _AFTER = r"(?![A-Za-z0-9]|-\w|/\w|(?-i:_[a-z]))"  # but one in a constant, such as `PAYMENT_FAILED`, does
 
@@ -231,7 +200,6 @@ _BY_RESPONSIBLE = tuple(
     )
     for who in (Responsibility.PLATFORM, Responsibility.USER, Responsibility.DEPENDENCY, Responsibility.OWN_CODE)
 )
-_TOUCHES = {kind: re.compile(rf"(?<![A-Za-z])(?:{words})(?![a-z])", re.IGNORECASE) for kind, words in TOUCHES.items()}
 
 
 _CAUSE, _COMPLAINT, _GRIEVANCE = phrases(CAUSE), phrases(COMPLAINT), phrases(GRIEVANCE)
@@ -326,11 +294,6 @@ def decisiveness(line: str) -> float:
 def kinds_of(text: str) -> frozenset[Kind]:
     """Return the kinds of failure that a text reports."""
     return frozenset(kind for kind, pattern in _BY_KIND.items() if pattern.search(text))
-
-
-def brought_about_by(text: str) -> frozenset[Kind]:
-    """Return the kinds of failure that a change with this text can cause."""
-    return frozenset(kind for kind, pattern in _TOUCHES.items() if pattern.search(text))
 
 
 def responsibility_of(text: str) -> Responsibility | None:

@@ -14,8 +14,7 @@ from core.ports import Change
 MIN_HASH = 7  # characters of a hash that identify a commit
 _COMMIT = re.compile(r"commit|merge|pull.?request|^code$", re.IGNORECASE)
 _SHIPPING = re.compile(r"deploy|release|roll.?out|roll.?back|promot", re.IGNORECASE)
-_SETTING = re.compile(r"config|flag|toggle|setting|migration", re.IGNORECASE)
-"""Kinds of changes that wait for a deployment, that are deployments, and that are in force at once."""
+"""Kinds of changes that wait for a deployment, and that are deployments."""
 
 _WORD = re.compile(r"[\w-]{4,64}")
 
@@ -133,11 +132,6 @@ def _shipped(
 def is_commit(change: Change) -> bool:
     """Return whether a change takes effect only once it is deployed."""
     return _COMMIT.search(change.kind) is not None and not _SHIPPING.search(change.kind)
-
-
-def is_setting(change: Change) -> bool:
-    """Return whether a change is a configuration, a flag or a migration, which is in force at once."""
-    return _SETTING.search(change.kind) is not None
 
 
 def _commit(named: str, commits: Mapping[str, Change]) -> str:
