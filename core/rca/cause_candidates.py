@@ -27,17 +27,17 @@ JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a c
 CREEP_SLACK = timedelta(minutes=12)  # uncertainty of the start of a slow rise
 PASSED_ON = 0.3  # weight of a sign that names another service as its origin
 WEIGHTS: Mapping[str, float] = {
-    "own": 2.9,
-    "callers": 2.3,
-    "callees": 3.5,
+    "own": 4.0,
+    "callers": 2.5,
+    "callees": 3.4,
     "creep": 2.5,
     "older": -2.0,
-    "words": 2.9,
-    "kinds": 3.0,
-    "gap": -0.7,
+    "words": 3.0,
+    "kinds": 3.5,
+    "gap": -0.9,
     "inert": -5.0,
-    "misfit": -1.5,
-    "none": 1.3,
+    "misfit": -2.0,
+    "none": 1.0,
     "evidence": 8.0,
 }
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""

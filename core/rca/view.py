@@ -252,8 +252,8 @@ def sign_terms(signal: Signal) -> frozenset[str]:
 def kinds_shown(signal: Signal) -> frozenset[Kind]:
     """Return the kinds of failure that a sign reports, or that its metric measures."""
     if signal.evidence.kind is not EvidenceKind.METRIC:
-        return kinds_of(signal.evidence.quote) or (_SLOW if _TOOK.search(signal.evidence.quote) else frozenset())
-    return next((kinds for pattern, kinds in _MEASURED if pattern.search(signal.subject)), frozenset())
+        return kinds_of(signal.evidence.quote) or (_SLOW if _TOOK.search(signal.evidence.quote) else frozenset[Kind]())
+    return next((kinds for pattern, kinds in _MEASURED if pattern.search(signal.subject)), frozenset[Kind]())
 
 
 def is_rate(metric: str) -> bool:

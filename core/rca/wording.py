@@ -7,7 +7,7 @@ the message around it. All times, numbers and statements come from the evidence.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -176,9 +176,9 @@ def _effect(revision: Revision, candidate: CauseCandidate) -> str:
     return f": {detail}" if _speaks_of(detail, candidate) > _speaks_of(revision.change.title, candidate) else ""
 
 
-def with_person(found: Hypothesis) -> Hypothesis:
-    """Return a cause with the author of its change, who is named only if the evidence is strong."""
-    author = " ".join(found.change.author.split()) if found.change is not None else ""
+def with_person(found: Hypothesis, clean: Callable[[str], str]) -> Hypothesis:
+    """Return a cause with the cleaned author of its change, who is named only if the evidence is strong."""
+    author = clean(" ".join(found.change.author.split())) if found.change is not None else ""
     if found.change is None or not author:
         return found
     return replace(found, cause=found.cause.replace(f"({found.change.id})", f"({found.change.id}, by {author})", 1))
