@@ -19,6 +19,7 @@ from core.rca.effects import Setting, active_lines, settings
 from core.rca.failures import responsibility_of
 from core.rca.incident_signals import IncidentSignals
 from core.rca.merge import contradicting
+from core.rca.no_change import ALERT
 from core.rca.observations import Observations
 from core.rca.reading import no_change
 from core.rca.revisions import Revision
@@ -200,13 +201,22 @@ def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, che
     for signal in sorted(candidate.signals, key=lambda signal: signal.service != candidate.service):
         told.setdefault(signal.subject or signal.what, _in_words(signal, incident_signals.incident.service))
     signs = "; ".join([*told.values()][:2])
+    if candidate.signals and candidate.signals[0].evidence.source == ALERT:
+        return f"The alert states it: {candidate.subject}."
     if candidate.origin in NO_CHANGE:
-        subject = candidate.subject or "something outside that it depends on"
+        subject = candidate.subject or _provider(candidate)
         said = NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)
         return f"{checked[0].upper()}{checked[1:]}: {said}; {signs}."
     if candidate.service == incident_signals.incident.service:
         return f"{candidate.service} itself is in trouble, and {checked}; {signs}."
     return f"{candidate.service} is in trouble, and {incident_signals.incident.service} depends on it; {signs}."
+
+
+def _provider(candidate: CauseCandidate) -> str:
+    """Return what fails outside without a host: what the first log line says, because that names it best."""
+    said = next((each.evidence.quote for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG), "")
+    line = said.partition("\n")[0]
+    return f"“{_cut(line, MAX_LINE)}”" if line else "something outside that it depends on"
 
 
 def _evidence(
