@@ -222,6 +222,8 @@ def _objection(view: View, revision: Revision, features: Mapping[str, float]) ->
     service = next(iter(revision.live), revision.change.service)
     if revision.at > view.incident_signals.first_sign:
         return _late(view, revision)
+    if features["inert"]:
+        return "it changes only comments, logging, tests, documents or formatting"
     callee, explained = view.incident_signals.explained_by(service)
     if features["older"] > CLEAR:
         return f"{service} was in trouble before it"

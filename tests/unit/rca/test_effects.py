@@ -7,6 +7,7 @@ import pytest
 from core.ports import Change
 from core.rca.cause_candidates import cause_candidates
 from core.rca.effects import active_lines, is_inert, makes
+from core.rca.explain import explain
 from core.rca.failures import Kind
 from core.rca.incident_signals import survey
 from tests.fakes.outage import change, errors, gauge, observations, traffic
@@ -147,3 +148,12 @@ def test_the_edit_whose_direction_fits_comes_before_one_that_only_speaks_of_it(
     first = cause_candidates(survey(seen), seen)[0]
     assert first.change is not None
     assert first.change.id == "C-1"
+
+
+@pytest.mark.parametrize("diff", ["+# the pool request timed out", "-    a()\n-    b()\n+    b()\n+    a()", "+\n-"])
+def test_an_inert_edit_is_ruled_out_by_its_diff(diff: str) -> None:
+    changes = [edit(diff, before=-11, title="The pool request timed out")]
+    seen = observations([traffic("shop"), errors("shop", "pool request timed out", -10.5)], [], changes)
+    found, _ = explain(seen)
+    assert found.cause is None or found.cause.change is None
+    assert any("it changes only comments, logging, tests, documents or formatting" in line for line in found.ruled_out)
