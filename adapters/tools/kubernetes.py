@@ -12,10 +12,10 @@ from pydantic import TypeAdapter
 
 from adapters.http import Http
 from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, Family, List, Pod, Set, described, format_event
-from adapters.tools.loki import level_of
 from adapters.tools.parts import gaps_in, kept
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason
+from core.model.log_levels import level_of
 from core.ports import LogLine, Partial, TimeWindow, Tool, gap_of
 from core.rca.observation_tools import ServiceTool
 

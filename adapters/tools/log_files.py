@@ -16,6 +16,7 @@ from adapters.text_files import open_utf8
 from adapters.tools.parts import kept
 from adapters.tools.service_files import FolderFiles
 from core.model.compute_thread import run_in_reading_thread
+from core.model.log_levels import level_named, level_of
 from core.ports import LogLine, Partial, TimeWindow
 
 RECORD = re.compile(
@@ -112,6 +113,7 @@ def _records(file: BinaryIO, service: str, window: TimeWindow) -> Iterator[LogLi
             return
         at = time if time >= window.start else None
         level, texts = _decoded(match[2]), [_decoded(match[4]).rstrip()]
+        level = level_named(level) or level_of({"level": level}, texts[0])
     if at:
         yield LogLine(service, at, level, "\n".join(texts))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,16 +15,13 @@ from adapters.http import Http
 from adapters.tools.parts import Items, answers, gaps_in
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason
+from core.model.log_levels import level_of
 from core.ports import LogLine, Partial, TimeWindow, gap_of
 
 PAGE = 5_000  # records per response; the server's default limit
 MAX_PAGES = 8  # per service
 FILLED = 0.8  # share of the last full page's duration that is expected to fit into one page
 MAX_LINE = 8_192  # characters per record
-LEVEL_LABELS = ("level", "detected_level", "severity")
-_NAMES = "FATAL|CRITICAL|PANIC|SEVERE|ERROR|ERR|WARNING|WARN|INFO|NOTICE|DEBUG|TRACE"
-# `level=error`, `"severity": "error"`, `[error]` or the bare word in capitals; not "error" within a sentence.
-_LEVEL = re.compile(rf"""(?i:\b(?:level|lvl|severity)["']?\s*[=:]\s*["']?({_NAMES})\b|\[({_NAMES})\])|\b({_NAMES})\b""")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -124,15 +120,6 @@ def _selector(labels: Mapping[str, str]) -> str:
         label: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for label, value in labels.items()
     }
     return "{" + ",".join(f'{label}="{value}"' for label, value in quoted.items()) + "}"
-
-
-def level_of(labels: Mapping[str, str], text: str) -> str:
-    """Return the level from the labels, else from the beginning of the text, else INFO."""
-    named = next((labels[label] for label in LEVEL_LABELS if labels.get(label, "unknown") != "unknown"), "")
-    if not named:
-        match = _LEVEL.search(text[:200])
-        named = next(name for name in match.groups() if name) if match else "INFO"
-    return {"ERR": "ERROR"}.get(named.upper(), named.upper())
 
 
 def _nanoseconds(at: datetime) -> int:

@@ -54,13 +54,14 @@ def _sections(incident: Incident) -> Iterator[Section]:
     if explanation is not None:
         yield from _causes(explanation)
         yield Section("Ruled out", tuple(map(Entry, explanation.ruled_out)))
+        yield Section("Not checked", tuple(map(Entry, explanation.unchecked)))
     yield Section("Similar incidents", tuple(map(_similar, incident.precedents)))
     if explanation is not None:
         timeline = tuple(Entry(entry.text, at=entry.at) for entry in explanation.timeline)
         yield Section("Timeline (UTC)", timeline, "entries")
         steps = explanation.trajectory.steps if explanation.trajectory is not None else ()
         yield Section("Steps of the language model", tuple(Entry(step.summary) for step in steps), "steps")
-        yield Section("Not read", tuple(Entry(gap.text) for gap in explanation.gaps))
+        yield Section("Not read", tuple(map(Entry, dict.fromkeys(gap.text for gap in explanation.gaps))))
 
 
 def _alerts(incident: Incident) -> Iterator[Entry]:

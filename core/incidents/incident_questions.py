@@ -11,9 +11,11 @@ from core.incidents.incident_view import format_on_call
 from core.incidents.postmortem import draft_postmortem
 from core.knowledge.terms import terms
 from core.model.incident import EvidenceKind, Incident, IncidentState
+from core.model.log_levels import level_named
 from core.model.messages import ON_CALL_UNKNOWN
 from core.ports import Change, LogLine
-from core.rca.observations import Observations
+from core.rca.observations import CHANGES, Observations
+from core.rca.signals import TROUBLE
 
 MAX_QUESTION = 200  # characters; a longer question asks for more than a fact about the incident
 MAX_CHANGES = 6  # shown
@@ -22,9 +24,7 @@ MAX_LINES = 8  # of a log, shown
 IN_SHORT = ("Summary", "Cause", "Actions")  # sections of a postmortem that are shown in the thread
 MAX_QUOTE = 300  # characters of a quoted line
 
-_TROUBLE = re.compile(
-    r"\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC|WARN(?:ING)?|exception|failed|timed? ?out)\b", re.IGNORECASE
-)
+_TROUBLE = re.compile(r"\b(?:error|fatal|critical|exception|failed|timed? ?out)\b", re.IGNORECASE)
 
 
 class Subject(StrEnum):
@@ -140,8 +140,9 @@ def _changes(incident: Incident, observations: Observations | None) -> Sequence[
     ]
     if not lines:
         latest = sorted(observations.changes, key=lambda change: change.at, reverse=True)[:MAX_ELSEWHERE]
+        none = "No change that I could read" if observations.unread(CHANGES) else "No change"
         lines = [
-            f"No change to {incident.service or 'the service'} or what it depends on is recorded in the last 24 hours."
+            f"{none} to {incident.service or 'the service'} or what it depends on is recorded in the last 24 hours."
         ]
         lines += [f"Elsewhere: {_change(change, incident.started_at)}" for change in latest]
     elif others := len(observations.changes) - len(shown):
@@ -191,7 +192,7 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
     if observations is None:
         return telling or ["I could not read any logs."]
     own = [line for line in observations.logs if line.service == incident.service]
-    trouble = [line for line in own if _TROUBLE.search(line.text)]
+    trouble = [line for line in own if level_named(line.level) in TROUBLE or _TROUBLE.search(line.text)]
     latest = [] if telling else [_line(line) for line in (trouble or own)[-MAX_LINES:]]
     if latest:
         latest.insert(0, "No line explains it. The latest warnings and errors:" if trouble else "The latest lines:")
@@ -207,7 +208,7 @@ def _line(line: LogLine) -> str:
 
 def _gaps(observations: Observations) -> Iterable[str]:
     if observations.gaps:
-        yield f"Not read: {'; '.join(gap.text for gap in observations.gaps)}"
+        yield f"Not read: {'; '.join(dict.fromkeys(gap.text for gap in observations.gaps))}"
 
 
 def _postmortem(incident: Incident, page: str) -> Sequence[str]:
@@ -242,7 +243,8 @@ def _cause(incident: Incident) -> Sequence[str]:
     if explanation is None:
         return ["Still looking for the cause."]
     if explanation.cause is None:
-        return ["No cause found. Ruled out:", *explanation.ruled_out[:MAX_CHANGES]]
+        unchecked = ["Not checked:", *explanation.unchecked[:MAX_CHANGES]] if explanation.unchecked else []
+        return ["No cause found. Ruled out:", *(explanation.ruled_out[:MAX_CHANGES] or ["nothing"]), *unchecked]
     badge = f" ({explanation.badge.text})" if explanation.badge is not None else ""
     lines = [f"{explanation.cause.cause}{badge}"]
     lines += [f"{each.source}: {each.quote[:MAX_QUOTE]}" for each in explanation.cause.evidence[:3]]

@@ -221,7 +221,7 @@ class _Draft:
         return tuple(lines) or (Line(f"Actions: {NOT_KNOWN}."),)
 
     def ruled_out(self) -> tuple[Line, ...]:
-        return tuple(self._recorded(each) for each in self._explanation.ruled_out)
+        return tuple(map(self._recorded, (*self._explanation.ruled_out, *self._explanation.unchecked)))
 
     @property
     def _explanation(self) -> Explanation:

@@ -399,12 +399,14 @@ class GapReason(StrEnum):
 class Gap:
     """Data that the investigation lacks: `tool` was not read, or not completely.
 
-    `detail` may be empty. All texts are untrusted.
+    `detail` may be empty. `kinds` are the kinds of data that it would have given; empty if that is not known. All texts
+    are untrusted.
     """
 
     tool: str
     reason: GapReason
     detail: str = ""
+    kinds: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def system(self) -> str:
@@ -486,6 +488,7 @@ class Explanation:
     trajectory: Trajectory | None = None
     rechecked_after: ThreadNote | None = None
     first_failing: str = ""  # the service with the first symptom; empty if unknown
+    unchecked: tuple[str, ...] = ()  # neither a cause nor ruled out, because what would tell was not read
 
     @property
     def is_tied(self) -> bool:

@@ -14,11 +14,12 @@ from datetime import datetime, timedelta
 from math import exp, log1p
 
 from core.model.incident import EvidenceKind, Origin
+from core.rca.effects import is_inert
 from core.rca.failures import Kind
 from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.no_change import not_ours
-from core.rca.observations import Observations
-from core.rca.revisions import Revision, is_setting
+from core.rca.observations import CHANGES, Observations
+from core.rca.revisions import Revision
 from core.rca.signals import CLEAR, Signal
 from core.rca.view import CauseCandidate, View, combined_weight, sign_terms
 
@@ -26,17 +27,17 @@ JUST_BEFORE = timedelta(minutes=1)  # by which an effect may seem to precede a c
 CREEP_SLACK = timedelta(minutes=12)  # uncertainty of the start of a slow rise
 PASSED_ON = 0.3  # weight of a sign that names another service as its origin
 WEIGHTS: Mapping[str, float] = {
-    "own": 2.9,
-    "callers": 2.3,
-    "callees": 3.5,
+    "own": 4.0,
+    "callers": 2.5,
+    "callees": 3.4,
     "creep": 2.5,
     "older": -2.0,
-    "origin": 1.4,
-    "words": 2.9,
-    "kinds": 3.0,
-    "gap": -0.7,
-    "setting": 0.8,
-    "none": 1.3,
+    "words": 3.0,
+    "kinds": 3.5,
+    "gap": -0.9,
+    "inert": -5.0,
+    "misfit": -2.0,
+    "none": 1.0,
     "evidence": 8.0,
 }
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
@@ -84,18 +85,17 @@ def _changed(view: View, revision: Revision) -> CauseCandidate:
     shared = _shared(view, place)
     kinds = _kinds(view, place)
     gap = incident_signals.first_sign - revision.at
-    origin = max((view.origin.get(service, 0.0) for service in services), default=0.0)
     features = {
         "own": own,
         "callers": max(0.0, upper - own),
         "callees": lower,
         "creep": _creeps_since(view, revision),
         "older": max(0.0, older - CLEAR) / (1 - CLEAR),
-        "origin": origin,
         "words": log1p(sum(shared.values())),
         "kinds": kinds,
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
-        "setting": float(not revision.shipped_by and is_setting(revision.change)),
+        "inert": float(is_inert(revision.change)),
+        "misfit": float(bool(revision.change.diff) and not view.fits(place)),
     }
     signs = next(
         (
@@ -217,27 +217,34 @@ def _kinds(view: View, place: int) -> float:
 
 
 def _objection(view: View, revision: Revision, features: Mapping[str, float]) -> str:
+    """Return the argument against a change. Where it is that nothing happened, it names the data that was read."""
     gap = _minutes(view.incident_signals.first_sign - revision.at)
     service = next(iter(revision.live), revision.change.service)
     if revision.at > view.incident_signals.first_sign:
-        return f"it came {_minutes(revision.at - view.incident_signals.first_sign)} after the first sign"
+        return _late(view, revision)
+    if features["inert"]:
+        return "it changes only comments, logging, tests, documents or formatting"
     callee, explained = view.incident_signals.explained_by(service)
     if features["older"] > CLEAR:
         return f"{service} was in trouble before it"
     if explained > CLEAR and view.incident_signals.trouble(service):
         return f"{callee} explains the trouble in {service}, and {gap} passed before the first sign"
+    checked = view.coverage.reading(tuple(revision.live) or view.observations.services, revision.at)
     if not max(features["own"], features["callers"], features["callees"]):
-        return f"nothing unusual happened in {service or 'any service'} after it"
-    return f"{gap} passed between it and the first sign, and little connects them"
+        return checked.without("nothing unusual")
+    return f"{gap} passed between it and the first sign, and little that was read connects them{checked.caveat}"
+
+
+def _late(view: View, revision: Revision) -> str:
+    late = _minutes(revision.at - view.incident_signals.first_sign)
+    seen = view.trouble(view.incident_signals.incident.service)
+    return f"it came {late} after {'the first sign' if seen else 'the start of the alert'}"
 
 
 def _ruled_out(view: View, revision: Revision) -> CauseCandidate:
-    late = revision.at - view.incident_signals.first_sign
-    why = (
-        "it was not deployed before the first sign"
-        if revision.waits
-        else f"it came {_minutes(late)} after the first sign"
-    )
+    unread = ", ".join(view.observations.unread(CHANGES)) if revision.waits else ""
+    why = "no deployment of it before the first sign was read" if revision.waits else _late(view, revision)
+    why += f"; not checked: {unread}" if unread else ""
     service = next(iter(revision.live), revision.change.service)
     return CauseCandidate(service, Origin.CHANGE, revision, (), why, {})
 

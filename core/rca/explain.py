@@ -15,7 +15,8 @@ from core.rca.failing_lines import NO_HISTORY, build_cause
 from core.rca.failure_history import FailureHistory
 from core.rca.incident_signals import IncidentSignals, survey
 from core.rca.merge import by_service, joined, tool_causes
-from core.rca.observations import Observations
+from core.rca.observations import LOGS, METRICS, SUSPECT, Observations
+from core.rca.reading import Coverage
 from core.rca.wording import hypothesis, named
 
 MIN_SCORE = 0.3  # of a candidate that is named first
@@ -45,17 +46,20 @@ def explain(
     ranked = cause_candidates(incident_signals, observations)
     best = _best(ranked)
     hypotheses = _with_tool_causes(
-        [hypothesis(each, incident_signals, observations.similar) for each in best], observations, incident_signals
+        [hypothesis(each, incident_signals, observations) for each in best], observations, incident_signals
     )
     built = [build_cause(build, failures.get(build.history_key, NO_HISTORY)) for build in observations.builds]
     hypotheses = (*(each for each in built if each is not None), *hypotheses)[:MAX_HYPOTHESES]
+    blamed = {each.service for each in hypotheses}
+    ruled_out = _ruled_out(ranked, best, incident_signals, observations, blamed)
     explanation = Explanation(
         hypotheses=hypotheses,
-        ruled_out=_ruled_out(ranked, best, incident_signals, observations, {each.service for each in hypotheses}),
+        ruled_out=tuple(line for line in ruled_out if not _is_unchecked(line)),
         similar=observations.similar,
         timeline=_timeline(best, incident_signals, observations),
         gaps=observations.gaps,
         first_failing=first_failing(incident_signals, observations),
+        unchecked=tuple(filter(_is_unchecked, ruled_out)),
     )
     return explanation, evaluate_cause(hypotheses, incident_signals, observations) if hypotheses else None
 
@@ -109,19 +113,23 @@ def _ruled_out(
     lines = objections[:MAX_RULED_OUT]
     if (more := len(objections) - MAX_RULED_OUT) > 0:
         lines.append(f"{more} more that {'is' if more == 1 else 'are'} less likely.")
-    logged = {line.service for line in observations.logs}
-    measured = {series.service for series in observations.series}
-    read = logged | measured
+    since = observations.incident.started_at - SUSPECT
+    coverage = Coverage(observations)
+    with_logs = coverage.read(LOGS, observations.services, since)
+    with_metrics = coverage.read(METRICS, observations.services, since)
+    read = with_logs | with_metrics
     calm = [
         service for service in observations.services if service in read and service not in incident_signals.by_service
     ]
     for what, services, missing in (
-        ("log message or metric", logged & measured, ""),
-        ("log message", logged - measured, " No metrics were found there."),
-        ("metric", measured - logged, " No logs were found there."),
+        ("log message or metric", with_logs & with_metrics, ""),
+        ("log message", with_logs - with_metrics, " No metrics were found there."),
+        ("metric", with_metrics - with_logs, " No logs were found there."),
     ):
         if found := services.intersection(calm):
-            lines.append(f"No unusual {what} in {_listed(found)}.{missing}")
+            lines.append(
+                f"No unusual {what} in {'what was read of ' if observations.gaps else ''}{_listed(found)}.{missing}"
+            )
     asked = by_service(observations)
     quiet = [service for service in asked if service and service not in blamed]
     if quiet:
@@ -129,8 +137,12 @@ def _ruled_out(
         lines.append(f"Nothing in {_listed(tools)} shows a cause in {_listed(quiet)}.")
     unread = [service for service in observations.services if service not in read and service not in asked]
     if unread:
-        lines.append(f"No logs or metrics of {_listed(unread)} were found.")
+        lines.append(f"No logs or metrics of {_listed(unread)} were found for the time before the alert.")
     return tuple(lines)
+
+
+def _is_unchecked(line: str) -> bool:
+    return ": not checked: " in line or line.startswith("No logs or metrics of ")
 
 
 def _name(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
@@ -179,6 +191,7 @@ def redacted_explanation(explanation: Explanation, clean: Callable[[str], str]) 
         explanation,
         hypotheses=_cleaned(explanation.hypotheses, clean),
         ruled_out=tuple(map(clean, explanation.ruled_out)),
+        unchecked=tuple(map(clean, explanation.unchecked)),
         timeline=_cleaned(explanation.timeline, clean),
         gaps=_cleaned(explanation.gaps, clean),
     )

@@ -1,7 +1,6 @@
 """The phrases with which software reports trouble: one table with their kind, responsibility and strength.
 
-Logs, tool outputs and build logs are all read with this table. The texts of changes are compared with the kinds of
-failure that followed them.
+Logs, tool outputs and build logs are all read with this table.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.model.log_levels import DEBUG, INFO, WARN, level_in, level_named
 from core.model.trajectory import Responsibility
 
 CAUSE, COMPLAINT, GRIEVANCE, TOPIC = 0.7, 0.5, 0.3, 0.0
@@ -174,36 +174,6 @@ EFFECTS = (
     r"HTTP/[\d.]+\"? (?:5\d\d|40[0134]|429)"
 )
 
-_TOUCHING = r"""
-MEMORY      memory|heap|xmx|cache\w*|buffer\w*|in[- ]memory|gc|(?<!\d)\d{1,12} ?[MG]i?B?\b
-DISK        disk|volume|storage|retention|log ?rotat\w+|tmp
-POOL        pool\w*|connections?|hikari\w*|datasource|max_?conn\w*|release|acquire|session|transaction
-LIMIT       limits?|max\w*|concurrency|workers?|threads?|open\w*|files?|throttl\w*
-QUOTA       rate.?limit\w*|limits?|throttl\w*|quota|burst|poll\w*|retr(?:y|ies)|budget
-LOAD        workers?|replicas?|concurrency|threads?|queue|batch\w*|poll\w*|retr(?:y|ies)|cache\w*|ttl|one by one|loop|for \w+ in
-LOCK        lock\w*|transaction|index|alter|migration|mutex|synchroni[sz]ed|for update
-NAME        host\w*|url|endpoint|dns|domain|address|https?:
-NETWORK     host\w*|url|endpoint|port|proxy|network\w*|firewall|tls|keep-?alive|https?:
-TIMEOUT     time-?out\w*|deadline|ttl|retr(?:y|ies)|sync\w*|await|index|query|batch\w*|loop|for \w+ in|lock\w*
-ACCESS      auth\w*|tokens?|role|permission|scope|key|secret|credential\w*|password|audience|jwt|claims?|rotat\w+
-CERTIFICATE cert\w*|tls|ssl|ca[-_ ]bundle|trust\w*|rotat\w+
-MISSING     remov\w*|renam\w*|drop\w*|delet\w*|retir\w*|env\w*|config\w*|key|field|null|none|optional|default
-FORM        pars\w*|valid\w*|format|schema|field|json|encod\w*|decod\w*|serial\w*|type|strict\w*|version|upgrade|bump
-SCHEMA      migration|column|table|index|alter|drop|sql|schema|constraint
-CONFLICT    unique|id|port|insert|upsert|constraint|idempoten\w*
-CRASH       null|none|nil|pointer|optional|unwrap|recurs\w*|native
-CODE        null|none|nil|optional|default|guard|check|cast|convert|divi\w*|lines?|valid\w*
-IMAGE       image|tag|registry|docker\w*
-REQUEST     valid\w*|limit|size|require\w*|schema
-PROBE       probe|health\w*|port|start\w*
-HOST        node|kernel|host|cpu|affinity|toleration
-PLACEMENT   node|affinity|toleration|resources?|requests|replicas?
-"""
-TOUCHES: Mapping[Kind, str] = {
-    Kind[kind]: words for kind, words in (line.split(maxsplit=1) for line in _TOUCHING.strip().splitlines())
-}
-"""The words in the text or diff of a change that can cause each kind of failure."""
-
 _BEFORE = r"(?<![A-Za-z0-9./-])"  # a word inside a name, such as `error-page`, does not count
 _AFTER = r"(?![A-Za-z0-9]|-\w|/\w|(?-i:_[a-z]))"  # but one in a constant, such as `PAYMENT_FAILED`, does
 
@@ -230,7 +200,6 @@ _BY_RESPONSIBLE = tuple(
     )
     for who in (Responsibility.PLATFORM, Responsibility.USER, Responsibility.DEPENDENCY, Responsibility.OWN_CODE)
 )
-_TOUCHES = {kind: re.compile(rf"(?<![A-Za-z])(?:{words})(?![a-z])", re.IGNORECASE) for kind, words in TOUCHES.items()}
 
 
 _CAUSE, _COMPLAINT, _GRIEVANCE = phrases(CAUSE), phrases(COMPLAINT), phrases(GRIEVANCE)
@@ -249,17 +218,14 @@ _LONG = re.compile(
 )
 """Matches a duration of ten seconds or more."""
 _LEVEL = re.compile(
-    r"\b(?:level|lvl|severity|log\.level)[\"']?\s*[=:]\s*[\"']?(?P<field>[a-z]+)"
+    r"\b(?:level|lvl|severity|log\.level)[\"']?\s*[=:]\s*[\"']?[a-z]+"
     r"|(?:^|[\s\[(|<])(?P<word>FATAL|CRITICAL|CRIT|ALERT|EMERG|PANIC|SEVERE|ERROR|ERR|WARN|WARNING|NOTICE|INFO|DEBUG|TRACE)"
-    r"(?=[\s\])|>:,]|$)"
-    r"|^(?P<glog>[EWIF])\d{4} \d\d:\d\d",
+    r"(?=[\s\])|>:,]|$)",
     re.IGNORECASE,
 )
+"""Matches a level in a field, or its name as a word of its own in a tool's output."""
 _LEVEL_WITHIN = 120  # characters at the start of a line that contain its level
-_LOUD = frozenset({"fatal", "critical", "crit", "alert", "emerg", "panic", "severe", "error", "err", "e", "f"})
-_TONES = {"warn": 0.85, "warning": 0.85, "w": 0.85} | dict.fromkeys(
-    ("info", "notice", "debug", "trace", "information", "i"), 0.4
-)
+_TONES = {WARN: 0.85, INFO: 0.4, DEBUG: 0.4}
 """The weight of a message by its level, which is the program's own judgement."""
 
 
@@ -276,8 +242,8 @@ def trouble(line: str) -> Trouble | None:
     """Return the trouble that a line reports, by its level and its words; None if it reports none."""
     heard = _NEGATED.sub(lambda match: " " * len(match.group()), line)
     found = _LEVEL.search(heard[:_LEVEL_WITHIN])
-    level = next(filter(None, found.groups())).lower() if found else ""
-    tone, loud = _TONES.get(level, 1.0), level in _LOUD
+    level = level_in(heard) or level_named((found and found["word"]) or "")
+    tone, loud = _TONES.get(level, 1.0), level != "" and level not in _TONES
     said = _LEVEL.sub(lambda match: " " * len(match.group()), heard, count=1)
     effect = _EFFECT.search(said)
     if cause := _CAUSE.search(heard):
@@ -291,7 +257,7 @@ def trouble(line: str) -> Trouble | None:
         return Trouble((0.6 if loud else 0.3) * tone, grievance.start())
     if effect:
         return Trouble((0.35 if loud else 0.25) * tone, effect.start(), is_cause=False)
-    return Trouble(0.55, 0) if loud else Trouble(0.18, 0) if tone == _TONES["warn"] else None
+    return Trouble(0.55, 0) if loud else Trouble(0.18, 0) if tone == _TONES[WARN] else None
 
 
 def telling(text: str) -> int:
@@ -335,11 +301,6 @@ def decisiveness(line: str) -> float:
 def kinds_of(text: str) -> frozenset[Kind]:
     """Return the kinds of failure that a text reports."""
     return frozenset(kind for kind, pattern in _BY_KIND.items() if pattern.search(text))
-
-
-def brought_about_by(text: str) -> frozenset[Kind]:
-    """Return the kinds of failure that a change with this text can cause."""
-    return frozenset(kind for kind, pattern in _TOUCHES.items() if pattern.search(text))
 
 
 def responsibility_of(text: str) -> Responsibility | None:

@@ -43,7 +43,10 @@ def metric_signals(series: Sequence[Series], suspect: datetime) -> list[Signal]:
 
 
 def _creep(series: Series, suspect: datetime) -> Signal | None:
-    """Return a rise that began before `suspect` and continues: level, then slope, fitted by least squares."""
+    """Return a rise that began before `suspect` and continues: level, then slope, fitted by least squares.
+
+    It dates from the first value outside of its own baseline. Only measured values are named.
+    """
     values = level(series)
     seconds = np.array([at.timestamp() for at in series.times])
     known = ~np.isnan(values)
@@ -71,8 +74,12 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
         or rise < max(CREEP_RISE * abs(base), SIGMAS / 2 * noise)
     ):
         return None
-    since = next(at for at in series.times if at.timestamp() >= breaks[best])
-    change = f"from {_number(base)} to {_number(base + rise)}"
+    before, after = values[seconds < breaks[best]], values[seconds >= breaks[best]]
+    start = _first_sustained(after > before.max())
+    if start is None:
+        return None
+    since = datetime.fromtimestamp(float(seconds[seconds >= breaks[best]][start]), series.times[0].tzinfo)
+    change = f"from {_number(_middle(before))} to {_number(float(after[start:].max()))}"
     return Signal(
         service=series.service,
         since=since,
@@ -103,7 +110,7 @@ def _signal(series: Series, suspect: datetime) -> Signal | None:
     after = np.flatnonzero(known & (times >= suspect.timestamp()))
     if baseline.size < MIN_BASELINE or after.size < MIN_POINTS:
         return None
-    median = float(np.median(baseline))
+    median = _middle(baseline)
     sigma = MAD_TO_SIGMA * float(np.median(np.abs(baseline - median)))
     low, high = float(baseline.min()), float(baseline.max())
     distance = max(SIGMAS * sigma, MIN_RELATIVE * abs(median), 1e-9)
@@ -123,6 +130,11 @@ def level(series: Series) -> NDArray[np.float64]:
     if series.metric.split("{", maxsplit=1)[0].endswith(CUMULATIVE) and _never_falls(values):
         return np.concatenate(([np.nan], np.diff(values)))
     return values
+
+
+def _middle(values: NDArray[np.float64]) -> float:
+    """Return the median, as a value that was measured."""
+    return float(np.quantile(values, 0.5, method="inverted_cdf"))
 
 
 def _never_falls(values: NDArray[np.float64]) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from core.model.incident import EvidenceKind, Origin
+from core.model.incident import Evidence, EvidenceKind, Origin
 from core.rca.failures import Kind
 from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.signals import CLEAR, Signal
@@ -30,6 +30,18 @@ _RECORD = re.compile(
     re.IGNORECASE,
 )
 """Matches the name of one record: a word and a number, a long number, or a UUID; not a duration, size or count."""
+ALERT = "the alert"  # source of what it states
+STATED = 0.9  # certainty of what an alert states about itself
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
+_EXPLAINS_ITSELF = re.compile(
+    r"(?P<ended>\b(?:certificate|licen[cs]e|token|credentials?|secret|api key|subscription|domain)\b.{0,60}"
+    r"\b(?:expired|has ended|was revoked)\b|\b(?:quota|plan|daily limit|monthly limit)\b.{0,60}"
+    r"\b(?:exceeded|exhausted|reached|used up)\b)"
+    r"|\b(?:disk|volume|filesystem|file system|partition|inodes?)\b.{0,60}\b(?:is full|are full|used up|exhausted)\b"
+    r"|no space left on|\bunschedulable\b|\b\d{1,4}/\d{1,4} nodes are available",
+    re.IGNORECASE,
+)
+"""Matches an alert that states its cause."""
 _STORE = re.compile(
     r"postgres|mysql|mariadb|redis|kafka|rabbit|mongo|elastic|\bdb\b|-db\b|sql|cache|broker", re.IGNORECASE
 )
@@ -44,7 +56,7 @@ _EXPIRED = re.compile(
 
 def not_ours(view: View) -> list[CauseCandidate]:
     """Return every cause without a change for which there is evidence."""
-    found = [*_external(view), *_load(view), *_record(view), *_platform(view)]
+    found = [*_stated(view), *_external(view), *_load(view), *_record(view), *_platform(view)]
     return [*found, *(each for each in _itself(view) if all(each.service != other.service for other in found))]
 
 
@@ -53,8 +65,22 @@ def _other(
 ) -> CauseCandidate:
     features = {"none": 1.0, "evidence": evidence}
     return CauseCandidate(
-        service, origin, None, tuple(signals), "it shows too little trouble", features, subject=subject
+        service, origin, None, tuple(signals), "what was read of it shows too little trouble", features, subject=subject
     )
+
+
+def _stated(view: View) -> list[CauseCandidate]:
+    """Return the cause that the alert itself states, if it explains itself, such as an expired certificate."""
+    incident = view.incident_signals.incident
+    for sentence in _SENTENCE.split(incident.description):
+        if not (match := _EXPLAINS_ITSELF.search(sentence)):
+            continue
+        said = " ".join(sentence.split())
+        evidence = Evidence(EvidenceKind.LOG, ALERT, said, incident.started_at)
+        sign = Signal(incident.service, incident.started_at, STATED, f"says “{said}”", frozenset(), evidence)
+        origin = Origin.EXTERNAL if match["ended"] else Origin.PLATFORM
+        return [_other(incident.service, origin, STATED, [sign], said.rstrip("."))]
+    return []
 
 
 def _external(view: View) -> list[CauseCandidate]:

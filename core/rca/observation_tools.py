@@ -5,19 +5,20 @@ That data is from before the end of the observed window, deduplicated, and witho
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice, product
 
 from core.model.incident import EvidenceKind
-from core.ports import Change, Tool, ToolParameter
+from core.model.log_levels import level_named
+from core.ports import Tool, ToolParameter
 from core.rca.build_log import plain
 from core.rca.dependencies import callers
 from core.rca.failing_lines import failing_lines
 from core.rca.incident_signals import IncidentSignals
 from core.rca.log_templates import grouped, quote_of
-from core.rca.observations import Observations
+from core.rca.observations import CHANGES, Observations
 from core.rca.signals import TROUBLE
 from core.rca.stack_traces import frames
 from core.rca.tool_outputs.clues import ToolOutput, clues
@@ -146,7 +147,7 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
             "list_changes",
             "Deployments, configuration, flags and migrations before the incident, the latest first.",
             (ToolParameter("service", "the name of a service, or all of them", (EVERY_SERVICE, *changed)),),
-            lambda arguments: _changes(observations.changes, arguments["service"]),
+            lambda arguments: _changes(observations, arguments["service"]),
         ),
         ObservationTool(
             "past_incidents",
@@ -178,7 +179,7 @@ def _builds(observations: Observations) -> str:
 
 
 def _logs(observations: Observations, service: str) -> str:
-    lines = [line for line in observations.logs if line.service == service and line.level.upper() in TROUBLE]
+    lines = [line for line in observations.logs if line.service == service and level_named(line.level) in TROUBLE]
     templates = grouped(sorted(lines, key=lambda line: line.at))
     newest_and_rarest = sorted(templates, key=lambda each: (-each.lines[0].at.timestamp(), len(each.lines)))
     told: list[str] = []
@@ -189,7 +190,9 @@ def _logs(observations: Observations, service: str) -> str:
         stack = f" (stack: {', '.join(symbols)})" if symbols else ""
         count = f"{_clock(first.at)} to {_clock(last.at)}, {len(template.lines)} times"
         told.append(f"{count}, {template.level}: {quote_of(first.text)}{stack}")
-    return "\n".join(told) or f"No warning or error in the log of {service}."
+    if not any(line.service == service for line in observations.logs):
+        return f"No log of {service} was read."
+    return "\n".join(told) or f"No warning or error in the log of {service}, as far as it was read."
 
 
 def _metrics(observations: Observations, incident_signals: IncidentSignals, service: str) -> str:
@@ -198,19 +201,24 @@ def _metrics(observations: Observations, incident_signals: IncidentSignals, serv
         signal for signal in incident_signals.by_service.get(service, ()) if signal.evidence.kind is EvidenceKind.METRIC
     ]
     told = [f"{_clock(signal.since)}: {signal.what}" for signal in sorted(moved, key=lambda signal: signal.since)]
-    nothing = f"None of the metrics of {service} moved: {', '.join(known)}." if known else f"No metrics of {service}."
+    nothing = (
+        f"None of the metrics of {service} moved: {', '.join(known)}."
+        if known
+        else f"No metrics of {service} were read."
+    )
     return "\n".join(told) or nothing
 
 
-def _changes(changes: Iterable[Change], service: str) -> str:
-    wanted = [change for change in changes if service in (EVERY_SERVICE, *change.touched)]
+def _changes(observations: Observations, service: str) -> str:
+    unread = [f"Not read: {text}" for text in observations.unread(CHANGES)]
+    wanted = [change for change in observations.changes if service in (EVERY_SERVICE, *change.touched)]
     told = [
         f"{_clock(change.at)}: {change.kind} {change.id} of {', '.join(change.touched) or 'no service that it names'}"
         f" by {change.author or 'unknown'}: "
         + ". ".join(part for part in (change.title, " ".join(change.detail.split())) if part)
         for change in sorted(wanted, key=lambda change: change.at, reverse=True)[:MAX_LISTED]
     ]
-    return "\n".join(told) or "No change was found."
+    return "\n".join([*(told or ["No change was found."]), *unread])
 
 
 def _dependencies(dependencies: Mapping[str, tuple[str, ...]], service: str) -> str:

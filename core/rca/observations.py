@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.model.incident import Gap, Incident, SimilarIncident
+from core.model.incident import Gap, GapReason, Incident, SimilarIncident
 from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
 from core.rca.failing_lines import is_build_log
 from core.rca.revisions import is_commit
 from core.rca.tool_outputs.clues import ToolOutput
 
+LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # kinds of data
 LOOK_BACK = timedelta(minutes=90)  # minimum of logs, metrics and traces before the start
 LONGEST_LOOK_BACK = timedelta(hours=8)  # maximum of them, if there are old changes
 BEFORE_CHANGE = timedelta(minutes=45)  # of them before the oldest change, for comparison
@@ -43,6 +44,15 @@ class Observations:
     cut: frozenset[str] = frozenset()
     outputs: tuple[ToolOutput, ...] = ()
     builds: tuple[FailedBuild, ...] = ()
+
+    def unread(self, kind: str) -> tuple[str, ...]:
+        """Return what a kind of data lacks, in words. A gap of an unknown kind may be one of any."""
+        return tuple(dict.fromkeys(gap.text for gap in self.gaps if kind in (gap.kinds or _possible_kinds(gap))))
+
+
+def _possible_kinds(gap: Gap) -> frozenset[str]:
+    kinds = frozenset({LOGS, METRICS, CHANGES})
+    return kinds & {gap.tool} or kinds if gap.reason is GapReason.MISSING else kinds
 
 
 def signal_window(

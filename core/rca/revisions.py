@@ -14,8 +14,7 @@ from core.ports import Change
 MIN_HASH = 7  # characters of a hash that identify a commit
 _COMMIT = re.compile(r"commit|merge|pull.?request|^code$", re.IGNORECASE)
 _SHIPPING = re.compile(r"deploy|release|roll.?out|roll.?back|promot", re.IGNORECASE)
-_SETTING = re.compile(r"config|flag|toggle|setting|migration", re.IGNORECASE)
-"""Kinds of changes that wait for a deployment, that are deployments, and that are in force at once."""
+"""Kinds of changes that wait for a deployment, and that are deployments."""
 
 _WORD = re.compile(r"[\w-]{4,64}")
 
@@ -51,21 +50,22 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
         for commit in _shipped(deploy, ordered, commits, names):
             shipped.setdefault(commit, []).append(deploy)
             knows_commits.update(deploy.touched)
-    joined = {deploy.id for deploys in shipped.values() for deploy in deploys}
+    joined = {id(deploy) for deploys in shipped.values() for deploy in deploys}
     found: list[Revision] = []
     for change in ordered:
-        if change.id in joined:
+        if id(change) in joined:
             continue
-        deploys = tuple(shipped.get(change.id, ()))
+        deploys = tuple(shipped.get(change.id, ())) if is_commit(change) else ()
         touched = touched_services(change, names)
         live = dict.fromkeys(touched, change.at)
         if deploys:
             live = dict[str, datetime]()
             for deploy in deploys:
+                at = max(deploy.at, change.at)  # a deployment cannot ship what was not yet written
                 for name in touched_services(deploy, names) or touched:
-                    live[name] = min(deploy.at, live.get(name, deploy.at))
-        at = min((deploy.at for deploy in deploys), default=change.at)
-        waits = change.id in commits and not deploys and bool(knows_commits & set(touched))
+                    live[name] = min(at, live.get(name, at))
+        at = max(change.at, min((deploy.at for deploy in deploys), default=change.at))
+        waits = is_commit(change) and not deploys and bool(knows_commits & set(touched))
         found.append(Revision(change, at, live, deploys, waits))
     return sorted(found, key=lambda revision: revision.at)
 
@@ -106,14 +106,17 @@ def _shipped(
         return []
     words = (word for word in _WORD.findall(f"{deploy.title}\n{deploy.detail}") if any(map(str.isdigit, word)))
     listed = [commit for named in (*deploy.commits, *words) if (commit := _commit(named, commits))]
-    head = _commit(deploy.revision, commits)
+    head = _commit(deploy.revision, commits) or _commit(deploy.id, commits)
     if listed:
         return list(dict.fromkeys([*listed, *([head] if head else [])]))
     services = set(deploy.touched)
     earlier = [
-        change.at
+        commits[before].at if (before := _commit(change.revision, commits)) else change.at
         for change in ordered
-        if change.at < deploy.at and _SHIPPING.search(change.kind) and services & set(change.touched)
+        if change.at < deploy.at
+        and not is_commit(change)
+        and _SHIPPING.search(change.kind)
+        and services & set(change.touched)
     ]
     since, until = max(earlier, default=None), commits[head].at if head else deploy.at
     between = [
@@ -129,11 +132,6 @@ def _shipped(
 def is_commit(change: Change) -> bool:
     """Return whether a change takes effect only once it is deployed."""
     return _COMMIT.search(change.kind) is not None and not _SHIPPING.search(change.kind)
-
-
-def is_setting(change: Change) -> bool:
-    """Return whether a change is a configuration, a flag or a migration, which is in force at once."""
-    return _SETTING.search(change.kind) is not None
 
 
 def _commit(named: str, commits: Mapping[str, Change]) -> str:

@@ -10,6 +10,7 @@ from math import exp, log, prod
 
 from core.knowledge.terms import terms
 from core.model.incident import Evidence, EvidenceKind
+from core.model.log_levels import level_named
 from core.ports import LogLine
 from core.rca.log_templates import Template, quote_of
 from core.rca.stack_traces import Frame, frames
@@ -46,18 +47,10 @@ def combined(signals: Iterable[Signal]) -> float:
     return 1 - prod(1 - signal.strength for signal in signals)
 
 
-TROUBLE = {"FATAL": 1.0, "CRITICAL": 1.0, "ERROR": 1.0, "SEVERE": 1.0, "PANIC": 1.0, "WARN": 0.85, "WARNING": 0.85}
+TROUBLE = {"FATAL": 1.0, "CRITICAL": 1.0, "ERROR": 1.0, "WARN": 0.85}
 """Weights of the levels that report trouble."""
 
-LEVELS = {
-    "CRITICAL": "critical error",
-    "ERROR": "error",
-    "FATAL": "fatal error",
-    "PANIC": "panic",
-    "SEVERE": "error",
-    "WARN": "warning",
-    "WARNING": "warning",
-}
+LEVELS = {"CRITICAL": "critical error", "ERROR": "error", "FATAL": "fatal error", "WARN": "warning"}
 """Names of these levels in a sentence."""
 QUIET_WEIGHT = 0.4  # weight of the other levels
 NEW_ERROR = (0.4, 0.55, 0.65)  # minimum strength of a new error that was logged once, twice, and more often
@@ -80,7 +73,7 @@ def _signal(template: Template, first: datetime, suspect: datetime, until: datet
     after = [line for line in template.lines if line.at >= suspect]
     share = (until - suspect) / max(suspect - first, BUCKET)
     most_usual = (len(before) + 1) * share  # one more record, because a short baseline may have missed some
-    level = template.level.upper()
+    level = level_named(template.level)
     if before and len(after) < most_usual * MIN_RATIO:
         return None
     surprise = _surprise(len(after), most_usual) if len(after) > most_usual else 0.0
@@ -98,7 +91,7 @@ def _surprise(count: int, expected: float) -> float:
 def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[LogLine], strength: float) -> Signal:
     since = _since(before, after)
     line = next(line for line in after if line.at >= since)
-    level = template.level.upper()
+    level = level_named(template.level)
     named, said = LEVELS.get(level, "message"), _cut(quote_of(line.text))
     times = f" {len(after)} times" if len(after) > 1 else ""
     return Signal(

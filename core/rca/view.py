@@ -14,9 +14,11 @@ from core.knowledge.terms import terms
 from core.model.incident import EvidenceKind, Origin
 from core.ports import Change
 from core.rca.dependencies import callers
-from core.rca.failures import Kind, brought_about_by, kinds_of
+from core.rca.effects import active_lines, is_inert, makes
+from core.rca.failures import Kind, kinds_of
 from core.rca.incident_signals import SLACK, IncidentSignals
 from core.rca.observations import Observations
+from core.rca.reading import Coverage
 from core.rca.revisions import Revision, revisions
 from core.rca.signals import CLEAR, Signal, combined
 
@@ -33,6 +35,15 @@ _GENERIC = frozenset(
 )
 """Terms that changes and errors share without being related."""
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
+_SLOW = frozenset({Kind.TIMEOUT, Kind.LOAD, Kind.LOCK})
+_TOOK = re.compile(r"\b(?:took|after|waited|exceeded)\b.{0,40}\d ?(?:ms|s|sec)\b", re.IGNORECASE)
+_MEASURED = (
+    (re.compile(r"latency|duration|response_?time|seconds|_ms\b|cpu|queue|lag|pending", re.IGNORECASE), _SLOW),
+    (re.compile(r"mem|heap|rss", re.IGNORECASE), frozenset({Kind.MEMORY})),
+    (re.compile(r"pool|connections", re.IGNORECASE), frozenset({Kind.POOL})),
+    (re.compile(r"disk|volume|storage", re.IGNORECASE), frozenset({Kind.DISK})),
+)
+"""The kinds of failure that a metric shows, by its name."""
 _RATE = re.compile(r"requests?(?:_|\b)|\brps\b|\bqps\b|\btps\b|_rps\b|_qps\b|throughput|traffic|hits", re.IGNORECASE)
 _NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_?flight|queue|pending", re.IGNORECASE)
 
@@ -73,6 +84,10 @@ class View:
     def revisions(self) -> list[Revision]:
         names = {*self.observations.services, *self.incident_signals.by_service, *self.incident_signals.dependencies}
         return revisions(self.observations.changes, names)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        return Coverage(self.observations)
 
     @cached_property
     def eligible(self) -> list[Revision]:
@@ -184,7 +199,12 @@ class View:
 
     @cached_property
     def brought(self) -> Mapping[int, frozenset[Kind]]:
-        return {place: brought_about_by(_said(revision.change)) for place, revision in enumerate(self.eligible)}
+        return {place: makes(revision.change) for place, revision in enumerate(self.eligible)}
+
+    def fits(self, place: int) -> bool:
+        """Return whether a change can make a failure that is clearly shown; True if none is."""
+        shown = {kind for signal, _, kinds in self.signs if signal.strength >= CLEAR for kind in kinds}
+        return not shown or not shown.isdisjoint(self.brought[place])
 
     @cached_property
     def kind_rarity(self) -> Mapping[Kind, float]:
@@ -196,7 +216,7 @@ class View:
     def signs(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
         """Return every sign of trouble with its terms and kinds."""
         return [
-            (signal, sign_terms(signal), kinds_of(signal.evidence.quote))
+            (signal, sign_terms(signal), kinds_shown(signal))
             for signals in self.incident_signals.by_service.values()
             for signal in signals
             if signal.trouble
@@ -211,9 +231,10 @@ def combined_weight(weights: Sequence[float]) -> float:
 
 
 def _said(change: Change) -> str:
-    """Return the text of a change: title, detail, paths, and the lines that it removes or adds."""
-    moved = [line[1:] for line in change.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
-    parts = (change.detail, " ".join(change.files), "\n".join(moved))
+    """Return the text of a change: title, detail, paths, and its active lines; empty if it has only inert ones."""
+    if is_inert(change):
+        return ""
+    parts = (change.detail, " ".join(change.files), "\n".join(text for _, text in active_lines(change.diff)))
     return "\n".join([change.title, *(part[:MAX_SAID] for part in parts)])
 
 
@@ -226,6 +247,13 @@ def sign_terms(signal: Signal) -> frozenset[str]:
     frames = " ".join(f"{frame.symbol} {frame.path}" for frame in signal.frames)
     said = "\n".join([signal.evidence.quote, signal.subject, *signal.texts[:1]])
     return _terms(f"{said[:MAX_SAID]}\n{frames}")
+
+
+def kinds_shown(signal: Signal) -> frozenset[Kind]:
+    """Return the kinds of failure that a sign reports, or that its metric measures."""
+    if signal.evidence.kind is not EvidenceKind.METRIC:
+        return kinds_of(signal.evidence.quote) or (_SLOW if _TOOK.search(signal.evidence.quote) else frozenset[Kind]())
+    return next((kinds for pattern, kinds in _MEASURED if pattern.search(signal.subject)), frozenset[Kind]())
 
 
 def is_rate(metric: str) -> bool:

@@ -1,43 +1,47 @@
 """Word hypotheses as an on-call engineer would.
 
-A cause is one sentence: who changed what and when, and what followed. Each part may be missing. Times are in UTC, as in
+A cause is one sentence: what changed and when, what it did, and what followed. Each part may be missing. Times are in UTC, as in
 the message around it. All times, numbers and statements come from the evidence.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.knowledge.terms import terms
 from core.model.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
 from core.model.trajectory import Responsibility
 from core.rca.cause_candidates import CauseCandidate
+from core.rca.effects import Setting, active_lines, settings
 from core.rca.failures import responsibility_of
 from core.rca.incident_signals import IncidentSignals
 from core.rca.merge import contradicting
+from core.rca.no_change import ALERT
+from core.rca.observations import Observations
+from core.rca.reading import no_change
 from core.rca.revisions import Revision
 from core.rca.signals import Signal
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
-MAX_TITLE = 110  # characters of a change's title
+MAX_TITLE = 160  # characters of a change's title
 MAX_DETAIL = 160  # characters of a sentence of a change's detail, or of a line of its diff
 MAX_FOLLOWED = 6  # signs of one hypothesis
 LIKE_CAUSE = 0.3  # share of a past root cause's words that a hypothesis must contain to be supported by it
-SOMEBODY = "Somebody"  # author of a change that names none
+MAX_LINE = 80  # characters of a line of a diff in a sentence
 
 DID = {
     "commit": "changed the code of",
     "config": "changed the configuration of",
-    "deploy": "deployed",
+    "deploy": "was deployed to",
     "flag": "switched a flag of",
     "infrastructure": "changed the infrastructure of",
     "migration": "migrated the database of",
     "rotation": "rotated a key of",
 }
-"""Verb phrases for the kinds of changes."""
+"""Verb phrases for the kinds of changes, after the title of a change."""
 
 PLATFORM_CHANGES = frozenset({"infrastructure", "rotation"})  # kinds of changes made outside of a service
 
@@ -53,19 +57,19 @@ ROLL_BACK = "Roll back {id} on one instance of {service}, and watch the effect."
 
 NO_CHANGE = {
     Origin.EXTERNAL: (
-        "No change of ours fits: {subject} is failing, and {service} depends on it",
+        "{subject} is failing, and {service} depends on it",
         "Check the status of {subject}, also with a manual call from {service}.",
     ),
     Origin.LOAD: (
-        "No change of ours fits: {service} gets more requests than usual",
+        "{service} gets more requests than usual",
         "Find out who sends the requests. Scale out {service}, or limit the requests.",
     ),
     Origin.DATA: (
-        "No change of ours fits: all errors of {service} are about {subject}",
+        "all errors of {service} are about {subject}",
         "Set {subject} aside, and check whether {service} processes the rest.",
     ),
     Origin.PLATFORM: (
-        "No change of ours fits: {service} or what it runs on is in trouble",
+        "{service} or what it runs on is in trouble",
         "Check the nodes, disks and databases of {service} and of the other services in trouble.",
     ),
 }
@@ -73,47 +77,22 @@ NO_CHANGE = {
 
 _SQUARE = str.maketrans("()", "[]")  # inside the parentheses of a cause, which the message may leave out as a whole
 
-SWITCHED = frozenset({"on", "off", "true", "false", "enabled", "disabled"})  # values of a switch
-
-_SET_TO = re.compile(
-    r"(?<![\w./-])(?P<name>[\w./-]{0,80}\w)[:=]?\s{1,4}(?P<before>[^\s,;()]{1,60})\s{0,4}(?:->|→)\s{0,4}"
-    r"(?P<after>[^\s,;()]{1,60})"
-)
-_DIFF_LINE = re.compile(r"(?P<sign>[+-])\s*[\"']?(?P<name>[\w./-]{0,80}\w)[\"']?\s*[:=]\s*(?P<value>\S{1,40}?),?\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
-_NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting that a change gave another value. Untrusted."""
-
-    name: str
-    before: str
-    after: str
-
-    @property
-    def moved(self) -> str:
-        """“lowered”, “raised”, “switched” or “changed”."""
-        if {self.before.casefold(), self.after.casefold()} <= SWITCHED:
-            return "switched"
-        before, after = _NUMBER.fullmatch(self.before), _NUMBER.fullmatch(self.after)
-        if before is None or after is None or before["unit"] != after["unit"]:
-            return "changed"
-        return "lowered" if float(after["value"]) < float(before["value"]) else "raised"
-
-
-def hypothesis(
-    candidate: CauseCandidate, incident_signals: IncidentSignals, similar: tuple[SimilarIncident, ...]
-) -> Hypothesis:
+def hypothesis(candidate: CauseCandidate, incident_signals: IncidentSignals, observations: Observations) -> Hypothesis:
     """Return a candidate as a hypothesis: the cause in a sentence, evidence, disproof and next check."""
     revision = candidate.revision
-    cause = _changed(revision, candidate, incident_signals) if revision else _unchanged(candidate, incident_signals)
+    cause = (
+        _changed(revision, candidate, incident_signals)
+        if revision
+        else _unchanged(candidate, incident_signals, no_change(observations))
+    )
     return Hypothesis(
         cause=cause,
         service=candidate.service,
         score=candidate.score,
-        evidence=_evidence(candidate, incident_signals, similar, cause),
+        evidence=_evidence(candidate, incident_signals, observations.similar, cause),
         disproof=_disproof(candidate, incident_signals),
         next_check=_next_check(candidate),
         responsibility=_responsibility(candidate, incident_signals),
@@ -158,21 +137,25 @@ def named(revision: Revision, incident_signals: IncidentSignals) -> str:
 
 
 def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
-    """Return “Asha lowered `pool.size` from 40 to 4 at 09:19 (C-1); 2 min later …”."""
+    """Return “`pool.size` was lowered from 40 to 4 at 09:19 (C-1); 2 min later …”, or the change in its own words.
+
+    The title comes first, and then the line of its diff that speaks most of the symptoms. It names no person.
+    """
     change, incident = revision.change, incident_signals.incident
     service = candidate.service if candidate.service in revision.live else change.service
-    author = " ".join(change.author.split()) or SOMEBODY
     when = _clock(revision.at, incident.started_at)
     setting = telling_setting(revision, candidate.signals)
+    title = " ".join(change.title.split()).removeprefix(f"{service}:").strip().rstrip(".").translate(_SQUARE)
     if setting is not None:
         of = f" of {service}" if service not in ("", incident.service) else ""
-        told = f"{author} {setting.moved} `{setting.name}`{of} from {setting.before} to {setting.after} at {when} ({change.id})"
+        told = (
+            f"`{setting.name}`{of} was {setting.moved} from {setting.before} to {setting.after} at {when} ({change.id})"
+        )
     else:
         did = DID.get(change.kind, f"made a change ({change.kind}) to")
-        title = " ".join(change.title.split()).removeprefix(f"{service}:").strip()
-        best = max(title, _telling(change.detail, candidate), key=lambda text: _speaks_of(text, candidate))
-        what = _cut(best, MAX_TITLE).translate(_SQUARE)
-        told = f"{author} {did} {service or incident.service} at {when} ({change.id}: {what.rstrip('.')})"
+        named = f"“{_cut(title, MAX_TITLE)}”" if title else f"A {change.kind} without a title"
+        told = f"{named} {did} {service or incident.service} at {when} ({change.id})"
+        told += _effect(revision, candidate)
     restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
     followed = [each for each in candidate.signals if not each.what.endswith(restated)] or candidate.signals
     # Metrics go before logs, because they give a size.
@@ -182,55 +165,58 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
     return f"{told}; {_later(signs[0].since - revision.at)} {_in_words(signs[0], incident.service)}."
 
 
+def _effect(revision: Revision, candidate: CauseCandidate) -> str:
+    """Return “: it removed `if total is None: return`”, or the telling sentence of its detail; empty if it has neither."""
+    gone, come = (
+        [line[1:].strip() for line in _moved_lines(revision, candidate) if line.startswith(sign)] for sign in "-+"
+    )
+    parts = [f"{verb} `{_cut(lines[0], MAX_LINE)}`" for verb, lines in (("removed", gone), ("added", come)) if lines]
+    if parts:
+        return f": it {' and '.join(parts)}"
+    detail = _telling(revision.change.detail, candidate).translate(_SQUARE)
+    return f": {detail}" if _speaks_of(detail, candidate) > _speaks_of(revision.change.title, candidate) else ""
+
+
+def with_person(found: Hypothesis, clean: Callable[[str], str]) -> Hypothesis:
+    """Return a cause with the cleaned author of its change, who is named only if the evidence is strong."""
+    author = clean(" ".join(found.change.author.split())) if found.change is not None else ""
+    if found.change is None or not author:
+        return found
+    return replace(found, cause=found.cause.replace(f"({found.change.id})", f"({found.change.id}, by {author})", 1))
+
+
 def telling_setting(revision: Revision, signals: Sequence[Signal]) -> Setting | None:
     """Return the setting of a change that shares most words with the signs, or the first one if none does.
 
     None if neither its text nor its diff names a setting.
     """
-    change = revision.change
-    found = [
-        Setting(match["name"], match["before"], match["after"].rstrip("."))
-        for match in _SET_TO.finditer(f"{change.title}; {change.detail}")
-        if _is_setting(match)
-    ]
-    found += _set_in(change.diff)
     signs = frozenset(term for signal in signals for term in signal.terms)
-    return max(found, key=lambda setting: len(signs.intersection(terms(setting.name))), default=None)
+    return max(
+        settings(revision.change), key=lambda setting: len(signs.intersection(terms(setting.name))), default=None
+    )
 
 
-def _set_in(diff: str) -> Iterator[Setting]:
-    """Yield the settings that a unified diff changes: the same name in a removed and in an added line."""
-    gone: dict[str, str] = {}
-    for line in diff.splitlines():
-        if (match := _DIFF_LINE.fullmatch(line)) is None:
-            continue
-        name, value = match["name"], match["value"].strip("\"'")
-        if match["sign"] == "-":
-            gone[name] = value
-        elif (before := gone.pop(name, value)) != value:
-            yield Setting(name, before, value)
-
-
-def _is_setting(match: re.Match[str]) -> bool:
-    """Return whether the match is the name of a setting, and not a word of a sentence."""
-    name, before, after = match["name"], match["before"], match["after"].rstrip(".")
-    has_shape = any(mark in name for mark in "._/-") or not (name.islower() or name.istitle())
-    are_numbers = bool(_NUMBER.fullmatch(before) and _NUMBER.fullmatch(after))
-    are_switched = has_shape and {before.casefold(), after.casefold()} <= SWITCHED
-    return before != after and (are_numbers or are_switched or (has_shape and "." in name))
-
-
-def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
+def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, checked: str) -> str:
     told: dict[str, str] = {}  # a metric that moved in two services is named once
     for signal in sorted(candidate.signals, key=lambda signal: signal.service != candidate.service):
         told.setdefault(signal.subject or signal.what, _in_words(signal, incident_signals.incident.service))
     signs = "; ".join([*told.values()][:2])
+    if candidate.signals and candidate.signals[0].evidence.source == ALERT:
+        return f"The alert states it: {candidate.subject}."
     if candidate.origin in NO_CHANGE:
-        subject = candidate.subject or "something outside that it depends on"
-        return f"{NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)}; {signs}."
+        subject = candidate.subject or _provider(candidate)
+        said = NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)
+        return f"{checked[0].upper()}{checked[1:]}: {said}; {signs}."
     if candidate.service == incident_signals.incident.service:
-        return f"{candidate.service} itself is in trouble, and no change to it or its dependencies fits; {signs}."
+        return f"{candidate.service} itself is in trouble, and {checked}; {signs}."
     return f"{candidate.service} is in trouble, and {incident_signals.incident.service} depends on it; {signs}."
+
+
+def _provider(candidate: CauseCandidate) -> str:
+    """Return what fails outside without a host: what the first log line says, because that names it best."""
+    said = next((each.evidence.quote for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG), "")
+    line = said.partition("\n")[0]
+    return f"“{_cut(line, MAX_LINE)}”" if line else "something outside that it depends on"
 
 
 def _evidence(
@@ -316,13 +302,9 @@ def _telling(detail: str, candidate: CauseCandidate) -> str:
 
 def _moved_lines(revision: Revision, candidate: CauseCandidate) -> tuple[str, ...]:
     """Return the removed and the added line of a change's diff that share most words with the signs."""
-    lines = revision.change.diff.splitlines()
-    found: list[str] = []
-    for sign in "-+":
-        moved = [line for line in lines if line.startswith(sign) and not line.startswith(sign * 3) and line[1:].strip()]
-        if moved:
-            found.append(max(moved, key=lambda line: _speaks_of(line, candidate))[:MAX_DETAIL])
-    return tuple(found)
+    lines = active_lines(revision.change.diff)
+    moved = ([f"{sign}{text}" for sign, text in lines if sign == wanted] for wanted in "-+")
+    return tuple(max(each, key=lambda line: _speaks_of(line, candidate))[:MAX_DETAIL] for each in moved if each)
 
 
 def _speaks_of(text: str, candidate: CauseCandidate) -> int:

@@ -24,6 +24,7 @@ from core.rca.explain import explain, redacted_explanation
 from core.rca.failure_history import FailureHistory
 from core.rca.incident_signals import survey
 from core.rca.observations import QUESTION, Observations
+from core.rca.wording import with_person
 from core.triage.history import IncidentHistory
 from handlers.feedback.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.investigate_with_model import Progress, investigate_with_model
@@ -121,15 +122,19 @@ async def _claimed(
     if explanation.cause is None or evaluation is None:
         return replace(incident, explanation=explanation)
     evaluation, version = await _judged(incident, explanation, evaluation, history, ports.judge)
+    first = explanation.cause
+    if not needs_ranking(evaluation):
+        first = with_person(first, partial(redacted, redact=ports.redact))
+        explanation = replace(explanation, hypotheses=(first, *explanation.hypotheses[1:]))
     prediction_id, badge = await record_prediction(
         PredictionKind.CAUSE,
         incident.id,
-        explanation.cause.cause,
+        first.cause,
         evaluation,
         ports,
         engine=explanation.engine,
         estimator_version=version,
-        group=_group(explanation.cause, ports.teams),
+        group=_group(first, ports.teams),
         references=tuple(similar.id for similar in explanation.similar),
     )
     explanation = replace(explanation, badge=badge, prediction_id=prediction_id)

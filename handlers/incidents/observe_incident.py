@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -32,7 +32,10 @@ from core.rca.code_expert import CodeExpert
 from core.rca.dependencies import neighbourhood, service_of, united
 from core.rca.observation_tools import PlannedCall, planned_calls
 from core.rca.observations import (
+    CHANGES,
+    LOGS,
     LOOK_BACK,
+    METRICS,
     Observations,
     build_links,
     change_window,
@@ -52,9 +55,8 @@ DEADLINE = 8.0  # seconds per tool call
 MAX_SERVICES = 16  # services whose logs and metrics are read
 MAX_LOG_LINES = 20_000  # records read of one service
 SIMILAR = 3  # similar past incidents shown
+GRAPH, OUTPUTS, BUILDS = "calls between services", "outputs of tools", "builds"  # further kinds of data
 MIN_SIMILARITY = 0.15  # below this, a past incident resembles this one only by chance
-
-LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # names of gaps for missing systems
 
 T = TypeVar("T")
 
@@ -66,8 +68,8 @@ async def observe_incident(
     now = clock.now()
     tools = _Tools()
     traced, changes = await asyncio.gather(
-        tools.ask([(each.name, _graph(each, graph_window(incident, now))) for each in readers.graphs]),
-        tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
+        tools.ask([(each.name, _graph(each, graph_window(incident, now))) for each in readers.graphs], GRAPH),
+        tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes], CHANGES),
     )
     dependencies = united([readers.dependencies, *traced])
     names = frozenset(dependencies).union(*dependencies.values(), *(team.services for team in readers.teams))
@@ -79,14 +81,16 @@ async def observe_incident(
     tools.expect(METRICS, [*readers.metrics, *readers.toolboxes])
     tools.expect(CHANGES, [*readers.changes, *readers.toolboxes])
     logs, series, outputs, builds = await asyncio.gather(
-        tools.ask([(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services]),
-        tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services]),
+        tools.ask(
+            [(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services], LOGS
+        ),
+        tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services], METRICS),
         _outputs(readers, services, window, tools),
         _builds(replace(incident, service=service), readers, window.end, tools),
     )
     if services:
-        tools.note_silence(readers.logs, logs, window)
-        tools.note_silence(readers.metrics, series, window)
+        tools.note_silence(readers.logs, logs, window, LOGS)
+        tools.note_silence(readers.metrics, series, window, METRICS)
     pasted, pasted_log = pasted_output(incident), pasted_build(incident)
     if pasted_log is not None:
         builds, pasted = [pasted_log, *builds], None
@@ -100,7 +104,7 @@ async def observe_incident(
         changes=tuple(changes),
         dependencies=dependencies,
         similar=_similar(incident, history),
-        gaps=tuple(sorted(tools.gaps, key=lambda gap: gap.text)),
+        gaps=tuple(sorted(tools.found, key=lambda gap: gap.text)),
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
         outputs=(*([pasted] if pasted else []), *outputs),
         builds=tuple({(build.system, build.project, build.run): build for build in builds}.values()),
@@ -115,12 +119,13 @@ async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow
     """Return the outputs of every tool call that needs only a service name. Builds are read elsewhere."""
     boxes = [each for each in readers.toolboxes if not isinstance(each, BuildReader)]
     opened, gaps = await open_toolboxes(boxes, services, window)
-    tools.gaps.update(gaps)
+    for gap in gaps:
+        tools.note(gap, OUTPUTS)
 
     async def called(call: PlannedCall) -> list[ToolOutput]:
         return [ToolOutput(call.tool.name, call.arguments, await call.tool.call(call.arguments))]
 
-    return await tools.ask([(call.tool.name, called(call)) for call in planned_calls(opened, services)])
+    return await tools.ask([(call.tool.name, called(call)) for call in planned_calls(opened, services)], OUTPUTS)
 
 
 async def _builds(incident: Incident, readers: Readers, before: datetime, tools: _Tools) -> list[FailedBuild]:
@@ -135,49 +140,63 @@ async def _builds(incident: Incident, readers: Readers, before: datetime, tools:
         return [found] if found else []
 
     links = build_links(incident)
-    found = await tools.ask([(reader.name, linked(reader, link)) for reader in readers.builds for link in links])
+    found = await tools.ask(
+        [(reader.name, linked(reader, link)) for reader in readers.builds for link in links], BUILDS
+    )
     if found or not incident.service or not is_about_a_build(incident):
         return found
-    return await tools.ask([(reader.name, last(reader)) for reader in readers.builds])
+    return await tools.ask([(reader.name, last(reader)) for reader in readers.builds], BUILDS)
 
 
 @dataclass(slots=True)
 class _Tools:
     """Queries tools concurrently, and records those that could not be read."""
 
-    gaps: set[Gap] = field(default_factory=set[Gap])
+    gaps: dict[Gap, set[str]] = field(default_factory=dict[Gap, set[str]])  # with the kinds of data that they lack
+
+    @property
+    def found(self) -> Iterable[Gap]:
+        return (replace(gap, kinds=frozenset(kinds)) for gap, kinds in self.gaps.items())
+
+    def note(self, gap: Gap, kind: str) -> None:
+        self.gaps.setdefault(gap, set()).add(kind)
 
     def expect(self, what: str, systems: Sequence[object]) -> None:
         """Record a gap if no system is configured that could provide `what`."""
         if not systems:
-            self.gaps.add(Gap(what, GapReason.MISSING))
+            self.note(Gap(what, GapReason.MISSING), what)
 
     def note_silence(
-        self, readers: Sequence[LogReader | MetricReader], found: Sequence[LogLine | Series], window: TimeWindow
+        self,
+        readers: Sequence[LogReader | MetricReader],
+        found: Sequence[LogLine | Series],
+        window: TimeWindow,
+        kind: str,
     ) -> None:
         """Record a gap for systems that answered but have no data for the window."""
-        failed = {gap.system for gap in self.gaps}
+        failed = {gap.system for gap, kinds in self.gaps.items() if kind in kinds}
         if not found:
             asked = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
-            self.gaps |= {
-                Gap(reader.name, GapReason.OUT_OF_WINDOW, asked) for reader in readers if reader.name not in failed
-            }
+            for reader in readers:
+                if reader.name not in failed:
+                    self.note(Gap(reader.name, GapReason.OUT_OF_WINDOW, asked), kind)
 
-    async def ask(self, questions: Sequence[tuple[str, Awaitable[list[T]]]]) -> list[T]:
-        answers = await asyncio.gather(*(self._answer(name, question) for name, question in questions))
+    async def ask(self, questions: Sequence[tuple[str, Awaitable[list[T]]]], kind: str) -> list[T]:
+        answers = await asyncio.gather(*(self._answer(name, question, kind) for name, question in questions))
         return [item for answer in answers for item in answer]
 
-    async def _answer(self, name: str, question: Awaitable[list[T]]) -> list[T]:
+    async def _answer(self, name: str, question: Awaitable[list[T]], kind: str) -> list[T]:
         ANSWER_BY.set(asyncio.get_running_loop().time() + DEADLINE)
         try:
             async with asyncio.timeout(DEADLINE):
                 answer = await question
         except ToolUnavailable as error:
-            self.gaps.add(gap_of(name, error))
+            self.note(gap_of(name, error), kind)
         except TimeoutError:
-            self.gaps.add(Gap(name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"))
+            self.note(Gap(name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"), kind)
         else:
-            self.gaps.update(answer.gaps if isinstance(answer, Partial) else ())
+            for gap in answer.gaps if isinstance(answer, Partial) else ():
+                self.note(gap, kind)
             return answer
         return []
 

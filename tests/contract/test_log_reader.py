@@ -12,8 +12,9 @@ import pytest
 
 from adapters.tools import log_files
 from adapters.tools.log_files import LogFiles
-from adapters.tools.loki import Loki, level_of
+from adapters.tools.loki import Loki
 from core.model.errors import ToolUnavailable
+from core.model.log_levels import level_of
 from core.ports import LogLine, LogReader, TimeWindow
 from tests.fakes.tool_servers import FakeLoki, reached
 from tests.fakes.tools import BrokenTool, FakeLogReader
@@ -205,3 +206,34 @@ async def test_a_few_last_records_of_many_are_read_without_the_others(
     (tmp_path / "logs" / "api.log").write_text("\n".join(lines) + "\n")
     assert len(await LogFiles("files", tmp_path).lines("api", HOUR, 1_000)) == 1_000
     assert read < 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ('{"level":50,"msg":"refused"}', "ERROR"),
+        ("E0611 23:04:18.000101 7 leader.go:330] lost lease", "ERROR"),
+        ('{"SeverityNumber":13,"Body":"slow"}', "WARN"),
+    ],
+)
+async def test_loki_reads_the_level_of_a_record_without_a_label(
+    text: str, level: str, loki: tuple[FakeLoki, Loki]
+) -> None:
+    loki[0].lines = [line(1, text, level="unknown")]
+    assert [found.level for found in await loki[1].lines("api", HOUR, 10)] == [level]
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "level"),
+    [
+        ("err", "refused", "ERROR"),
+        ("50", "refused", "ERROR"),
+        ("EMERG", "dying", "FATAL"),
+        ("stderr", '{"@l":"Warning","@m":"slow"}', "WARN"),
+        ("-", "E0611 23:04:18.000101 7 leader.go:330] lost lease", "ERROR"),
+    ],
+)
+async def test_a_log_file_states_its_levels_in_any_form(column: str, text: str, level: str, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "api.log").write_text(as_written(line(1, text, level=column)) + "\n", encoding="utf-8")
+    assert [found.level for found in await LogFiles("files", tmp_path).lines("api", HOUR, 10)] == [level]

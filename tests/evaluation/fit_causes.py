@@ -23,20 +23,20 @@ from core.rca.incident_signals import survey
 
 DEVIATION = 1.0  # of the weights' prior
 EXPECTED = {
-    "own": 3.0,
+    "own": 4.0,
     "callers": 2.5,
     "callees": 2.5,
     "creep": 2.5,
     "older": -2.0,
-    "origin": 1.5,
     "words": 2.0,
     "kinds": 2.0,
     "gap": -0.4,
-    "setting": 0.3,
+    "inert": -5.0,
+    "misfit": -1.5,
     "none": 0.5,
     "evidence": 6.0,
 }
-FALLING = frozenset({"older", "gap"})  # what speaks against a change
+FALLING = frozenset({"older", "gap", "inert", "misfit"})  # what speaks against a change
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.evaluation.incident_decoys import deceive
 from tests.evaluation.incident_faults import DEVELOPED_ON, FAULTS, distract
 from tests.evaluation.incident_world import invented, thinned, written
 
@@ -39,6 +40,7 @@ def _generate(folder: Path, name: str, random: np.random.Generator, *, thin: boo
     onset = -world.between(1, 9)
     truth = FAULTS[name](world, onset)
     distract(world, truth, onset)
+    deceive(world, truth, onset)
     if thin:
         thinned(world)
     start = EPOCH + timedelta(minutes=int(random.integers(60 * 24 * 100)))

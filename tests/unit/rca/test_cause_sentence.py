@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from core.ports import Change
+from core.rca.effects import Setting
 from core.rca.explain import explain
 from core.rca.revisions import Revision
-from core.rca.wording import Setting, telling_setting
+from core.rca.wording import telling_setting, with_person
 from tests.fakes.outage import change, errors, gauge, observations, traffic
 
 ORDINARY = [traffic(service) for service in ("shop", "cart", "login", "stock", "vault")]
@@ -27,7 +28,7 @@ def cause(made: Change) -> str:
 
 def test_it_says_who_set_what_to_what_and_which_metric_followed() -> None:
     said = cause(DIFF)
-    assert said.startswith("Asha lowered `pool.maximumSize` from 40 to 4 at 09:19 (C-1); ")
+    assert said.startswith("`pool.maximumSize` was lowered from 40 to 4 at 09:19 (C-1); ")
     assert "pool_pending rose from 0 to 30" in said
     assert "timed out" not in said, "a metric says more than a line of a log"
 
@@ -35,9 +36,9 @@ def test_it_says_who_set_what_to_what_and_which_metric_followed() -> None:
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        ("deploy", "Asha deployed shop at 09:19 (C-1: new layout)"),
-        ("rotation", "Asha rotated a key of shop at 09:19 (C-1: new layout)"),
-        ("experiment", "Asha made a change (experiment) to shop at 09:19 (C-1: new layout)"),
+        ("deploy", "“new layout” was deployed to shop at 09:19 (C-1); "),
+        ("rotation", "“new layout” rotated a key of shop at 09:19 (C-1); "),
+        ("experiment", "“new layout” made a change (experiment) to shop at 09:19 (C-1); "),
     ],
 )
 def test_without_a_setting_it_says_what_was_done(kind: str, told: str) -> None:
@@ -54,20 +55,53 @@ def test_a_sign_that_is_the_setting_itself_does_not_follow_from_it() -> None:
 
 def test_a_flag_is_switched() -> None:
     said = cause(replace(DIFF, kind="flag", title="new-pool: off -> on", detail=""))
-    assert said.startswith("Asha switched `new-pool` from off to on at 09:19 (C-1); ")
+    assert said.startswith("`new-pool` was switched from off to on at 09:19 (C-1); ")
 
 
 def test_the_end_of_a_sentence_is_no_part_of_a_value() -> None:
     assert "from 40 to 4 at" in cause(replace(DIFF, detail="Diff: pool.maximumSize 40 -> 4."))
 
 
-def test_a_change_without_an_author_is_somebody_s() -> None:
-    assert cause(replace(DIFF, author="")).startswith("Somebody lowered `pool.maximumSize`")
+@pytest.mark.parametrize("made", [DIFF, replace(DIFF, detail=""), replace(DIFF, kind="deploy", detail="")])
+def test_a_person_is_named_last_and_only_if_the_evidence_is_strong(made: Change) -> None:
+    found, _ = explain(observations([*ORDINARY, errors("shop", "pool request timed out", -10.5)], [PENDING], [made]))
+    assert found.cause is not None
+    assert "Asha" not in found.cause.cause
+    assert "(C-1, by Asha); " in with_person(found.cause, str).cause
+    assert "(C-1, by [name]); " in with_person(found.cause, lambda _: "[name]").cause
+
+
+def test_a_change_without_an_author_names_nobody() -> None:
+    found, _ = explain(observations([*ORDINARY], [PENDING], [replace(DIFF, author="")]))
+    assert found.cause is not None
+    assert with_person(found.cause, str) == found.cause
+
+
+@pytest.mark.parametrize(
+    ("diff", "told"),
+    [
+        (
+            "-    with pool.lease(): work()\n+    # pool is full\n+    pool.lock(basket)",
+            "removed `with pool.lease(): work()` and added `pool.lock(basket)`",
+        ),
+        ("+    # the pool request timed out\n+\n+    pool.lock()", "added `pool.lock()`"),
+        ("-  pool.release()\n-\n   return", "removed `pool.release()`"),
+    ],
+)
+def test_the_line_that_is_shown_changes_something(diff: str, told: str) -> None:
+    said = cause(replace(DIFF, kind="commit", title="Tidy up", detail="", diff=diff))
+    assert said.startswith(f"“Tidy up” changed the code of shop at 09:19 (C-1): it {told}; ")
+
+
+def test_the_title_stays_whole_beside_the_detail_that_says_more() -> None:
+    title = "Give every harbour its own timetable service and let the desk choose between the new and the old one"
+    said = cause(replace(DIFF, title=title, detail="The pool request was timed. Nothing else."))
+    assert said.startswith(f"“{title}” changed the configuration of shop at 09:19 (C-1): The pool request was timed; ")
 
 
 def test_an_arrow_in_a_sentence_is_no_setting() -> None:
     said = cause(replace(DIFF, title="Key rotated: key-01 -> key-02", detail="commit 2f41c7e -> 9b03d51"))
-    assert said.startswith("Asha changed the configuration of shop at 09:19 (C-1: Key rotated: key-01 -> key-02)")
+    assert said.startswith("“Key rotated: key-01 -> key-02” changed the configuration of shop at 09:19 (C-1); ")
 
 
 def test_a_log_message_is_cut_to_what_it_begins_with() -> None:

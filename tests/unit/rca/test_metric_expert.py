@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -76,3 +78,34 @@ def test_no_values_at_all_break_it(values: list[float]) -> None:
     series = Series("shop", "m_total", tuple(minutes(-60 + index * 2.5) for index in range(24)), tuple(values))
     for signal in metric_signals([series], minutes(-30)):
         assert 0 <= signal.strength <= 1
+
+
+@pytest.mark.parametrize("begins", [-45, -40, -34])
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.2])
+def test_a_creep_dates_from_the_first_value_outside_of_its_baseline(begins: int, noise: float) -> None:
+    def value(offset: float) -> float:
+        return 10 + noise * math.sin(offset * 11) + max(0.0, offset - begins)
+
+    series = gauge("shop", "heap_used", value)
+    (found,) = metric_signals([series], minutes(-30))
+    before = [each for at, each in zip(series.times, series.values, strict=True) if at < minutes(begins)]
+    assert found.creeps
+    assert found.since >= minutes(begins)
+    assert dict(zip(series.times, series.values, strict=True))[found.since] > max(before)
+
+
+@pytest.mark.parametrize("top", [1.0, 0.97, 100.0])
+def test_a_movement_names_only_values_that_were_measured(top: float) -> None:
+    shapes = {
+        "share": lambda offset: min(top, top * 0.1 + max(0.0, offset + 45) * top / 30),
+        "ratio": lambda offset: top * 0.1 if offset < -9 else top,
+        "part": lambda offset: top * 0.2 if offset < -9 else top * 0.9 + 0.001 * offset,
+    }
+    for name, shape in shapes.items():
+        series = gauge("shop", name, shape)
+        capped = replace(series, values=tuple(min(top, value) for value in series.values))
+        shown = {f"{value:.3g}" for value in capped.values}
+        for found in metric_signals([capped], minutes(-30)):
+            numbers = re.findall(r"(?:from|to) ([\d.]+)", found.evidence.quote)
+            assert len(numbers) == 2
+            assert set(numbers) <= shown

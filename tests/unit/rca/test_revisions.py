@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from core.model.catalogue import CodeOwners, OwnershipRule
 from core.model.team import Team
 from core.ports import Change
@@ -71,3 +73,38 @@ def test_a_change_that_names_no_service_is_one_of_whoever_owns_its_files() -> No
     assert placed(replace(money, files=("docs/a.md",)), frozenset(), [owners], teams).touched == ()
     in_folder = replace(money, files=("shop/lib/money/round.py",))
     assert touched_services(placed(in_folder, frozenset({"shop"}), [owners], teams), frozenset({"shop"})) == ("shop",)
+
+
+@pytest.mark.parametrize("id_", [FIRST, FIRST[:8], f"{FIRST}0123456789abcdef"])
+def test_a_deployment_with_the_id_of_its_commit_ships_it_and_both_are_one_candidate(id_: str) -> None:
+    named = replace(deploy(-10), id=id_)
+    (only,) = revisions([commit(FIRST, -60), named], SERVICES)
+    assert (only.change.kind, only.at) == ("commit", minutes(-10))
+    assert only.shipped_by == (named,)
+
+
+def test_a_deployment_of_several_commits_with_the_id_of_the_last_loses_none() -> None:
+    changes = [commit(FIRST, -70), commit(SECOND, -60), replace(deploy(-10, revision=SECOND), id=SECOND)]
+    assert {each.change.id: each.at for each in revisions(changes, SERVICES)} == {
+        FIRST: minutes(-10),
+        SECOND: minutes(-10),
+    }
+
+
+def test_changes_of_two_systems_with_one_number_are_two_candidates() -> None:
+    setting = replace(change("42", "shop", -30), kind="config")
+    shipping = replace(deploy(-10, commits=(FIRST,)), id="42")
+    found = revisions([commit(FIRST, -60), setting, shipping], SERVICES)
+    assert [(each.change.kind, each.change.id) for each in found] == [("config", "42"), ("commit", FIRST)]
+
+
+def test_a_setting_with_the_id_of_a_commit_keeps_its_own_time() -> None:
+    setting = replace(change(FIRST, "shop", -30), kind="config")
+    found = revisions([commit(FIRST, -60), setting, deploy(-10, commits=(FIRST,))], SERVICES)
+    assert [(each.change.kind, each.at) for each in found] == [("config", minutes(-30)), ("commit", minutes(-10))]
+
+
+def test_a_deployment_recorded_before_its_commit_was_written_is_in_force_from_the_commit_on() -> None:
+    (only,) = revisions([commit(FIRST, -5), deploy(-20, commits=(FIRST,))], SERVICES)
+    assert only.at == minutes(-5)
+    assert only.live == {"shop": minutes(-5)}

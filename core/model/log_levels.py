@@ -1,0 +1,140 @@
+"""Levels of log records, as logging libraries, collectors and operating systems write them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import cast
+
+FATAL, CRITICAL, ERROR, WARN, INFO, DEBUG = "FATAL", "CRITICAL", "ERROR", "WARN", "INFO", "DEBUG"
+NAMES: Mapping[str, str] = {
+    name: level
+    for level, names in {
+        FATAL: "fatal ftl panic pnc emerg emergency",
+        CRITICAL: "critical crit alert",
+        ERROR: "error err eror severe fail",
+        WARN: "warning warn wrn",
+        INFO: "info information informational inf notice",
+        DEBUG: "debug dbug dbg trace trce trc verbose vrb fine finer finest",
+    }.items()
+    for name in names.split()
+}
+_SYSLOG = (FATAL, CRITICAL, CRITICAL, ERROR, WARN, INFO, INFO, DEBUG)  # RFC 5424, section 6.2.1
+_NODE = dict(zip(range(10, 70, 10), (DEBUG, DEBUG, INFO, WARN, ERROR, FATAL), strict=True))  # pino and bunyan
+_PYTHON = dict(zip(range(10, 60, 10), (DEBUG, INFO, WARN, ERROR, CRITICAL), strict=True))
+_DOTNET = dict(enumerate((DEBUG, DEBUG, INFO, WARN, ERROR, CRITICAL)))  # Microsoft.Extensions.Logging
+_GOOGLE = dict(zip(range(0, 900, 100), (INFO, DEBUG, INFO, INFO, WARN, ERROR, *_SYSLOG[2::-1]), strict=True))
+_MONOLOG = {100: DEBUG, 200: INFO, 250: INFO, 300: WARN, 400: ERROR, 500: CRITICAL, 550: CRITICAL, 600: FATAL}
+_TELEMETRY = {number: (DEBUG, DEBUG, INFO, WARN, ERROR, FATAL)[(number - 1) // 4] for number in range(1, 25)}
+_NUMBERED = _NODE | {number: level for number, level in _MONOLOG.items() if number >= 100}
+_FIELDS: Mapping[str, Mapping[int, str]] = {
+    "severitynumber": _TELEMETRY,
+    "levelno": _PYTHON,
+    "levelnumber": _PYTHON,
+    "loglevel": _DOTNET | _NODE,
+    "severity": dict(enumerate(_SYSLOG)) | {number: level for number, level in _GOOGLE.items() if number >= 100},
+    "syslogseverity": dict(enumerate(_SYSLOG)),
+    "syslogpriority": dict(enumerate(_SYSLOG)),
+    "level": _NUMBERED,
+    "lvl": _NUMBERED,
+    **{key: {} for key in ("detectedlevel", "levelname", "severitytext", "severityname", "@l", "prioritykeyword")},
+}
+"""The scale of the numbers in each field, by its name in lower case and without separators."""
+_RECORD_KEYS = frozenset({"msg", "message", "@m", "@mt", "body", "short_message", "event", "text", "error", "err"})
+_GELF = frozenset({"short_message", "full_message", "facility"})  # records whose `level` counts as in syslog
+_WRAPPED = ("log", "msg", "message", "@m", "@mt", "body", "MESSAGE")  # fields with the text of a record
+_OTHER_LEVEL = re.compile(
+    r"\blevels?\b|player|character|game|water|river|tide|fuel|battery|tank|sensor|zoom|floor|depth|difficulty",
+    re.IGNORECASE,
+)
+"""Matches what has a level of another kind."""
+_HEAD = 200  # characters of a text that contain its level
+_ANSI = re.compile(r"\x1b\[[\d;]{0,20}m")
+_PRI = re.compile(r"<(\d{1,3})>(?=\S)")
+_KLOG = re.compile(r"(?:^|\s)([IWEF])(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) \d\d:\d\d:\d\d")
+_KEY = r"log[._]?level|level(?:_?name)?|lvl|severity(?:[._]?(?:text|number))?|levelno|@l|PRIORITY"
+_FIELD = re.compile(
+    rf"""(?<![\w.@-])(?i:({_KEY}))["']?\s{{0,3}}[=:]\s{{0,3}}["']?([A-Za-z]{{1,13}}|\d{{1,3}})(?![\w.%])"""
+)
+_WORDS = "|".join(sorted(NAMES, key=len, reverse=True))
+_BRACKETED = re.compile(rf"[\[(<|](?:[\w.]{{1,30}}:)?\s{{0,3}}({_WORDS})\s{{0,3}}[\])>|]", re.IGNORECASE)
+_OPENING = re.compile(r"(fail|crit|warn|info|dbug|trce|error|fatal|panic|warning)(?:\[\w{1,12}\])?: ")
+_AMBIGUOUS = "alert|fail|panic|emergency|verbose|trace|fine|information"  # words that shout in ordinary text, too
+_SHOUTED = re.compile(
+    rf"(?<![\w/.-])({'|'.join(name.upper() for name in NAMES if name not in _AMBIGUOUS.split('|'))})\b(?![/\w-])"
+)
+_STAMPED = re.compile(
+    rf"^[^A-Za-z]{{0,40}}(?:[A-Z][a-z]{{2}} [^A-Za-z]{{0,30}}|T[^A-Za-z]{{0,30}}Z?[^A-Za-z]{{0,10}})?"
+    rf"({_AMBIGUOUS.upper()})(?=[\s:\])|]|$)"
+)
+_COLUMN = re.compile(r"^[\W_]*+(\w+?)[\W_]*$")
+
+
+@lru_cache(maxsize=1_000)
+def level_named(name: str) -> str:
+    """Return the level with this name in any common spelling, such as “err” or “LogLevel.Error”; empty if unknown."""
+    match = _COLUMN.match(_ANSI.sub("", name).rpartition(".")[2])
+    return NAMES.get(match[1].lower(), "") if match else ""
+
+
+def level_of(labels: Mapping[str, str], text: str) -> str:
+    """Return the level from the labels, else from the fields or the beginning of the text, else INFO."""
+    return _of_fields(labels, is_record=False) or level_in(text) or INFO
+
+
+def level_in(text: str) -> str:
+    """Return the level that a record states; empty if it states none."""
+    head = _ANSI.sub("", text[:_HEAD]).lstrip()
+    if head.startswith("{") and (fields := _parsed(text)):
+        inner = next((each for key in _WRAPPED if isinstance(each := fields.get(key), str)), "")
+        return _of_fields(fields, is_record=True) or (level_in(inner) if not inner.startswith("{") else "")
+    if (pri := _PRI.match(head)) and int(pri[1]) < 192:
+        return _SYSLOG[int(pri[1]) % 8]
+    if klog := _KLOG.search(head):
+        return {"I": INFO, "W": WARN, "E": ERROR, "F": FATAL}[klog[1]]
+    for field in _FIELD.finditer(head):
+        if level := _stated(field[1], field[2], head[: field.start()] + head[field.end() :]):
+            return level
+    word = _BRACKETED.search(head) or _OPENING.match(head) or _SHOUTED.search(head) or _STAMPED.match(head)
+    return NAMES[word[1].lower()] if word else ""
+
+
+def _parsed(text: str) -> Mapping[str, object]:
+    try:
+        record = cast("object", json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, object]", record) if isinstance(record, dict) else {}
+
+
+def _of_fields(fields: Mapping[str, object], *, is_record: bool) -> str:
+    """Return the level in the fields of a record or the labels of a stream; names count before numbers."""
+    nested = fields.get("log")
+    if isinstance(nested, dict) and "level" in nested:
+        return level_named(str(cast("dict[str, object]", nested)["level"]))
+    known = [(key, str(value)) for key, value in fields.items() if isinstance(value, (str, int)) and value is not True]
+    named = (level_named(value) for key, value in known if _plain(key) in _FIELDS)
+    if level := next(filter(None, named), ""):
+        return level
+    if is_record and not _RECORD_KEYS & {key.lower() for key in fields}:
+        return ""
+    rest = " ".join(f"{key} {value}" for key, value in known if _plain(key) not in _FIELDS)
+    syslog = not is_record or bool(_GELF & fields.keys())
+    return next(filter(None, (_stated(key, value, rest, syslog=syslog) for key, value in known)), "")
+
+
+def _stated(key: str, value: str, rest: str, *, syslog: bool = False) -> str:
+    """Return the level that one field states. A number counts only if the rest is not about another kind of level."""
+    if not value.isdecimal():
+        return level_named(value) if _plain(key) in _FIELDS else ""
+    name = _plain(key)
+    number, scale = int(value), _FIELDS.get("syslogseverity" if key == "PRIORITY" else name, {})
+    if name in ("level", "lvl") and _OTHER_LEVEL.search(rest):
+        return ""
+    return scale.get(number, "") or (_SYSLOG[number] if syslog and name == "level" and number < len(_SYSLOG) else "")
+
+
+def _plain(key: str) -> str:
+    return key.lower().replace("_", "").replace(".", "").replace("-", "")
