@@ -232,8 +232,10 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
 def _not_read(explanation: Explanation) -> str:
     """Return a note on the tools that could not be read or are not set up; empty if there are none."""
     missing = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is GapReason.MISSING)
-    others = [tool for tool in dict.fromkeys(gap.tool for gap in explanation.gaps) if tool not in missing]
-    notes = (("could not read", others), ("not set up:", missing))
+    passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason is GapReason.NO_FAILURE)
+    unread = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is not GapReason.NO_FAILURE)
+    others = [tool for tool in unread if tool not in missing]
+    notes = (("no failed build:", passed), ("could not read", others), ("not set up:", missing))
     return "".join(f"; {note} {', '.join(tools)}" for note, tools in notes if tools)
 
 

@@ -20,7 +20,7 @@ from adapters.tools.ci import BuildLink, Builds, BuildServer, whole_lines
 from adapters.tools.github import GitHub
 from adapters.tools.gitlab import GitLab
 from adapters.tools.jenkins import Jenkins
-from core.model.errors import ToolUnavailable
+from core.model.errors import NoFailedBuild, ToolUnavailable
 from core.ports import TimeWindow, Tool
 from tests.fakes.tool_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, FakeJenkins, FakeToolServer, reached
 
@@ -200,11 +200,12 @@ async def test_the_failed_run_that_a_link_leads_to_is_read_without_the_times_of_
 
 
 async def test_a_run_that_passed_is_no_failure(world: World, builds: Builds) -> None:
-    assert await builds.linked_failure(f"{world.address}{world.page.replace('2', '1', 1)}") is None
+    with pytest.raises(NoFailedBuild, match=r"run 1 of .* passed"):
+        await builds.linked_failure(f"{world.address}{world.page.replace('2', '1', 1).partition('&')[0]}")
 
 
 async def test_a_run_that_does_not_exist_is_named(world: World, builds: Builds) -> None:
-    with pytest.raises(ToolUnavailable, match="404"):
+    with pytest.raises(NoFailedBuild, match=r"run 77 of .* is gone.*404"):
         await builds.linked_failure(f"{world.address}{world.page.replace('2', '77', 1)}")
 
 
@@ -240,7 +241,7 @@ async def test_a_link_to_github_itself_belongs_to_its_api() -> None:
     async with aiohttp.ClientSession() as session:
         server = GitHub(Http("GitHub", "https://api.github.com", session))
         page = "https://github.com/acme/api/actions/runs/2/attempts/1/job/71"
-        assert server.link(URL(page), "acme/api") == BuildLink("2", "71")
+        assert server.link(URL(page), "acme/api") == BuildLink("2", "71", "1")
         assert server.link(URL("https://github.com/acme/api/actions/runs/2/job/71?pr=4"), "acme/api") == BuildLink(
             "2", "71"
         )
