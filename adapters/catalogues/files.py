@@ -7,8 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+import structlog
+
 from adapters.sources.git_repository import GitRepositorySource
 from core.model.errors import SourceUnavailable
+
+log = structlog.get_logger()
 
 MAX_FILES = 2_000  # per catalogue
 MAX_BYTES = 1_000_000  # per file
@@ -44,17 +48,12 @@ class FolderFiles:
                 continue
             if len(found) == MAX_FILES:
                 raise SourceUnavailable(f"Catalogue {self._folder} has more than {MAX_FILES} files.")
-            found[path] = _text(self._bytes(file))
+            try:
+                with file.open("rb") as opened:
+                    found[path] = _text(opened.read(MAX_BYTES))
+            except OSError as error:
+                log.warning("catalogue_file_left_out", path=str(path), error=error.strerror)
         return found
-
-    def _bytes(self, file: Path) -> bytes:
-        try:
-            with file.open("rb") as opened:
-                return opened.read(MAX_BYTES)
-        except OSError as error:
-            raise SourceUnavailable(
-                f"Catalogue {self._folder}: {file.name} cannot be read: {error.strerror}."
-            ) from error
 
 
 class RepositoryFiles:

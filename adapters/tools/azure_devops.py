@@ -141,7 +141,7 @@ class AzureDevOps:
         inside = [run for run in runs if window.start <= (run.finished_at or run.at) < window.end][:EXPLAINED]
         bare = [_deployment(run, []) for run in inside]
         return await detailed(
-            self._http.system,
+            "",
             [
                 (f"changes of {each.id}", each, self._shipped(project, run))
                 for each, run in zip(bare, inside, strict=True)

@@ -14,12 +14,13 @@ from yarl import URL
 from adapters.http import Http
 from adapters.tools.ci import CANCELLED, FAILED, MAX_RUNS, BuildLink, Run, Step, all_pages, page_of, same
 from adapters.tools.hosted_changes import COMMITS, MAX_COMMITS, MAX_DEPLOYMENTS, ChangedFile, Deployment, with_files
-from adapters.tools.parts import Items, gaps_in, kept, mapped
+from adapters.tools.parts import Items, answers, gaps_in, mapped
 from core.model.errors import ToolUnavailable
 from core.ports import Change, Partial, TimeWindow, gap_of
 
 MAX_ATTEMPTS = 10  # latest attempts of a run in which a linked job is looked for
 MAX_STATUSES = 20  # latest deployments whose statuses are read
+UNREAD = "its statuses were not read"
 WAIT = timedelta(hours=6)  # between the creation of a deployment and its success
 _PAGE = re.compile(
     r"(?P<project>[^/]+/[^/]+)/actions/runs/(?P<run>\d+)(?:/attempts/(?P<attempt>\d+))?(?:/jobs?/(?P<job>\d+))?(?:/.*)?"
@@ -131,29 +132,35 @@ class GitHub:
             f"{_path(project)}/deployments", _DEPLOYMENTS, {"per_page": str(MAX_DEPLOYMENTS)}
         )
         created = [each for each in listed if window.start - WAIT <= each.at < window.end]
-        found = await kept(
-            self._http.system,
-            [(f"deployment {each.id}", self._outcome(project, each)) for each in created[:MAX_STATUSES]],
+        statuses = await answers(
+            [(f"statuses of deployment {each.id}", self._statuses(project, each)) for each in created[:MAX_STATUSES]]
         )
-        unread = [_unknown(each.change, "its statuses were not read") for each in created[MAX_STATUSES:]]
-        return Partial((*found, *unread), (*gaps_in(listed), *found.gaps))
+        found = Partial[Change](gaps=gaps_in(listed))
+        for deployment, given in zip(created, statuses, strict=False):
+            if isinstance(given, ToolUnavailable):
+                found.gaps += (gap_of(f"statuses of deployment {deployment.id}", given),)
+            found += _outcome(deployment, given)
+        found += [_unknown(each.change, UNREAD) for each in created[MAX_STATUSES:]]
+        return found
 
-    async def _outcome(self, project: str, deployment: Deployment) -> list[Change]:
-        """Return the deployment at the time of its first success; nothing if it failed or is not finished."""
+    async def _statuses(self, project: str, deployment: Deployment) -> list[_Status]:
         address = f"{_path(project)}/deployments/{deployment.id}/statuses"
-        try:
-            statuses = await self._http.parsed(address, _STATUSES, {"per_page": "100"})
-        except ToolUnavailable as error:
-            unread = _unknown(deployment.change, "its statuses were not read")
-            return Partial([unread], [gap_of(f"statuses of deployment {deployment.id}", error)])
-        if not statuses:
-            return [_unknown(deployment.change, "GitHub names no status")]
-        at = [each.at or deployment.at for each in statuses if each.state == "success"]
-        return [replace(deployment.change, at=min(at))] if at else []
+        return await self._http.parsed(address, _STATUSES, {"per_page": "100"})
 
     async def with_diff(self, project: str, commit: Change) -> Change:
         whole = await self._http.parsed(f"{_path(project)}/commits/{quote(commit.id)}", _WHOLE)
         return with_files(commit, whole.files)
+
+
+def _outcome(deployment: Deployment, statuses: list[_Status] | ToolUnavailable) -> list[Change]:
+    """Return the deployment at the time of its first success; nothing if it failed or is not finished."""
+    if isinstance(statuses, ToolUnavailable):
+        return [_unknown(deployment.change, UNREAD)]
+    if at := [each.at or deployment.at for each in statuses if each.state == "success"]:
+        return [replace(deployment.change, at=min(at))]
+    if gaps_in(statuses):
+        return [_unknown(deployment.change, UNREAD)]
+    return [] if statuses else [_unknown(deployment.change, "GitHub names no status")]
 
 
 def _unknown(deployment: Change, why: str) -> Change:

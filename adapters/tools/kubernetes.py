@@ -151,8 +151,8 @@ class Kubernetes:
             found.gaps += gaps_in(page.items)
             following = page.metadata.continuation
             if not following:
-                break
-        return found
+                return found
+        return Partial(found, (*found.gaps, Gap("", GapReason.LEFT_OUT, f"all after the first {len(found)}")))
 
     async def _log(
         self, service: str, pod: Pod, container: str, window: TimeWindow, limit: int, *, previous: bool

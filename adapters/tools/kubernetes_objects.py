@@ -29,7 +29,7 @@ class Metadata(BaseModel):
     name: str = ""
     namespace: str = ""
     ownerReferences: Items[Owner] = []
-    continuation: str = Field("", validation_alias="continue")
+    continuation: str = Field(default="", validation_alias="continue")
 
 
 class State(BaseModel):

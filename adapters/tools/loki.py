@@ -15,7 +15,7 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 from adapters.http import Http
 from adapters.tools.parts import Items, answers, gaps_in
 from core.model.errors import ToolUnavailable
-from core.model.incident import Gap
+from core.model.incident import Gap, GapReason
 from core.ports import LogLine, Partial, TimeWindow, gap_of
 
 PAGE = 5_000  # records per response; the server's default limit
@@ -97,6 +97,8 @@ class Loki:
                     break
             if len(found) == known:
                 break
+        if not left and start < end and len(found) < limit:
+            gaps.add(Gap(f"{self.name}: records", GapReason.LEFT_OUT, f"those before {_time(end):%H:%M:%S}"))
         return found, gaps
 
     async def _page(self, selector: str, start: int, end: int, size: int) -> Partial[_Record]:

@@ -54,17 +54,19 @@ def mapped(items: list[S], change: Callable[[S], T]) -> Partial[T]:
 
 
 async def kept(tool: str, parts: Sequence[Part[T]]) -> Partial[T]:
-    """Return the items of all parts that could be read, with gaps for the others. Raises if no part could be read."""
+    """Return the items of all parts that could be read, with gaps for the others. Raises if no part could be read.
+
+    `tool` is the reader's name; empty within one of its parts.
+    """
     found: Partial[T] = Partial()
     errors: list[ToolUnavailable] = []
     for (name, _), answer in zip(parts, await answers(parts), strict=True):
-        part = f"{tool}: {name}"
         if isinstance(answer, ToolUnavailable):
             errors.append(answer)
-            found.gaps += (gap_of(part, answer),)
+            found.gaps += (gap_of(_part(tool, name), answer),)
         else:
             found += answer
-            found.gaps += tuple(gap if gap.tool else replace(gap, tool=part) for gap in gaps_in(answer))
+            found.gaps += tuple(replace(gap, tool=_part(tool, gap.tool or name)) for gap in gaps_in(answer))
     if errors and len(errors) == len(parts):
         raise errors[0]
     return found
@@ -77,10 +79,14 @@ async def detailed(tool: str, items: Sequence[tuple[str, T, Awaitable[T]]]) -> P
     for (name, item, _), outcome in zip(items, outcomes, strict=True):
         if isinstance(outcome, ToolUnavailable):
             found.append(item)
-            found.gaps += (gap_of(f"{tool}: {name}", outcome),)
+            found.gaps += (gap_of(_part(tool, name), outcome),)
         else:
             found.append(outcome)
     return found
+
+
+def _part(tool: str, name: str) -> str:
+    return f"{tool}: {name}" if tool and not name.startswith(f"{tool}: ") else name
 
 
 async def answers(parts: Sequence[tuple[str, Awaitable[T]]]) -> list[T | ToolUnavailable]:

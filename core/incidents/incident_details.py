@@ -189,7 +189,7 @@ def gaps_by_tool(incidents: Iterable[Incident]) -> list[ToolGaps]:
     affected: Counter[str] = Counter()
     for incident in incidents:
         gaps = incident.explanation.gaps if incident.explanation is not None else ()
-        affected.update({gap.tool for gap in gaps})
-        for tool, reason in {(gap.tool, gap.reason) for gap in gaps}:
+        affected.update({gap.system for gap in gaps})
+        for tool, reason in {(gap.system, gap.reason) for gap in gaps}:
             reasons[tool][reason] += 1
     return [ToolGaps(tool, count, tuple(reasons[tool].most_common())) for tool, count in affected.most_common()]

@@ -55,6 +55,7 @@ MAX_LINK = 45  # characters of the title of another incident
 MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, because half a command does harm
 MAX_ON_CALL = 3  # people of a team who are named
+MAX_NOT_READ = 2  # parts of a tool that could not be read; more are counted
 MAX_REASONS = 3  # for the judgement whether a person is needed
 SURE = 0.9  # probability from which that judgement is called probable
 MAX_PARTS = 3  # parts that are named in the parent's message
@@ -232,9 +233,17 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
 def _not_read(explanation: Explanation) -> str:
     """Return a note on the tools that could not be read or are not set up; empty if there are none."""
     missing = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is GapReason.MISSING)
+    parts: dict[str, list[str]] = {}
     passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason is GapReason.NO_FAILURE)
-    unread = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is not GapReason.NO_FAILURE)
-    others = [tool for tool in unread if tool not in missing]
+    unread = [gap for gap in explanation.gaps if gap.reason is not GapReason.NO_FAILURE]
+    for system, tool in dict.fromkeys((gap.system, gap.tool) for gap in unread):
+        if tool not in missing:
+            parts.setdefault(system, []).append(tool)
+    others = [
+        name
+        for system, names in parts.items()
+        for name in (names if len(names) <= MAX_NOT_READ else [f"{len(names)} parts of {system}"])
+    ]
     notes = (("no failed build:", passed), ("could not read", others), ("not set up:", missing))
     return "".join(f"; {note} {', '.join(tools)}" for note, tools in notes if tools)
 

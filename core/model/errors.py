@@ -75,7 +75,7 @@ class ToolUnavailable(Unavailable):
 
 
 class NotThere(ToolUnavailable):
-    """What was asked of a monitoring, log or build system does not exist, no longer exists, or is hidden from the token."""
+    """A page of a monitoring, log or build system does not exist, no longer exists, or is hidden from the token."""
 
 
 class NoFailedBuild(ToolUnavailable):

@@ -11,7 +11,7 @@ import pytest
 from adapters.tools.ci import Builds
 from core.model.errors import NoFailedBuild
 from core.ports import FailedBuild
-from tests.contract.test_builds import START, World, azure, github, gitlab, jenkins
+from tests.fakes.build_worlds import START, World, azure, github, gitlab, jenkins
 from tests.fakes.tool_servers import FakeAzureDevOps, FakeGitHub, FakeGitLab, FakeJenkins, reached
 
 

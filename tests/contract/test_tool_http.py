@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import aiohttp
@@ -100,3 +101,40 @@ async def test_a_server_that_is_down_is_named() -> None:
     async with aiohttp.ClientSession() as session:
         with pytest.raises(ToolUnavailable, match="Loki cannot be reached"):
             await Http("Loki", "http://127.0.0.1:9", session).text("thing")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (422, {"status": "error", "errorType": "execution", "error": "query timed out"}, "422: query timed out"),
+        (
+            400,
+            "parse error: the query is longer (5000 > 1000)\n",
+            "400: parse error: the query is longer (5000 > 1000)",
+        ),
+        (404, {"kind": "Status", "message": 'pods "b" not found', "reason": "NotFound"}, '404: pods "b" not found'),
+        (410, {"message": "Logs are no longer available."}, "410: Logs are no longer available."),
+        (400, {"message": {"ref": ["is missing", "is empty"]}}, "400: ref: is missing; is empty"),
+        (403, {"error": "insufficient_scope", "error_description": "needs api"}, "403: insufficient_scope: needs api"),
+        (403, {"$id": "1", "innerException": None, "message": "TF400813: not authorized"}, "403: TF400813: not auth"),
+        (400, {"error": {"message": "Invalid Input", "code": 2001, "errors": ["Since is wrong."]}}, "Since is wrong"),
+        (400, {"errorMessages": [], "errors": {"type": "is invalid"}}, "400: type: is invalid"),
+        (400, '\ufeff"bad matcher"', "400: bad matcher"),
+        (500, {"title": "Internal", "detail": "disk\n is\u202e full"}, "500: Internal: disk is full"),
+        (429, {"message": "slow down"}, "429: slow down"),
+        (404, "<html><h1>404</h1></html>", "HTTP status 404."),
+        (404, '{"message": "cut o', "HTTP status 404."),
+        (404, [[[]]], "HTTP status 404."),
+        (404, "[" * 50_000, "HTTP status 404."),
+        (401, {"message": "tool-token is revoked"}, "401: … is revoked"),
+        (400, "x" * 5_000, "400: " + "x" * 299 + "…"),
+    ],
+)
+async def test_a_refusal_gives_the_reason_of_the_server_on_one_line(status: int, body: object, reason: str) -> None:
+    text = body if isinstance(body, str) else json.dumps(body)
+    async with reached(Answers(web.Response(text=text, status=status))) as http:
+        with pytest.raises(ToolUnavailable) as caught:
+            await http.text("thing")
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 450

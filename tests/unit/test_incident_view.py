@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.incidents.incident_details import format_votes, incident_details
+from core.incidents.incident_details import format_votes, gaps_by_tool, incident_details
 from core.incidents.incident_layout import CAUSE, HELPED, MAX_CONTROLS, NEXT, OWNER, PHONE_LINES, IncidentView, Mood
 from core.incidents.incident_view import format_owner, incident_view
 from core.model.incident import (
@@ -198,6 +198,19 @@ def test_a_search_without_a_result_names_what_it_could_not_read() -> None:
     assert line(view, CAUSE) == "Cause none found; could not read loki"
     sections = {each.title: each for each in incident_details(explained_incident(explanation=nothing))}
     assert [entry.text for entry in sections["Not read"].entries] == ["loki: timed out"]
+
+
+def test_many_unreadable_parts_of_a_tool_are_counted_and_few_are_named() -> None:
+    pods = [Gap(f"k8s: log of api-{number}/main", GapReason.FAILED) for number in range(3)]
+    gaps = (*pods, Gap("changes: commits of acme/shop", GapReason.FAILED), Gap("loki", GapReason.TIMED_OUT))
+    nothing = explained_incident(explanation=explanation(hypotheses=(), badge=None, prediction_id=None, gaps=gaps))
+    told = line(seen(nothing), CAUSE)
+    assert told == "Cause none found; could not read 3 parts of k8s, changes: commits of acme/shop, loki"
+    assert sorted((each.tool, each.incidents) for each in gaps_by_tool([nothing])) == [
+        ("changes", 1),
+        ("k8s", 1),
+        ("loki", 1),
+    ]
 
 
 def test_what_is_not_set_up_is_not_called_unreadable() -> None:

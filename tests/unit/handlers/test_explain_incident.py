@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from adapters.tools.parts import kept
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.model.document import Document
 from core.model.errors import ToolUnavailable
@@ -16,7 +17,8 @@ from core.model.incident import Explanation, Gap, GapReason, Incident, PastIncid
 from core.model.language_model import ModelRequest
 from core.model.prediction import PredictionKind
 from core.model.team import Team
-from core.ports import ChangeReader, LogReader, MetricReader, TimeWindow, ToolParameter
+from core.ports import ChangeReader, LogLine, LogReader, MetricReader, TimeWindow, ToolParameter
+from core.rca.explain import redacted_explanation
 from core.triage.history import IncidentHistory
 from handlers.incidents import observe_incident as handler
 from handlers.incidents.explain_incident import Show, explain_incident
@@ -130,6 +132,37 @@ async def test_what_has_no_data_of_the_time_is_named(explain: Explain) -> None:
     assert found is not None
     assert [gap.reason for gap in found.gaps] == [GapReason.OUT_OF_WINDOW]
     assert not any("unusual log message" in line for line in found.ruled_out), "what was not read is not called calm"
+
+
+class PartialLogs(FakeLogReader):
+    """Could not read one of its logs."""
+
+    async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
+        async def never() -> list[LogLine]:
+            await asyncio.Event().wait()
+            return []
+
+        return await kept(self.name, [("main", super().lines(service, window, limit)), ("sidecar", never())])
+
+
+@pytest.mark.parametrize("lines", [(), (*traffic("shop"), *errors("shop", "pool request timed out", since=-10.5))])
+async def test_what_was_read_before_a_slow_part_is_kept_and_nothing_is_said_of_the_rest(
+    lines: Sequence[LogLine], explain: Explain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler, "DEADLINE", 0.5)
+    found = (await explain(incident(), logs=[PartialLogs(lines, "loki")], changes=[CHANGES])).explanation
+    assert found is not None
+    assert [(gap.tool, gap.reason) for gap in found.gaps] == [("loki: sidecar", GapReason.TIMED_OUT)]
+    quotes = [entry.text for entry in found.timeline]
+    assert any("pool request timed out" in text for text in quotes) is bool(lines)
+
+
+def test_the_reason_of_a_server_is_redacted_like_every_text_of_another_system() -> None:
+    said = Gap("loki", GapReason.FAILED, "HTTP status 400: asha@marigold.example may not (5000 > 1000)")
+    clean = redacted_explanation(
+        Explanation((), (), (), (), gaps=(said,)), lambda text: text.replace("asha@marigold.example", "[email]")
+    )
+    assert [gap.text for gap in clean.gaps] == ["loki: failed (HTTP status 400: [email] may not (5000 > 1000))"]
 
 
 async def test_a_failing_tool_is_named_and_the_rest_goes_on(explain: Explain) -> None:
