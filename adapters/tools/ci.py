@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
 from yarl import URL
 
+from adapters.tools.parts import gaps_in
 from core.model.errors import NoFailedBuild, NotThere, ToolUnavailable
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.build_log import plain
@@ -256,7 +257,7 @@ async def all_pages(page: Callable[[dict[str, str]], Awaitable[list[T]]]) -> lis
     for number in range(1, MAX_PAGES + 1):
         items = await page({"per_page": str(MAX_PAGE), "page": str(number)})
         found += items
-        if len(items) < MAX_PAGE:
+        if len(items) < MAX_PAGE and not gaps_in(items):
             break
     return found
 

@@ -49,7 +49,7 @@ _BUILD = TypeAdapter(_Build)
 _JOB = TypeAdapter(_Job)
 _FIELDS = "number,result,timestamp,url,displayName,actions[lastBuiltRevision[SHA1]]"
 _TREE = f"builds[{_FIELDS}]{{0,100}},jobs[name,builds[{_FIELDS}]{{0,20}}]"
-_BUILD_NAME = re.compile(r"\d+|last\w*Build")
+_BUILD_NAME = re.compile(r"\d+|last\w*Build", re.ASCII)
 ONLY_SHOWN_IN = frozenset({"view", "user"})  # begin a pair in the address of a page, but not in that of a job
 
 

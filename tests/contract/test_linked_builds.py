@@ -131,6 +131,7 @@ async def test_a_job_that_was_cancelled_because_it_took_too_long_failed() -> Non
 async def test_the_one_failed_job_beyond_the_first_hundred_is_found() -> None:
     world, fake = rerun()
     fake.jobs[""] = [job(1000 + number, f"shard {number}", "success") for number in range(230)] + [job(31, "deploy")]
+    fake.jobs[""][7] = {"name": "a job without an id"}
     found = await linked(world, "acme/api/actions/runs/2")
     assert found is not None
     assert (found.step, found.log.strip()) == ("deploy", "log of 31")
