@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 from yarl import URL
 
-from core.model.errors import ChatUnavailable, SourceUnavailable, ToolRefused, ToolUnavailable, Unavailable
+from core.model.errors import ChatUnavailable, NotThere, SourceUnavailable, ToolRefused, ToolUnavailable, Unavailable
 
 MAX_BODY = 64 * 1024 * 1024  # bytes of one answer
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -65,7 +65,11 @@ class Errors:
 
 SOURCE = Errors(TryAgain, Refused, Refused)
 CHAT = Errors(ChatUnavailable, lambda message, _: ChatUnavailable(message), lambda message, _: ChatUnavailable(message))
-TOOL = Errors(ToolUnavailable, lambda message, _: ToolRefused(message), lambda message, _: ToolUnavailable(message))
+TOOL = Errors(
+    ToolUnavailable,
+    lambda message, _: ToolRefused(message),
+    lambda message, status: (NotThere if status in (404, 410) else ToolUnavailable)(message),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, T
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of, same
+from adapters.tools.ci import FAILED, MAX_RUNS, TIMED_OUT, BuildLink, Run, Step, page_of, same
 from adapters.tools.hosted_changes import MAX_COMMITS, MAX_DETAIL, MAX_TITLE, ChangedFile, Commit, with_files
 from adapters.tools.parts import Items, detailed, mapped
 from core.ports import Change, TimeWindow
@@ -20,8 +20,12 @@ VERSION = {"api-version": "7.1"}
 T = TypeVar("T")
 
 EXPLAINED = 5  # successful runs of a window whose changes are requested
-FAILURES = (("Task", "failed"), ("Job", "failed"), ("Task", "succeededWithIssues"))
-"""Types and results of timeline records that count as failed steps; the first pair that occurs is used."""
+STEPS = tuple(
+    tuple(pair.split())
+    for pair in "Task failed,Job failed,Job abandoned,Task canceled,Job canceled,Task succeededWithIssues".split(",")
+)
+"""Types and results of timeline records that count as steps; the first pair that occurs is used."""
+PAGES = ("results", "index", "")  # of a run, below _build
 
 
 class _Build(Run):
@@ -30,18 +34,35 @@ class _Build(Run):
     requested_for: str = Field("", validation_alias=AliasPath("requestedFor", "displayName"))
 
 
+class _Attempt(BaseModel):
+    timelineId: str
+
+
+class _Issue(BaseModel):
+    message: str | None = ""
+
+
 class _Record(BaseModel):
     id: str
     parentId: str | None = None
     type: str | None = ""
     name: str | None = ""
+    state: str | None = ""
     result: str | None = None
+    issues: Items[_Issue] = []
+    previousAttempts: Items[_Attempt] = []
     startTime: str | None = None
     log: int | None = Field(None, validation_alias=AliasPath("log", "id"))
 
+    @property
+    def outcome(self) -> str:
+        """Return the result; a job that took too long is cancelled, and only its issues say why."""
+        late = self.result == "canceled" and any(TIMED_OUT.search(issue.message or "") for issue in self.issues)
+        return "failed" if late else self.result or self.state or "unknown"
+
 
 class _Timeline(BaseModel):
-    records: list[_Record] = []
+    records: Items[_Record] = []
 
 
 class _List(BaseModel, Generic[T]):
@@ -68,9 +89,10 @@ class AzureDevOps:
 
     def link(self, url: URL, project: str) -> BuildLink | None:
         run, page = url.query.get("buildId", ""), page_of(url, URL(self._http.url))
-        if not same(f"{project.rpartition('/')[0]}/_build/results", page) or not (run.isascii() and run.isdecimal()):
+        pages = [f"{project.rpartition('/')[0]}/_build/{name}" for name in PAGES]
+        if not any(same(each, page) for each in pages) or not (run.isascii() and run.isdecimal()):
             return None
-        return BuildLink(run, url.query.get("t") or url.query.get("j") or "")
+        return BuildLink(run, url.query.get("t") or url.query.get("j") or url.query.get("s") or "")
 
     async def run(self, project: str, link: BuildLink) -> Run | None:
         build = await self._http.parsed(f"{_builds(project)}/{link.run}", _BUILD, VERSION)
@@ -79,15 +101,22 @@ class AzureDevOps:
     async def runs(self, project: str, before: datetime) -> Sequence[Run]:
         return await self._runs(project, before)
 
-    async def failed_steps(self, project: str, run: Run) -> list[Step]:
-        found = await self._http.parsed(f"{_builds(project)}/{run.id}/timeline", _TIMELINE, VERSION)
-        records = {record.id: record for record in found.records} if found is not None else {}
-        for kind, result in FAILURES:
-            failed = [each for each in records.values() if (each.type, each.result) == (kind, result)]
-            if failed:
-                ordered = sorted(failed, key=lambda each: each.startTime or "")
-                return [Step(_path(each, records), each.id, str(each.log or "")) for each in ordered]
-        return []
+    async def steps(self, project: str, run: Run) -> list[Step]:
+        return _steps(await self._timeline(project, run), "")
+
+    async def step(self, project: str, run: Run, job: str) -> Step | None:
+        latest = await self._timeline(project, run)
+        if job in latest:
+            return _step(latest, job)
+        for earlier in dict.fromkeys(each.timelineId for record in latest.values() for each in record.previousAttempts):
+            records = await self._timeline(project, run, f"/{quote(earlier, safe='')}")
+            if job in records:
+                return _step(records, job)
+        return None
+
+    async def _timeline(self, project: str, run: Run, part: str = "") -> dict[str, _Record]:
+        found = await self._http.parsed(f"{_builds(project)}/{run.id}/timeline{part}", _TIMELINE, VERSION)
+        return {record.id: record for record in found.records} if found is not None else {}
 
     async def log(self, project: str, run: Run, step: Step, last: int) -> str:
         if not step.log:
@@ -150,10 +179,37 @@ def _builds(project: str) -> str:
     return f"{quote(project.rpartition('/')[0], safe='')}/_apis/build/builds"
 
 
-def _path(record: _Record, records: dict[str, _Record]) -> str:
-    """Return the names of a step and its job; its stage and phase seldom have one of their own."""
+def _steps(records: dict[str, _Record], within: str) -> list[Step]:
+    """Return the steps within a record; all for an empty one."""
+    inside = [record for record in records.values() if not within or within in _ancestors(record, records)]
+    for pair in STEPS:
+        if found := [each for each in inside if (each.type, each.outcome) == pair]:
+            return [_as_step(each, records) for each in sorted(found, key=lambda each: each.startTime or "")]
+    return []
+
+
+def _step(records: dict[str, _Record], linked: str) -> Step:
+    """Return a task that did not pass, or else what did not pass within its job, or within a job or stage."""
+    record = records[linked]
+    if record.type == "Task" and record.outcome not in FAILED:
+        record = records.get(record.parentId or "", record)
+    return next(iter(_steps(records, record.id)), _as_step(record, records))
+
+
+def _ancestors(record: _Record, records: dict[str, _Record]) -> list[str]:
+    """Return the ids of the records that contain a record, nearest first."""
+    found: list[str] = []
+    while (parent := record.parentId or "") in records and parent not in found:
+        found.append(parent)
+        record = records[parent]
+    return found
+
+
+def _as_step(record: _Record, records: dict[str, _Record]) -> Step:
+    """Return a step named after itself and its job; its stage and phase seldom have a name of their own."""
     job = records.get(record.parentId or "")
-    return f"{job.name}: {record.name}" if job and job.type == "Job" else f"{record.name}"
+    name = f"{job.name}: {record.name}" if job and job.type == "Job" else f"{record.name}"
+    return Step(name, record.id, str(record.log or ""), record.outcome)
 
 
 def _deployment(run: _Build, commits: Sequence[Commit]) -> Change:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
 from yarl import URL
 
+from adapters.tools.parts import gaps_in
+from core.model.errors import NoFailedBuild, NotThere, ToolUnavailable
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.build_log import plain
 from core.rca.observation_tools import ServiceTool
@@ -20,12 +23,30 @@ EXPLAINED = 5  # failed runs whose steps are requested
 MAX_LOG = 64 * 1024  # last bytes of a log that a language model may read
 MAX_FAILED_LOG = 16 * 1024 * 1024  # last bytes of a failed run's log that are requested
 MAX_WHOLE_LOG = 1024 * 1024  # last characters of a log that are searched for the failing lines
+MAX_PAGE = 100  # jobs in one answer, the maximum of GitHub and GitLab
+MAX_PAGES = 10
+MAX_CANCELLED = 3  # cancelled steps whose logs are searched for a timeout
 ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 FAILED = frozenset(
     "failure timed_out startup_failure"  # GitHub
-    " failed partiallySucceeded"  # GitLab and Azure DevOps
+    " failed partiallySucceeded succeededWithIssues abandoned"  # GitLab and Azure DevOps
     " FAILURE UNSTABLE".split()  # Jenkins
 )
+CANCELLED = frozenset("cancelled canceled ABORTED".split())
+PASSED = frozenset("success succeeded SUCCESS neutral skipped".split())
+STATES = (
+    (PASSED, "passed"),
+    (CANCELLED, "was cancelled"),
+    (FAILED, "failed, but has no failed job with a log"),
+    (frozenset({"unknown"}), "has no failed job"),
+)
+TIMED_OUT = re.compile(
+    r"timeout has been exceeded|due to timeout|build timed out"  # Jenkins
+    r"|exceeded the maximum execution time|ran longer than the maximum time",  # GitHub, Azure DevOps
+    re.IGNORECASE,
+)
+
+T = TypeVar("T")
 
 
 class Run(BaseModel):
@@ -41,6 +62,8 @@ class Run(BaseModel):
     commit: str = Field("", validation_alias=AliasChoices("head_sha", "sha", "sourceVersion"))
     at: AwareDatetime = Field(validation_alias=AliasChoices("created_at", "queueTime", "timestamp"))
     status: str | None = ""
+    attempts: int = Field(1, validation_alias="run_attempt")
+    earlier: str = ""  # the attempt that a link names, unless it is the latest
     conclusion: str | None = Field(None, validation_alias=AliasChoices("conclusion", "result"))
     url: str = Field(
         "", validation_alias=AliasChoices("html_url", "web_url", AliasPath("_links", "web", "href"), "url")
@@ -64,19 +87,28 @@ class Run(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A failed step. `job` is its id in links, and that of its log unless `log` is."""
+    """A step of a run. `job` is its id in links, and that of its log unless `log` is."""
 
     name: str
     job: str
     log: str = ""
+    result: str = "failed"
+
+    @property
+    def failed(self) -> bool:
+        return self.result in FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class BuildLink:
-    """The run or job in the address of a build server's page. One of them may be empty."""
+    """The run or job in the address of a build server's page. One of them may be empty.
+
+    Without an attempt, the latest one is meant, unless the job belongs to another.
+    """
 
     run: str
     job: str = ""
+    attempt: str = ""
 
 
 class BuildServer(Protocol):
@@ -94,7 +126,13 @@ class BuildServer(Protocol):
         """Return up to MAX_RUNS runs of a project that began before a time, newest first."""
         ...
 
-    async def failed_steps(self, project: str, run: Run) -> list[Step]: ...
+    async def steps(self, project: str, run: Run) -> list[Step]:
+        """Return the steps of a run that failed or were cancelled, in order."""
+        ...
+
+    async def step(self, project: str, run: Run, job: str) -> Step | None:
+        """Return the step with an id from a link, of any attempt and result; None if the run has none."""
+        ...
 
     async def log(self, project: str, run: Run, step: Step, last: int) -> str:
         """Return the last bytes of the log."""
@@ -120,15 +158,29 @@ class Builds:
         except ValueError:
             return None
         for service, link in links:
-            if link is not None and (run := await self._server.run(self._projects[service], link)):
-                return await self._failed(service, run, link.job)
+            if link is not None and (found := await self._linked(service, link, url)):
+                return found
         return None
+
+    async def _linked(self, service: str, link: BuildLink, url: str) -> FailedBuild | None:
+        project = self._projects[service]
+        named = f"run {link.run}" if link.run else f"job {link.job}"
+        try:
+            run = await self._server.run(project, link)
+            return await self._failed(service, run, link.job, url) if run else None
+        except NotThere as error:
+            raise NoFailedBuild(
+                f"{named} of {project}, or its log, is gone or hidden from the token: {error}"
+            ) from error
 
     async def last_failure(self, service: str, before: datetime) -> FailedBuild | None:
         if service not in self._projects:
             return None
         runs = await self._server.runs(self._projects[service], before)
-        return await self._failed(service, runs[0]) if runs else None
+        try:
+            return await self._failed(service, runs[0]) if runs else None
+        except NoFailedBuild:
+            return None
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
         known = tuple(service for service in services if service in self._projects)
@@ -149,7 +201,7 @@ class Builds:
     async def _runs(self, project: str, before: datetime) -> str:
         runs = await self._server.runs(project, before)
         explained = [run for run in runs if run.failed][:EXPLAINED]
-        named = await asyncio.gather(*(self._server.failed_steps(project, run) for run in explained))
+        named = await asyncio.gather(*(self._failed_steps(project, run) for run in explained))
         steps = {run.id: failed for run, failed in zip(explained, named, strict=True)}
         return "\n".join(_format_run(run, steps.get(run.id, ())) for run in runs) or f"No runs of {project}."
 
@@ -157,21 +209,57 @@ class Builds:
         run = next((run for run in await self._server.runs(project, before) if run.failed), None)
         if run is None:
             return f"No run of {project} failed."
-        steps = await self._server.failed_steps(project, run)
+        steps = await self._failed_steps(project, run)
         log = await self._server.log(project, run, steps[0], MAX_LOG) if steps else ""
         return f"{_format_run(run, steps)}\n{plain(log)}".rstrip()
 
-    async def _failed(self, service: str, run: Run, job: str = "") -> FailedBuild | None:
-        """Return a run with the log of `job`, or of its first failed step; None if it did not fail."""
-        if not run.failed:
-            return None
+    async def _failed_steps(self, project: str, run: Run) -> list[Step]:
+        return [step for step in await self._server.steps(project, run) if step.failed]
+
+    async def _failed(self, service: str, run: Run, job: str = "", url: str = "") -> FailedBuild:
+        """Return a run with the log of `job`, or of its first failed step. Raises NoFailedBuild."""
         project = self._projects[service]
-        steps = await self._server.failed_steps(project, run)
-        step = next((each for each in steps if each.job == job), steps[0] if steps else None)
-        log = await self._server.log(project, run, step, MAX_FAILED_LOG) if step else ""
-        return FailedBuild(
-            self.name, project, service, run.id, step.name if step else "", whole_lines(log), run.url, run.at
-        )
+        named = f"run {run.id}, attempt {run.earlier}" if run.earlier else f"run {run.id}"
+        if job:
+            step = await self._server.step(project, run, job)
+            named = f"job {step.name if step else job} of {named}"
+            steps, state = [step] if step else [], _state(step.result) if step else "is gone"
+        else:
+            steps = [] if run.result in PASSED else await self._server.steps(project, run)
+            state = _state(run.result)
+        step, log = await self._telling(project, run, steps)
+        if step is None or not log.strip():
+            raise NoFailedBuild(f"{named} of {project} {state}")
+        return FailedBuild(self.name, project, service, run.id, step.name, whole_lines(log), url or run.url, run.at)
+
+    async def _telling(self, project: str, run: Run, steps: Sequence[Step]) -> tuple[Step | None, str]:
+        """Return the first failed step with its log; else the first one that was cancelled because it took too long."""
+        for step in (each for each in steps if each.failed):
+            return step, await self._server.log(project, run, step, MAX_FAILED_LOG)
+        for step in [each for each in steps if each.result in CANCELLED][:MAX_CANCELLED]:
+            try:
+                log = await self._server.log(project, run, step, MAX_FAILED_LOG)
+            except ToolUnavailable:  # a job that never began has no log
+                continue
+            if TIMED_OUT.search(log[-MAX_LOG:]):
+                return step, log
+        return None, ""
+
+
+def _state(result: str) -> str:
+    """Return a clause about a run or job that has no failed step to show."""
+    return next((state for results, state in STATES if result in results), f"is {result}")
+
+
+async def all_pages(page: Callable[[dict[str, str]], Awaitable[list[T]]]) -> list[T]:
+    """Return the items of all pages of a list on GitHub or GitLab, up to MAX_PAGES. `page` receives the parameters."""
+    found: list[T] = []
+    for number in range(1, MAX_PAGES + 1):
+        items = await page({"per_page": str(MAX_PAGE), "page": str(number)})
+        found += items
+        if len(items) < MAX_PAGE and not gaps_in(items):
+            break
+    return found
 
 
 def whole_lines(log: str) -> str:

@@ -12,17 +12,19 @@ from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.ci import FAILED, MAX_RUNS, BuildLink, Run, Step, page_of, same
+from adapters.tools.ci import CANCELLED, FAILED, MAX_RUNS, BuildLink, Run, Step, all_pages, page_of, same
 from adapters.tools.hosted_changes import COMMITS, MAX_COMMITS, MAX_DEPLOYMENTS, ChangedFile, Deployment, with_files
 from adapters.tools.parts import Items, answers, gaps_in, mapped
 from core.model.errors import ToolUnavailable
 from core.ports import Change, Partial, TimeWindow, gap_of
 
-JOBS = 100  # per run; the maximum of one response
+MAX_ATTEMPTS = 10  # latest attempts of a run in which a linked job is looked for
 MAX_STATUSES = 20  # latest deployments whose statuses are read
 UNREAD = "its statuses were not read"
 WAIT = timedelta(hours=6)  # between the creation of a deployment and its success
-_PAGE = re.compile(r"(?P<project>[^/]+/[^/]+)/actions/runs/(?P<run>\d+)(?:/.*?job/(?P<job>\d+))?(?:/.*)?")
+_PAGE = re.compile(
+    r"(?P<project>[^/]+/[^/]+)/actions/runs/(?P<run>\d+)(?:/attempts/(?P<attempt>\d+))?(?:/jobs?/(?P<job>\d+))?(?:/.*)?"
+)
 
 
 class _Runs(BaseModel):
@@ -31,21 +33,23 @@ class _Runs(BaseModel):
 
 class _Step(BaseModel):
     name: str
+    status: str | None = ""
     conclusion: str | None = None
 
 
 class _Job(_Step):
     id: int
-    steps: list[_Step] = []
+    steps: Items[_Step] = []
 
     @property
-    def failed_step(self) -> Step:
+    def step(self) -> Step:
         step = next((step.name for step in self.steps if step.conclusion in FAILED), "")
-        return Step(f"{self.name}: {step}" if step else self.name, str(self.id))
+        result = self.conclusion or self.status or "unknown"
+        return Step(f"{self.name}: {step}" if step else self.name, str(self.id), result=result)
 
 
 class _Jobs(BaseModel):
-    jobs: list[_Job]
+    jobs: Items[_Job]
 
 
 class _Status(BaseModel):
@@ -78,10 +82,16 @@ class GitHub:
         api = URL(self._http.url)  # of a self-hosted installation: https://HOST/api/v3
         base = URL("https://github.com") if api.host == "api.github.com" else api.origin()
         page = _PAGE.fullmatch(page_of(url, base))
-        return BuildLink(page["run"], page["job"] or "") if page and same(project, page["project"]) else None
+        if page is None or not same(project, page["project"]):
+            return None
+        return BuildLink(page["run"], page["job"] or "", page["attempt"] or "")
 
     async def run(self, project: str, link: BuildLink) -> Run:
-        return await self._http.parsed(f"{_path(project)}/actions/runs/{link.run}", _RUN)
+        """Return the run; without the result, which is the latest attempt's, if the link names an earlier one."""
+        run = await self._http.parsed(f"{_path(project)}/actions/runs/{link.run}", _RUN)
+        if link.attempt in ("", str(run.attempts)):
+            return run
+        return run.model_copy(update={"earlier": link.attempt, "conclusion": None, "status": None})
 
     async def runs(self, project: str, before: datetime) -> Sequence[Run]:
         created = f"<={before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -89,10 +99,25 @@ class GitHub:
         runs = (await self._http.parsed(f"{_path(project)}/actions/runs", _RUNS, asked)).workflow_runs
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
-    async def failed_steps(self, project: str, run: Run) -> list[Step]:
-        path = f"{_path(project)}/actions/runs/{run.id}/jobs"
-        jobs = (await self._http.parsed(path, _JOBS, {"per_page": str(JOBS)})).jobs
-        return [job.failed_step for job in jobs if job.conclusion in FAILED]
+    async def steps(self, project: str, run: Run) -> list[Step]:
+        jobs = await self._jobs(project, run, run.earlier)
+        return [job.step for job in jobs if job.conclusion in FAILED | CANCELLED]
+
+    async def step(self, project: str, run: Run, job: str) -> Step | None:
+        for attempt in (run.earlier, *map(str, range(run.attempts - 1, max(0, run.attempts - MAX_ATTEMPTS), -1))):
+            for each in await self._jobs(project, run, attempt):
+                if str(each.id) == job:
+                    return each.step
+        return None
+
+    async def _jobs(self, project: str, run: Run, attempt: str) -> list[_Job]:
+        """Return the jobs of an attempt; of the latest one for an empty one."""
+        path = f"{_path(project)}/actions/runs/{run.id}{f'/attempts/{attempt}' if attempt else ''}/jobs"
+
+        async def page(asked: dict[str, str]) -> list[_Job]:
+            return (await self._http.parsed(path, _JOBS, asked)).jobs
+
+        return await all_pages(page)
 
     async def log(self, project: str, run: Run, step: Step, last: int) -> str:
         return await self._http.text(f"{_path(project)}/actions/jobs/{step.job}/logs", last=last)

@@ -11,30 +11,28 @@ from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of, same
+from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, all_pages, page_of, same
 from adapters.tools.hosted_changes import COMMITS, FILES, MAX_COMMITS, MAX_DEPLOYMENTS, Deployment, with_files
 from adapters.tools.parts import Items, mapped
 from core.ports import Change, TimeWindow
 
-JOBS = 100  # per pipeline; the maximum of one response
-_PAGE = re.compile(r"(?P<project>.+?)/-/(?:pipelines/(?P<run>\d+)|jobs/(?P<job>\d+))(?:/.*)?")
+_PAGE = re.compile(r"(?P<project>.+?)/(?:-/)?(?:pipelines/(?P<run>\d+)|(?:jobs|builds)/(?P<job>\d+))(?:/.*)?")
 
 
-class _FailedJob(BaseModel):
+class _Job(BaseModel):
     id: int
     name: str
     stage: str = ""
+    status: str = "failed"
+    pipeline: int = Field(0, validation_alias=AliasPath("pipeline", "id"))
     allow_failure: bool = False
     failure_reason: str | None = None
 
     @property
     def step(self) -> Step:
         reason = f" ({self.failure_reason})" if self.failure_reason else ""
-        return Step(f"{self.stage}: {self.name}{reason}" if self.stage else f"{self.name}{reason}", str(self.id))
-
-
-class _Job(BaseModel):
-    pipeline: int = Field(validation_alias=AliasPath("pipeline", "id"))
+        name = f"{self.stage}: {self.name}{reason}" if self.stage else f"{self.name}{reason}"
+        return Step(name, str(self.id), result=self.status)
 
 
 class _Deployment(Deployment):
@@ -44,7 +42,7 @@ class _Deployment(Deployment):
 _JOB = TypeAdapter(_Job)
 _RUN = TypeAdapter(Run)
 _RUNS = TypeAdapter(list[Run])
-_JOBS = TypeAdapter(list[_FailedJob])
+_JOBS = TypeAdapter(Items[_Job])
 _DEPLOYMENTS = TypeAdapter(Items[_Deployment])
 
 
@@ -59,7 +57,7 @@ class GitLab:
         return BuildLink(page["run"] or "", page["job"] or "") if page and same(project, page["project"]) else None
 
     async def run(self, project: str, link: BuildLink) -> Run:
-        number = link.run or (await self._http.parsed(f"{_path(project)}/jobs/{link.job}", _JOB)).pipeline
+        number = link.run or (await self._job(project, link.job)).pipeline
         return await self._http.parsed(f"{_path(project)}/pipelines/{number}", _RUN)
 
     async def runs(self, project: str, before: datetime) -> Sequence[Run]:
@@ -68,10 +66,17 @@ class GitLab:
         runs = await self._http.parsed(f"{_path(project)}/pipelines", _RUNS, asked)
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
-    async def failed_steps(self, project: str, run: Run) -> list[Step]:
-        asked = {"per_page": str(JOBS), "scope[]": "failed"}
-        jobs = await self._http.parsed(f"{_path(project)}/pipelines/{run.id}/jobs", _JOBS, asked)
+    async def steps(self, project: str, run: Run) -> list[Step]:
+        """Return the jobs that failed in their latest attempt. One that took too long is among them."""
+        path = f"{_path(project)}/pipelines/{run.id}/jobs"
+        jobs = await all_pages(lambda page: self._http.parsed(path, _JOBS, page | {"scope[]": "failed"}))
         return [job.step for job in jobs if not job.allow_failure]
+
+    async def step(self, project: str, run: Run, job: str) -> Step:
+        return (await self._job(project, job)).step
+
+    async def _job(self, project: str, job: str) -> _Job:
+        return await self._http.parsed(f"{_path(project)}/jobs/{job}", _JOB)
 
     async def log(self, project: str, run: Run, step: Step, last: int) -> str:
         return await self._http.text(f"{_path(project)}/jobs/{step.job}/trace", last=last)

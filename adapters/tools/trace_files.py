@@ -1,54 +1,80 @@
-"""The calls between services, from traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
+"""The calls between services, from OpenTelemetry traces in files: `<root>/**/*.json` or `.jsonl`.
 
+A file has a document a line, as the OpenTelemetry Collector writes them, or documents over several lines, or an array.
 https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from pydantic import AliasPath, BaseModel, Field, ValidationError
+from pydantic import AliasChoices, AliasGenerator, AliasPath, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import from_json
 
 from adapters.text_files import decoded
+from adapters.tools.parts import Items, kept
 from adapters.tools.service_files import FolderFiles
 from adapters.tools.trace_graph import graph_of
 from core.model.errors import ToolUnavailable
+from core.model.incident import Gap, GapReason
 from core.model.lenient_json import json_text
-from core.ports import TimeWindow
+from core.ports import Partial, PartialGraph, TimeWindow
 
 SUFFIXES = (".json", ".jsonl")
 MAX_FILE = 64 * 1024 * 1024  # bytes; of a longer file, the last ones are read
 MAX_FILES = 200
+MAX_NAMED = 3  # files without traces that a check names
 SERVICE = "service.name"  # attribute of a resource, by OpenTelemetry's semantic conventions
+LATEST = 253_402_300_799 * 10**9  # the last nanosecond of datetime's years that is a whole second
+STRING = ("stringValue", "string_value")
+SPANS = (
+    "resourceSpans",
+    "resource_spans",
+    "batches",
+    AliasPath("trace", "resourceSpans"),
+    AliasPath("trace", "batches"),
+)
+"""Names of the list of spans: OTLP's, and those of Grafana Tempo."""
+_DOCUMENT = re.compile(rb"\r?\n(?=[{\[])")  # the lines within a document are indented
 
 
-class _Attribute(BaseModel):
+class _Otlp(BaseModel):
+    """A message of OTLP, with names as in JSON or as in its protocol definition."""
+
+    model_config = ConfigDict(
+        alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(to_camel(name), name))
+    )
+
+
+class _Attribute(_Otlp):
     key: str
-    value: str = Field("", validation_alias=AliasPath("value", "stringValue"))
+    value: str = Field("", validation_alias=AliasChoices(*(AliasPath("value", each) for each in STRING)))
 
 
-class _Span(BaseModel):
-    traceId: str
-    spanId: str
-    parentSpanId: str = ""
-    startTimeUnixNano: int = 0
+class _Span(_Otlp):
+    trace_id: str
+    span_id: str
+    parent_span_id: str | None = None
+    start_time_unix_nano: int = Field(0, ge=0, le=LATEST)
 
 
-class _Scope(BaseModel):
-    spans: list[_Span] = []
+class _Scope(_Otlp):
+    spans: Items[_Span] = []
 
 
-class _ResourceSpans(BaseModel):
-    attributes: list[_Attribute] = Field([], validation_alias=AliasPath("resource", "attributes"))
-    scopeSpans: list[_Scope] = []
+class _ResourceSpans(_Otlp):
+    attributes: Items[_Attribute] = Field([], validation_alias=AliasPath("resource", "attributes"))
+    scope_spans: Items[_Scope] = []
 
 
-class _Traces(BaseModel):
-    resourceSpans: list[_ResourceSpans]
+class _Traces(_Otlp):
+    resource_spans: Items[_ResourceSpans] = Field(validation_alias=AliasChoices(*SPANS))
 
 
 class _Call(NamedTuple):
@@ -69,49 +95,74 @@ class TraceFiles:
         self.name = name
         self._files = FolderFiles(root, SUFFIXES, _read)
 
-    async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
-        return await asyncio.to_thread(self._dependencies, window)
+    async def dependencies(self, window: TimeWindow) -> PartialGraph:
+        paths = (await asyncio.to_thread(self._files.paths))[-MAX_FILES:]
+        found = await kept(self.name, [(str(path), asyncio.to_thread(self._within, path, window)) for path in paths])
+        return PartialGraph(graph_of((call.caller, call.service) for call in found), found.gaps)
 
     async def check(self) -> None:
-        """Raise ToolUnavailable if the folder does not exist."""
-        await asyncio.to_thread(self._files.paths)
+        """Raise ToolUnavailable if the folder does not exist, or a file in it cannot be read or holds no traces."""
+        always = TimeWindow(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+        if gaps := (await self.dependencies(always)).gaps:
+            more = f"; and {len(gaps) - MAX_NAMED} more" if len(gaps) > MAX_NAMED else ""
+            raise ToolUnavailable(f"{'; '.join(gap.text for gap in gaps[:MAX_NAMED])}{more}.")
 
-    def _dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
-        calls: list[_Call] = []
-        for path in self._files.paths()[-MAX_FILES:]:
-            try:
-                calls += [call for call in self._files.content(path) if window.start <= call.at < window.end]
-            except OSError as error:
-                raise ToolUnavailable(f"The traces in {path} cannot be read: {error.strerror}.") from error
-        return graph_of((call.caller, call.service) for call in calls)
+    def _within(self, path: Path, window: TimeWindow) -> list[_Call]:
+        calls = self._files.content(path)
+        return Partial((call for call in calls if window.start <= call.at < window.end), calls.gaps)
 
 
-def _read(path: Path) -> list[_Call]:
-    """Return the calls in a file. A line that is not a trace is skipped."""
-    found = [(service, span) for traces in _lines(path) for service, span in _within(traces)]
-    service_of = {(span.traceId, span.spanId): service for service, span in found}
-    return [
+def _read(path: Path) -> Partial[_Call]:
+    """Return the calls in a file, with a gap for what in it is no trace."""
+    documents = [traces for value in _values(path) for traces in _traces(value)]
+    found = [each for traces in documents if traces is not None for each in _spans(traces)]
+    service_of = {(span.trace_id, span.span_id): service for service, span in found}
+    calls = [
         _Call(
-            datetime.fromtimestamp(span.startTimeUnixNano / 1e9, UTC),
-            service_of.get((span.traceId, span.parentSpanId), ""),
+            datetime.fromtimestamp(span.start_time_unix_nano / 1e9, UTC),
+            service_of.get((span.trace_id, span.parent_span_id or ""), ""),
             service,
         )
         for service, span in found
     ]
+    return Partial(calls, _gaps(len(documents), documents.count(None), len(found)))
 
 
-def _lines(path: Path) -> Iterator[_Traces]:
+def _gaps(documents: int, unread: int, spans: int) -> list[Gap]:
+    if documents and not spans:
+        return [Gap("", GapReason.LEFT_OUT, f"no span with a {SERVICE} in it; expected OpenTelemetry's JSON")]
+    return [Gap("", GapReason.LEFT_OUT, f"{unread} of {documents} documents are no traces")] if unread else []
+
+
+def _values(path: Path) -> Iterator[object]:
+    """Yield the JSON values in a file, and None for each that cannot be read."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - MAX_FILE))
-        lines = decoded(file.read(MAX_FILE)).split("\n")
-    for line in lines:
+        text = json_text(decoded(file.read(MAX_FILE))).encode("utf-8", "replace")
+    whole = _value(text)
+    for document in [] if whole is not None else _DOCUMENT.split(text):
+        value = _value(document)
+        yield from [value] if value is not None else map(_value, filter(bytes.strip, document.splitlines()))
+    yield from [whole] if whole is not None else []
+
+
+def _value(text: bytes) -> object:
+    try:
+        return from_json(text.rstrip(b", \t\r\n"))  # a line may be one of an array that was cut
+    except ValueError:
+        return None
+
+
+def _traces(value: object) -> Iterator[_Traces | None]:
+    """Yield the documents in a value or an array of them, and None for each that is no trace."""
+    for each in cast("list[object]", value) if isinstance(value, list) else [value]:
         try:
-            yield _Traces.model_validate_json(json_text(line))
+            yield _Traces.model_validate(each)
         except ValidationError:
-            continue
+            yield None
 
 
-def _within(traces: _Traces) -> Iterator[tuple[str, _Span]]:
-    for resource in traces.resourceSpans:
+def _spans(traces: _Traces) -> Iterator[tuple[str, _Span]]:
+    for resource in traces.resource_spans:
         if service := next((each.value for each in resource.attributes if each.key == SERVICE), ""):
-            yield from ((service, span) for scope in resource.scopeSpans for span in scope.spans)
+            yield from ((service, span) for scope in resource.scope_spans for span in scope.spans)

@@ -241,6 +241,8 @@ async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession)
     async def attempt() -> str:
         for each in open_tool(tool, session).checked:
             await each.check()
+        if isinstance(tool, sections.TraceFilesTool):
+            return str(tool.path)
         return f"{tool.kind.replace('_', ' ')} accepts the credentials"
 
     return await _tried(tool.name, attempt())

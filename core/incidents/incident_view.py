@@ -235,7 +235,9 @@ def _not_read(explanation: Explanation) -> str:
     """Return a note on the tools that could not be read or are not set up; empty if there are none."""
     missing = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is GapReason.MISSING)
     parts: dict[str, list[str]] = {}
-    for system, tool in dict.fromkeys((gap.system, gap.tool) for gap in explanation.gaps):
+    passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason is GapReason.NO_FAILURE)
+    unread = [gap for gap in explanation.gaps if gap.reason is not GapReason.NO_FAILURE]
+    for system, tool in dict.fromkeys((gap.system, gap.tool) for gap in unread):
         if tool not in missing:
             parts.setdefault(system, []).append(tool)
     others = [
@@ -243,7 +245,7 @@ def _not_read(explanation: Explanation) -> str:
         for system, names in parts.items()
         for name in (names if len(names) <= MAX_NOT_READ else [f"{len(names)} parts of {system}"])
     ]
-    notes = (("could not read", others), ("not set up:", missing))
+    notes = (("no failed build:", passed), ("could not read", others), ("not set up:", missing))
     return "".join(f"; {note} {', '.join(tools)}" for note, tools in notes if tools)
 
 

@@ -74,6 +74,14 @@ class ToolUnavailable(Unavailable):
     """A monitoring, log or change system could not be read. The investigation goes on without it and says so."""
 
 
+class NotThere(ToolUnavailable):
+    """A page of a monitoring, log or build system does not exist, no longer exists, or is hidden from the token."""
+
+
+class NoFailedBuild(ToolUnavailable):
+    """The build that a link leads to passed, is not finished, was cancelled, or has no log. The investigation says so."""
+
+
 class ToolRefused(ToolUnavailable):
     """A monitoring, log or change system refused access: correct its token or permissions.
 

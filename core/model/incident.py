@@ -387,6 +387,7 @@ class GapReason(StrEnum):
     TIMED_OUT = "timed out"
     FAILED = "failed"
     OUT_OF_WINDOW = "no data from that time"
+    NO_FAILURE = "no failed build"
     LEFT_OUT = "left out"  # of an answer: reading it again would not help
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar, runtime_checkable
 
-from core.model.errors import ToolRefused, ToolUnavailable
+from core.model.errors import NoFailedBuild, ToolRefused, ToolUnavailable
 from core.model.incident import Gap, GapReason, Incident
 from core.model.silences import Silence
 
@@ -27,10 +27,20 @@ class Partial(list[T]):
         self.gaps = tuple(gaps)
 
 
+class PartialGraph(dict[str, tuple[str, ...]]):
+    """The services that each caller called, and a gap for each part of the traces that could not be read."""
+
+    def __init__(self, calls: Mapping[str, tuple[str, ...]], gaps: Iterable[Gap] = ()) -> None:
+        super().__init__(calls)
+        self.gaps = tuple(gaps)
+
+
 def gap_of(tool: str, error: ToolUnavailable) -> Gap:
     """Return the gap that an error leaves."""
     if isinstance(error, ToolRefused):
         reason = GapReason.REFUSED
+    elif isinstance(error, NoFailedBuild):
+        reason = GapReason.NO_FAILURE
     else:
         reason = GapReason.TIMED_OUT if isinstance(error.__cause__, TimeoutError) else GapReason.FAILED
     return Gap(tool, reason, str(error).rstrip("."))
@@ -197,13 +207,13 @@ class DependencyReader(Protocol):
     def name(self) -> str: ...
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
-        """Return the services that each caller called within the window, distinct and sorted."""
+        """Return the services that each caller called within the window, distinct and sorted; it may be a PartialGraph."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FailedBuild:
-    """A failed pipeline run, with the end of the log of its first failed step. Untrusted.
+    """A failed pipeline run, with the end of the log of its first failed step or of the linked one. Untrusted.
 
     `service` is the service that the pipeline builds, `project` its name on the build server. For a pasted log without
     a build server, all fields but the log and the service are empty.
@@ -232,7 +242,10 @@ class BuildReader(Protocol):
     def name(self) -> str: ...
 
     async def linked_failure(self, url: str) -> FailedBuild | None:
-        """Return the failed run that a link leads to; None if it did not fail, or its project is not configured."""
+        """Return the failed run, attempt or job that a link leads to; None if its project is not configured.
+
+        Raises NoFailedBuild with its state if it did not fail, or does not exist.
+        """
         ...
 
     async def last_failure(self, service: str, before: datetime) -> FailedBuild | None:

@@ -100,7 +100,11 @@ QUESTION = "question"  # source of an incident made from pasted text
 LEAST_LINES = 2  # of a text that contains more than a question
 MAX_LINKS = 5  # followed to builds
 
+BUILD_PAGES = frozenset({"actions", "blue", "job", "_build", "buildConfiguration"})
+BUILD_LISTS = frozenset("build builds jobs pipelines runs workflows buildId".split())  # if a number follows
+
 _LINK = re.compile(r"https?://[^\s<>|\"'`]+")
+_SEPARATOR = re.compile(r"[/?&=#]")
 _BUILD = re.compile(r"\b(?:builds?|pipelines?|workflows?|CI|jenkins|compil\w+)\b", re.IGNORECASE)
 _FAILED = re.compile(r"\b(?:fail\w*|broke\w*|red|errors?)\b", re.IGNORECASE)
 
@@ -130,6 +134,14 @@ def build_links(incident: Incident) -> tuple[str, ...]:
     texts += [text for alert in incident.alerts[:MAX_LINKS] for text in (alert.url, *alert.labels.values())]
     found = [link.rstrip(".,;:)]}>") for text in texts for link in _LINK.findall(text)]
     return tuple(dict.fromkeys(found))[:MAX_LINKS]
+
+
+def is_build_link(link: str) -> bool:
+    """Return whether an address looks like that of a build, by the words between its separators."""
+    parts = frozenset(_SEPARATOR.split(link))
+    return not BUILD_PAGES.isdisjoint(parts) or (
+        not BUILD_LISTS.isdisjoint(parts) and any(part.isdecimal() for part in parts)
+    )
 
 
 def is_about_a_build(incident: Incident) -> bool:

@@ -22,6 +22,7 @@ from core.ports import (
     LogReader,
     MetricReader,
     Partial,
+    PartialGraph,
     Series,
     TimeWindow,
     Tool,
@@ -41,6 +42,7 @@ from core.rca.observations import (
     change_window,
     graph_window,
     is_about_a_build,
+    is_build_link,
     of_late,
     pasted_build,
     pasted_output,
@@ -57,6 +59,9 @@ MAX_LOG_LINES = 20_000  # records read of one service
 SIMILAR = 3  # similar past incidents shown
 GRAPH, OUTPUTS, BUILDS = "calls between services", "outputs of tools", "builds"  # further kinds of data
 MIN_SIMILARITY = 0.15  # below this, a past incident resembles this one only by chance
+
+MAX_LINK = 200  # characters shown of a link
+NO_PROJECT = "no run of a project that is configured under tools"
 
 T = TypeVar("T")
 
@@ -107,12 +112,13 @@ async def observe_incident(
         gaps=tuple(sorted(tools.found, key=lambda gap: gap.text)),
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
         outputs=(*([pasted] if pasted else []), *outputs),
-        builds=tuple({(build.system, build.project, build.run): build for build in builds}.values()),
+        builds=tuple({(build.system, build.project, build.run, build.step): build for build in builds}.values()),
     )
 
 
 async def _graph(reader: DependencyReader, window: TimeWindow) -> list[Mapping[str, tuple[str, ...]]]:
-    return [await reader.dependencies(window)]
+    graph = await reader.dependencies(window)
+    return Partial([graph], graph.gaps if isinstance(graph, PartialGraph) else ())
 
 
 async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow, tools: _Tools) -> list[ToolOutput]:
@@ -129,21 +135,30 @@ async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow
 
 
 async def _builds(incident: Incident, readers: Readers, before: datetime, tools: _Tools) -> list[FailedBuild]:
-    """Return the failed builds that the incident links to; without links, its service's last one if it mentions builds."""
+    """Return the failed builds that the incident links to, and no others.
+
+    If it links to no build, return its service's last failed one if it mentions builds.
+    """
+    links = build_links(incident)
+    foreign = Counter[str]()  # the readers to which a link is of no project
 
     async def linked(reader: BuildReader, link: str) -> list[FailedBuild]:
         found = await reader.linked_failure(link)
+        foreign[link] += found is None
         return [found] if found else []
 
     async def last(reader: BuildReader) -> list[FailedBuild]:
         found = await reader.last_failure(incident.service, before)
         return [found] if found else []
 
-    links = build_links(incident)
     found = await tools.ask(
         [(reader.name, linked(reader, link)) for reader in readers.builds for link in links], BUILDS
     )
-    if found or not incident.service or not is_about_a_build(incident):
+    unknown = [link for link in links if is_build_link(link) and foreign[link] == len(readers.builds)]
+    for link in unknown:
+        tools.note(Gap(link[:MAX_LINK], GapReason.LEFT_OUT, NO_PROJECT), BUILDS)
+    is_linked = bool(unknown) or any(foreign[link] < len(readers.builds) for link in links)
+    if is_linked or not incident.service or not is_about_a_build(incident):
         return found
     return await tools.ask([(reader.name, last(reader)) for reader in readers.builds], BUILDS)
 

@@ -123,3 +123,124 @@ async def test_what_is_no_trace_or_of_another_time_is_skipped(tmp_path: Path) ->
 async def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolUnavailable, match="gone"):
         await TraceFiles("traces", tmp_path / "gone").check()
+
+
+def array(documents: list[Any]) -> str:
+    return json.dumps(documents)
+
+
+def pretty(documents: list[Any]) -> str:
+    return "\n".join(json.dumps(each, indent=2) for each in documents)
+
+
+def array_of_lines(documents: list[Any]) -> str:
+    return "[\n" + ",\n".join(map(json.dumps, documents)) + "\n]\n"
+
+
+def array_that_was_cut(documents: list[Any]) -> str:
+    return array_of_lines(documents).removesuffix("\n]\n").removeprefix("[\n") + ","
+
+
+def one_document(documents: list[Any]) -> str:
+    return json.dumps({"resourceSpans": [each for one in documents for each in one["resourceSpans"]]}, indent=4)
+
+
+def with_nulls(documents: list[Any]) -> str:
+    text = "\n".join(map(json.dumps, documents)).replace('"parentSpanId": ""', '"parentSpanId": null, "links": null')
+    nothing = {
+        "resourceSpans": [{"resource": {"attributes": None}, "scopeSpans": None}, {"scopeSpans": [{"spans": None}]}]
+    }
+    return f"{text}\n{json.dumps(nothing)}\n{json.dumps({'resourceSpans': None})}"
+
+
+def batches(documents: list[Any]) -> str:
+    return pretty([{"batches": each["resourceSpans"]} for each in documents])
+
+
+def of_tempo(documents: list[Any]) -> str:
+    return pretty([{"trace": each} for each in documents])
+
+
+def in_snake_case(documents: list[Any]) -> str:
+    text = array(documents)
+    for name in (
+        "resourceSpans",
+        "scopeSpans",
+        "traceId",
+        "parentSpanId",
+        "spanId",
+        "startTimeUnixNano",
+        "stringValue",
+    ):
+        text = text.replace(f'"{name}"', '"' + "".join(f"_{c.lower()}" if c.isupper() else c for c in name) + '"')
+    return text
+
+
+FORMS = [array, array_of_lines, array_that_was_cut, pretty, one_document, with_nulls, batches, of_tempo, in_snake_case]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "marked"])
+async def test_traces_are_read_in_every_form_that_tools_write(
+    form: Callable[[list[Any]], str], mark: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text(mark + form(written(CALLS)), encoding="utf-8")
+    traces = TraceFiles("traces", tmp_path)
+    assert (await traces.dependencies(DAY)) == {"cart": ("stock",), "shop": ("cart", "stock")}
+    await traces.check()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"data": [{"traceID": "1", "spans": []}]}',
+        "[1, 2, null]",
+        "not JSON",
+        '{"resourceSpans": [\n  {"resource": ',
+        json.dumps(span("", 1, 1)),
+        json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "GET"}]}]}]}, indent=1),
+    ],
+)
+async def test_a_file_that_gives_no_call_is_named_by_the_reader_and_the_check(text: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.json").write_text(text, encoding="utf-8")
+    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, written(CALLS))), encoding="utf-8")
+    traces = TraceFiles("traces", tmp_path)
+    found = await traces.dependencies(DAY)
+    assert found == {"cart": ("stock",), "shop": ("cart", "stock")}
+    assert [gap.tool for gap in found.gaps] == [f"traces: {tmp_path / 'odd.json'}"]
+    with pytest.raises(ToolUnavailable, match=r"odd\.json: left out \(no span with a service\.name"):
+        await traces.check()
+
+
+async def test_what_in_a_file_of_traces_is_no_trace_is_counted(tmp_path: Path) -> None:
+    good = list(map(json.dumps, written(CALLS)))
+    far = json.dumps(span("shop", 7, 1)).replace(str(round((START - timedelta(hours=1)).timestamp() * 1e9)), "9" * 30)
+    (tmp_path / "a.jsonl").write_text("\n".join([*good, "{", "garbage", far, *good]), encoding="utf-8")
+    found = await TraceFiles("traces", tmp_path).dependencies(DAY)
+    assert found == {"cart": ("stock",), "shop": ("cart", "stock")}
+    assert [gap.detail for gap in found.gaps] == [f"3 of {2 * len(good) + 3} documents are no traces"]
+
+
+async def test_a_file_in_which_nothing_was_traced_yet_is_no_gap(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("\n", encoding="utf-8")
+    traces = TraceFiles("traces", tmp_path)
+    assert (await traces.dependencies(DAY)).gaps == ()
+    await traces.check()
+
+
+async def test_a_file_that_cannot_be_opened_is_named_and_the_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "good.jsonl").write_text("\n".join(map(json.dumps, written(CALLS))), encoding="utf-8")
+    (tmp_path / "locked.json").write_text("{}", encoding="utf-8")
+    opened = Path.open
+
+    def refusing(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path.name == "locked.json":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", refusing)
+    found = await TraceFiles("traces", tmp_path).dependencies(DAY)
+    assert found == {"cart": ("stock",), "shop": ("cart", "stock")}
+    assert [gap.text for gap in found.gaps if "locked.json" in gap.text and "Permission denied" in gap.text]

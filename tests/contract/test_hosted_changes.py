@@ -67,7 +67,6 @@ class FakeGitLab(FakeToolServer):
             "committed_date": at(5),
             "web_url": "https://git.example/c",
         }
-        deployment = {"id": 7, "sha": SHA, "ref": "v2", "updated_at": at(10), "environment": {"name": "production"}}
         root = "/api/v4/projects/{project}"
         return [
             web.get(f"{root}/repository/commits", _says([commit])),
@@ -75,8 +74,16 @@ class FakeGitLab(FakeToolServer):
                 f"{root}/repository/commits/{SHA[:12]}/diff",
                 _says([{"new_path": "cart/pool.yaml", "diff": PATCH}]),
             ),
-            web.get(f"{root}/deployments", _says([deployment])),
+            web.get(f"{root}/deployments", self._deployments),
         ]
+
+    async def _deployments(self, request: web.Request) -> web.Response:
+        """Deployment 7 succeeded; others failed, were cancelled, are blocked or go on."""
+        deployment = {"sha": SHA, "ref": "v2", "updated_at": at(10), "environment": {"name": "production"}}
+        states = {7: "success", 8: "failed", 9: "canceled", 10: "blocked", 11: "running", 12: "created"}
+        asked = request.query.get("status")
+        every = [deployment | {"id": number, "status": state} for number, state in states.items()]
+        return web.json_response([each for each in every if asked in (None, each["status"])])
 
 
 class FakeAzureDevOps(FakeToolServer):
@@ -89,7 +96,8 @@ class FakeAzureDevOps(FakeToolServer):
             named = {"id": number, "buildNumber": f"20260314.{number}", "result": result, "definition": definition}
             return named | queued | {"sourceBranch": "refs/heads/main", "sourceVersion": SHA}
 
-        builds = [build(9, 20, "failed"), build(8, 8, "succeeded"), build(7, -60, "succeeded")]
+        others = [build(9, 20, "failed"), build(10, 21, "canceled"), build(11, 22, "partiallySucceeded")]
+        builds = [*others[::-1], build(8, 8, "succeeded"), build(7, -60, "succeeded")]
         files = [{"item": {"path": "/cart", "isFolder": True}}, {"item": {"path": "/cart/pool.yaml"}}]
         root = "/acme/Shop/_apis"
         return [
@@ -100,7 +108,7 @@ class FakeAzureDevOps(FakeToolServer):
         ]
 
     async def _between(self, request: web.Request) -> web.Response:
-        assert (request.query["fromBuildId"], request.query["toBuildId"]) == ("7", "9")
+        assert (request.query["fromBuildId"], request.query["toBuildId"]) == ("7", "11")
         return await self._changes(request)
 
     async def _changes(self, request: web.Request) -> web.Response:
@@ -170,3 +178,11 @@ async def test_what_one_repository_answers_is_kept_when_another_is_gone(hosted: 
     assert {change.kind for change in found} >= {"commit"}
     assert isinstance(found, Partial)
     assert host is GitLab or any(other in gap.tool for gap in found.gaps)
+
+
+async def test_only_deployments_that_succeeded_count_on_every_host(hosted: Hosted) -> None:
+    fake, host, project = hosted
+    async with reached(fake, base="/acme" if host is AzureDevOps else "") as http:
+        found = await host(http).deployments(project, HOUR)
+    ids = [each.id for each in found if HOUR.start <= each.at < HOUR.end]
+    assert ids == (["run-8"] if host is AzureDevOps else ["deployment-7"])

@@ -178,6 +178,14 @@ class FakeGitHub(FakeToolServer):
     def __init__(self, runs: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__()
         self.runs = runs
+        steps = [{"name": "Set up", "conclusion": "success"}, {"name": "Run tests", "conclusion": "failure"}]
+        self.jobs: dict[str, list[dict[str, Any]]] = {  # by attempt, empty for the latest
+            "": [
+                {"id": 70, "name": "lint", "conclusion": "success", "steps": []},
+                {"id": 71, "name": "build", "conclusion": "failure", "steps": steps},
+            ]
+        }
+        self.logs: dict[str, str] = {}  # of jobs whose log does not lie elsewhere
 
     def routes(self) -> list[web.RouteDef]:
         base = "/repos/acme/api/actions"
@@ -185,6 +193,7 @@ class FakeGitHub(FakeToolServer):
             web.get(f"{base}/runs", self._runs),
             web.get(f"{base}/runs/{{run}}", self._run),
             web.get(f"{base}/runs/{{run}}/jobs", self._jobs),
+            web.get(f"{base}/runs/{{run}}/attempts/{{attempt}}/jobs", self._jobs),
             web.get(f"{base}/jobs/{{job}}/logs", self._log),
         ]
 
@@ -199,14 +208,13 @@ class FakeGitHub(FakeToolServer):
         return web.json_response(found[0]) if found else web.json_response({"message": "Not Found"}, status=404)
 
     async def _jobs(self, request: web.Request) -> web.Response:
-        steps = [{"name": "Set up", "conclusion": "success"}, {"name": "Run tests", "conclusion": "failure"}]
-        jobs = [
-            {"id": 70, "name": "lint", "conclusion": "success", "steps": []},
-            {"id": 71, "name": "build", "conclusion": "failure", "steps": steps},
-        ]
-        return web.json_response({"total_count": 2, "jobs": jobs})
+        jobs = self.jobs[request.match_info.get("attempt", "")]
+        size, page = int(request.query["per_page"]), int(request.query["page"])
+        return web.json_response({"total_count": len(jobs), "jobs": jobs[size * (page - 1) : size * page]})
 
     async def _log(self, request: web.Request) -> web.Response:
+        if (log := self.logs.get(request.match_info["job"])) is not None:
+            return web.Response(text=log)
         raise web.HTTPFound(self.log_url)
 
 
@@ -216,6 +224,12 @@ class FakeGitLab(FakeToolServer):
     def __init__(self, pipelines: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__()
         self.pipelines = pipelines
+        failed = {"stage": "test", "status": "failed"}
+        self.jobs: dict[str, dict[str, Any]] = {  # by id; of two with one name, the later is a retry
+            "80": failed | {"id": 80, "name": "flaky", "allow_failure": True},
+            "81": failed | {"id": 81, "name": "unit", "failure_reason": "script_failure"},
+        }
+        self.logs: dict[str, str] = {}
 
     def routes(self) -> list[web.RouteDef]:
         base = "/api/v4/projects/acme%2Fapi"
@@ -236,46 +250,57 @@ class FakeGitLab(FakeToolServer):
         return web.json_response(found[0]) if found else web.json_response({"message": "Not Found"}, status=404)
 
     async def _job(self, request: web.Request) -> web.Response:
-        return web.json_response({"id": int(request.match_info["job"]), "pipeline": {"id": 2}})
+        job = self.jobs.get(request.match_info["job"])
+        missing = {"message": "404 Not found"}
+        return (
+            web.json_response(missing, status=404) if job is None else web.json_response(job | {"pipeline": {"id": 2}})
+        )
 
     async def _jobs(self, request: web.Request) -> web.Response:
         assert request.query["scope[]"] == "failed"
-        return web.json_response(
-            [
-                {"id": 80, "name": "flaky", "stage": "test", "allow_failure": True},
-                {"id": 81, "name": "unit", "stage": "test", "failure_reason": "script_failure"},
-            ]
-        )
+        latest = {job["name"]: job for job in self.jobs.values()}
+        return web.json_response([job for job in latest.values() if job["status"] == "failed"])
 
     async def _trace(self, request: web.Request) -> web.Response:
-        return web.Response(text="collecting\nE   assert 1 == 2\n")
+        return web.Response(text=self.logs.get(request.match_info["job"], "collecting\nE   assert 1 == 2\n"))
 
 
 class FakeJenkins(FakeToolServer):
-    """Builds of the job `api` in the folder `acme`."""
+    """Builds of the job `api` in the folder `acme`, and of its branch `fix%2Fpool`."""
+
+    log = "Started by timer\nE   assert 1 == 2\nFinished: FAILURE\n"
 
     def __init__(self, builds: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__()
         self.builds = builds
+        self.branches: list[dict[str, Any]] = []  # of a multibranch project, instead of builds of its own
 
     def routes(self) -> list[web.RouteDef]:
         base = "/job/acme/job/api"
         return [
             web.get(f"{base}/api/json", self._job),
-            web.get(f"{base}/{{build}}/api/json", self._build),
-            web.get(f"{base}/{{build}}/consoleText", self._console),
+            *(
+                web.get(f"{base}{branch}/{{build}}/{page}", answer)
+                for branch in ("", "/job/fix%252Fpool")
+                for page, answer in (("api/json", self._build), ("consoleText", self._console))
+            ),
         ]
 
     async def _job(self, request: web.Request) -> web.Response:
         assert request.query["tree"].startswith("builds[")
+        if self.branches:
+            return web.json_response({"_class": "org…WorkflowMultiBranchProject", "jobs": self.branches})
         return web.json_response({"_class": "org.jenkinsci.plugins.workflow.job.WorkflowJob", "builds": self.builds})
 
     async def _build(self, request: web.Request) -> web.Response:
-        found = [build for build in self.builds if str(build["number"]) == request.match_info["build"]]
+        name = request.match_info["build"]
+        named = {"lastBuild": lambda _: True, "lastFailedBuild": lambda build: build["result"] == "FAILURE"}
+        is_named = named.get(name, lambda build: str(build["number"]) == name)
+        found = [build for build in self.builds if is_named(build)]
         return web.json_response(found[0]) if found else web.Response(status=404)
 
     async def _console(self, request: web.Request) -> web.Response:
-        return web.Response(text="Started by timer\nE   assert 1 == 2\nFinished: FAILURE\n")
+        return web.Response(text=self.log)
 
 
 class FakeAzureDevOps(FakeToolServer):
@@ -284,6 +309,7 @@ class FakeAzureDevOps(FakeToolServer):
     def __init__(self, builds: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__()
         self.builds = builds
+        self.earlier: dict[str, list[dict[str, Any]]] = {}  # the timelines of earlier attempts by id
 
     def routes(self) -> list[web.RouteDef]:
         base = "/acme/Shop/_apis/build/builds"
@@ -291,6 +317,7 @@ class FakeAzureDevOps(FakeToolServer):
             web.get(base, self._builds),
             web.get(f"{base}/{{build}}", self._build),
             web.get(f"{base}/{{build}}/timeline", self._timeline),
+            web.get(f"{base}/{{build}}/timeline/{{id}}", self._earlier),
             web.get(f"{base}/{{build}}/logs/{{log}}", self._log),
         ]
 
@@ -306,6 +333,9 @@ class FakeAzureDevOps(FakeToolServer):
             return web.json_response({"typeKey": "BuildNotFoundException"}, status=404)
         return web.json_response(found[0])
 
+    async def _earlier(self, request: web.Request) -> web.Response:
+        return web.json_response({"records": self.earlier[request.match_info["id"]]})
+
     async def _timeline(self, _: web.Request) -> web.Response:
         def record(id_: str, kind: str, name: str, parent: str | None, result: str, log: int | None) -> dict[str, Any]:
             reference = {"id": log, "type": "Container", "url": "https://dev.azure.com/log"} if log else None
@@ -318,11 +348,13 @@ class FakeAzureDevOps(FakeToolServer):
             record("t2", "Task", "Run tests", "j1", "failed", 6),
             record("j1", "Job", "build", "p1", "failed", 7),
             record("p1", "Phase", "build", "s1", "failed", None),
-            record("s1", "Stage", "__default", None, "failed", None),
+            record("s1", "Stage", "__default", None, "failed", None)
+            | {"previousAttempts": [{"attempt": 1, "timelineId": id_} for id_ in self.earlier]},
         ]
         return web.json_response({"records": records, "id": "tl1", "changeId": 9})
 
     async def _log(self, request: web.Request) -> web.Response:
-        assert request.match_info["log"] == "6"
+        if request.match_info["log"] != "6":
+            return web.json_response({"count": 1, "value": [f"log {request.match_info['log']}"]})
         lines = ["2026-03-14T09:30:01.1234567Z collecting", "2026-03-14T09:30:02.1000000Z E   assert 1 == 2"]
         return web.json_response({"count": len(lines), "value": lines})

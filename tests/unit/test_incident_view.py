@@ -220,6 +220,13 @@ def test_what_is_not_set_up_is_not_called_unreadable() -> None:
     assert told == "Cause none found; could not read loki; not set up: metrics"
 
 
+def test_a_build_that_did_not_fail_is_said_and_not_called_unreadable() -> None:
+    gaps = (Gap("ci", GapReason.NO_FAILURE, "run 2 of acme/api passed"), Gap("loki", GapReason.TIMED_OUT))
+    nothing = explanation(hypotheses=(), badge=None, prediction_id=None, gaps=gaps)
+    told = line(seen(explained_incident(explanation=nothing)), CAUSE)
+    assert told == "Cause none found; no failed build: run 2 of acme/api passed; could not read loki"
+
+
 def test_a_cause_that_was_looked_at_again_says_after_whose_note() -> None:
     again = explanation(rechecked_after=ThreadNote("Dana", "it is not the pool", samples.START))
     assert any(

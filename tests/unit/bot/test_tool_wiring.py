@@ -116,6 +116,15 @@ async def test_the_doctor_misses_a_checkout(tmp_path: Path) -> None:
         assert "gone of till does not exist" in (await check_tool(section, session)).remedy
 
 
+async def test_the_doctor_names_a_file_without_traces(tmp_path: Path) -> None:
+    section = TypeAdapter(ToolSection).validate_python({"kind": "trace_files", "path": tmp_path})
+    async with aiohttp.ClientSession() as session:
+        finding = await check_tool(section, session)
+        assert (finding.well, finding.result) == (True, str(tmp_path))
+        (tmp_path / "odd.json").write_text('{"data": []}', encoding="utf-8")
+        assert "odd.json: left out (no span with a service.name" in (await check_tool(section, session)).remedy
+
+
 async def test_the_doctor_asks_an_mcp_server_for_its_tools() -> None:
     section = {"kind": "mcp", "name": "orders", "url": "http://127.0.0.1:9/mcp", "tools": {"list_orders": "Orders."}}
     async with aiohttp.ClientSession() as session:

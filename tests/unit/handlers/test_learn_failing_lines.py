@@ -7,6 +7,7 @@ import pytest
 from core.knowledge.redactor import Redact, without_redaction
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
+from core.model.errors import NoFailedBuild, ToolUnavailable
 from core.model.feedback import Feedback
 from core.model.incident import Incident
 from core.model.messages import ButtonAction, Notice, NoticeKind
@@ -15,6 +16,7 @@ from core.ports import FailedBuild, TimeWindow, Tool
 from core.triage.history import IncidentHistory
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.investigate_on_demand import incident_from
+from handlers.incidents.observe_incident import observe_incident
 from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
 from handlers.ports import Readers
 from handlers.questions.post_message import Poster
@@ -201,3 +203,77 @@ async def test_names_and_secrets_of_a_log_are_neither_shown_nor_kept(store: InMe
 
 async def _confirmed(store: InMemoryStore) -> list[RecordedFailure]:
     return await store.build_failures.confirmed(BUILD.history_key, 10)
+
+
+class OtherBuilds(FakeBuilds):
+    """A build server that knows no linked build, or says why there is no failure to show."""
+
+    def __init__(self, problem: ToolUnavailable | None = None) -> None:
+        super().__init__()
+        self.problem = problem
+
+    async def linked_failure(self, url: str) -> FailedBuild | None:
+        self.links.append(url)
+        if self.problem:
+            raise self.problem
+        return None
+
+
+@pytest.mark.parametrize(
+    "problem", [NoFailedBuild("run 71 of acme/till passed"), ToolUnavailable("ci answered with HTTP status 500.")]
+)
+async def test_a_linked_build_that_shows_no_failure_is_named_and_no_other_build_is_blamed(
+    problem: ToolUnavailable,
+) -> None:
+    builds = OtherBuilds(problem)
+    incident = await explained(f"Why did the build of till fail? {LINK}", InMemoryStore(), builds)
+    assert incident.explanation is not None
+    assert incident.explanation.cause is None
+    assert any(str(problem).rstrip(".") in gap.text for gap in incident.explanation.gaps)
+    assert builds.services == []
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://github.com/acme/other/actions/runs/71",
+        "https://circle.example/pipelines/github/acme/till/71/workflows/5b",
+        "https://builds.example/till/builds/71#step-4",
+        "https://teamcity.example/viewLog.html?buildId=71",
+        "https://ci.example/view/all/job/till/",
+    ],
+)
+@pytest.mark.parametrize("servers", [0, 1, 2])
+async def test_a_link_to_a_build_that_no_server_knows_is_named_and_no_other_build_is_blamed(
+    link: str, servers: int
+) -> None:
+    builds = OtherBuilds()
+    asked = incident_from(question(f"Why did the build of till fail? {link}"), ["till"])
+    readers = Readers((), (), (), {}, toolboxes=[builds] * servers)
+    found = await observe_incident(asked, readers, history=IncidentHistory(()), clock=FakeClock(START))
+    assert (link, "no run of a project that is configured under tools") in {
+        (gap.tool, gap.detail) for gap in found.gaps
+    }
+    assert (found.builds, builds.services) == ((), [])
+
+
+@pytest.mark.parametrize(
+    "link", ["https://wiki.example/till/runbook", "https://grafana.example/d/x?from=1710000000000"]
+)
+async def test_a_link_to_another_page_does_not_hide_the_last_build(link: str) -> None:
+    builds = OtherBuilds()
+    incident = await explained(f"Why did the build of till fail? {link}", InMemoryStore(), builds)
+    assert incident.explanation is not None
+    assert incident.explanation.cause is not None
+    assert link not in {gap.tool for gap in incident.explanation.gaps}
+
+
+async def test_two_jobs_of_one_run_are_two_builds() -> None:
+    class Jobs(FakeBuilds):
+        async def linked_failure(self, url: str) -> FailedBuild | None:
+            return replace(BUILD, step=url[-1])
+
+    asked = incident_from(question("https://ci.example/runs/7/job/1 and https://ci.example/runs/7/job/2"), ["till"])
+    readers = Readers((), (), (), {}, toolboxes=[Jobs()])
+    found = await observe_incident(asked, readers, history=IncidentHistory(()), clock=FakeClock(START))
+    assert [build.step for build in found.builds] == ["1", "2"]
