@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 from bot.evaluation.incidents import invented, print_table, run
-from core.answering.model_exam import Marks
+from bot.evaluation.recorded import Recorded
+from core.answering.model_exam import FULL
 from core.model.errors import MalformedInput
 from tests.evaluation.generate_incidents import generate
 from tests.evaluation.incident_faults import FAULTS
-from tests.fakes.recordings import replayed
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +51,11 @@ def test_a_folder_without_cases_is_refused(tmp_path: Path) -> None:
 
 def test_the_causes_of_generated_incidents_are_paired(tmp_path: Path) -> None:
     with invented(8, 3) as folder:
-        figures = run(folder, llm=replayed("incidents", tmp_path))
+        figures = run(folder, llm=Recorded(simulate=1.0))
     assert figures["results"].keys() == {"evidence", "model", "plumbline"}
-    assert (figures["asked"], figures["calls"]) == (4, 1)
-    assert figures["exam"] == str(Marks(7, 0, 0))
-    assert figures["tokens"] > 500
-    assert figures["first"] == figures["results"]["evidence"]["first"], "a model that failed its exam changes nothing"
-    assert figures["paired"]["plumbline"] == {"gained": 0, "lost": 0}
+    assert 0 < figures["asked"] < 8, "only where the evidence engine is not sure"
+    assert figures["exam"] == str(FULL)
+    assert figures["paired"].keys() == {"model", "plumbline"}
     with (tmp_path / "table.txt").open("w") as out:
         print_table(figures, Console(file=out, width=200))
     assert "the evidence engine has wrong" in (tmp_path / "table.txt").read_text()

@@ -12,11 +12,10 @@ from core.answering.statements import sentences
 NOT_FOUND = "NOT FOUND"  # the reply of a model that finds no answer
 MAX_CLAIMS = 12  # sentences, items and rows that are read of a reply
 
-_MARKS = re.compile(r"[\[【]\s*+(\d{1,3}(?:\s*,\s*\d{1,3})*)\s*[\]】]")
+_MARKS = re.compile(r"[\[【]\s*+(\d{1,3}(?:\s*+,\s*+\d{1,3})*+)\s*+[\]】]")
 _ITEM = re.compile(r"^\s*+(?:[-*+•]|(\d{1,2})[.)])\s+(?=\S)")
-_ROW = re.compile(r"^\s*+\|(.*)\|\s*(?:\[[\d,\s\[\]]*\])?\s*$")
 _RULE = re.compile(r"^[\s|:-]+$")
-_MARK_AFTER = re.compile(r"([.!?。！？])((?:\s*+[\[【]\s*+\d{1,3}(?:\s*,\s*\d{1,3})*\s*[\]】])+)")
+_MARK_AFTER = re.compile(r"([.!?。！？])((?:\s*+[\[【]\s*+\d{1,3}(?:\s*+,\s*+\d{1,3})*+\s*+[\]】])++)")
 _NOT_FOUND = re.compile(r"\W*not[ _]found\b", re.IGNORECASE)
 
 
@@ -49,13 +48,18 @@ def claims(reply: str) -> list[Claim]:
     """
     found: list[Claim] = []
     for line in reply.splitlines():
-        found += _row(line) if _ROW.match(line) else _sentences(line)
+        found += _row(line) if _is_row(line) else _sentences(line)
     return found[:MAX_CLAIMS]
 
 
 def complete_claims(growing: str) -> list[Claim]:
     """Return the claims of a reply that still grows, without the last one, which may be incomplete."""
     return claims(growing)[:-1]
+
+
+def _is_row(line: str) -> bool:
+    bare = _MARKS.sub(" ", line).strip()
+    return len(bare) > 1 and bare[0] == bare[-1] == "|"
 
 
 def _row(line: str) -> list[Claim]:

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import pytest
 
+from core.answering.composed.answer import composed_answer
 from core.answering.find import find_answer
-from core.answering.model_answer import chosen_answer
 from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience, Person, Place, Platform, Question
@@ -31,7 +31,6 @@ from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment
 from core.triage.owner_evidence import evaluate_owner
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from tests.fakes.answering_script import choosing
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, change, errors, incident, observations, traffic
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -167,9 +166,9 @@ async def in_log_lines(claim: str) -> Evaluation:
 async def in_a_model_s_reply(claim: str) -> Evaluation:
     retriever = await _retriever("Rolling back a canary", CANARY)
     found = await find_answer(QUESTION, retriever)
-    model = choosing("slip rollback", sentence=f"Run `slip rollback`. {claim}".strip())
-    skill = Skill(1.0, composes=True)
-    return (await chosen_answer(QUESTION, found, retriever, model, ModelRequest(()), skill))[1]
+    model = ScriptedModel(lambda _: f"Run `slip rollback` [1].\n{claim}".strip(), lambda *_: {"yes": 0.9, "no": 0.1})
+    skill = Skill(1.0, writes=1.0)
+    return (await composed_answer(QUESTION, found, retriever, model, ModelRequest(()), skill))[1]
 
 
 async def in_analyses(claim: str) -> Evaluation:
