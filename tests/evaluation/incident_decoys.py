@@ -4,6 +4,7 @@ culprits with harmless titles; deployments with the id of their commit, and some
 from __future__ import annotations
 
 import re
+from typing import cast
 
 from tests.evaluation.incident_faults import VAGUE, Truth
 from tests.evaluation.incident_world import Record, World
@@ -42,16 +43,13 @@ def _same_place(world: World, truth: Truth, onset: float, culprit: Record | None
     words = list(dict.fromkeys(_WORD.findall((said or ["request failed"])[-1])))[:8] or ["request"]
     first, second, third = (world.pick(words) for _ in range(3))
     noun = world.pick(service.nouns)
-    path = (
-        str(culprit.fields["files"][0])
-        if culprit and culprit.fields.get("files")
-        else world.path(service, noun, "service")
-    )  # type: ignore[index]
-    title, files, minus, plus = _edits(world, path, noun, (first, second, third))
-    head = [f"--- a/{files}", f"+++ b/{files}", f"@@ -12,{len(minus)} +12,{len(plus)} @@"]
+    files = cast("list[str]", culprit.fields.get("files") or []) if culprit else []
+    path = files[0] if files else world.path(service, noun, "service")
+    title, edited, minus, plus = _edits(world, path, noun, (first, second, third))
+    head = [f"--- a/{edited}", f"+++ b/{edited}", f"@@ -12,{len(minus)} +12,{len(plus)} @@"]
     diff = "\n".join([*head, *(f"-{line}" for line in minus), "     unchanged", *(f"+{line}" for line in plus)])
     shipped = onset - world.between(0.1, 1.2)
-    decoy = world.commit(shipped - world.between(3, 40), [service.name], title, [files], diff)
+    decoy = world.commit(shipped - world.between(3, 40), [service.name], title, [edited], diff)
     truth.decoys += [decoy.id, world.deploy(shipped, service.name, [decoy]).id]
 
 

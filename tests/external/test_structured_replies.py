@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
 from adapters.llama.server import LlamaServer
+from core.answering.composed.translation import Translated
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.structured_reply import schema_of
@@ -48,7 +49,7 @@ async def model(weights: Path) -> AsyncIterator[LlamaServer]:
         yield LlamaServer(server.url, session)
 
 
-@pytest.mark.parametrize("kind", [prompts.Rewritten, prompts.Composed], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [prompts.Rewritten, Translated], ids=lambda kind: kind.__name__)
 async def test_no_reply_of_a_type_is_invalid(kind: type, model: LlamaServer) -> None:
     adapter = TypeAdapter(kind)
     replies = await _replies(model, schema_of(kind))
