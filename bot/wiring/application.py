@@ -26,7 +26,7 @@ from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
-from bot.config.settings import Settings
+from bot.config.settings import EMBEDDED, Settings
 from bot.config.source_sections import PastIncidentsSection, SourceSection
 from bot.config.workspace import Workspace, current_teams
 from bot.wiring.catalogues import open_on_call, with_catalogues
@@ -193,14 +193,14 @@ def _index(settings: Settings) -> PassageIndex:
 
 
 def embedder(model: str) -> Embedder | None:
-    """Return the model with this name or in this folder; None for `none`, and for `latent` in old settings."""
+    """Return the model with this name or in this folder; None for `none`. Old settings say `latent` and `words`."""
     if model in ("none", "latent"):
         return None
-    if model == "words":
-        from adapters.word_vectors import WordVectorEmbedder
+    if model in (EMBEDDED, "words"):
+        from adapters.embeddings.embedded import EmbeddedEmbedder
 
-        return WordVectorEmbedder()
-    from adapters.embeddings import SentenceTransformerEmbedder
+        return EmbeddedEmbedder()
+    from adapters.embeddings.sentence_transformers import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(model)
 

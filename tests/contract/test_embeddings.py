@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adapters import embeddings
-from adapters.embeddings import SentenceTransformerEmbedder
+from adapters.embeddings import sentence_transformers
+from adapters.embeddings.sentence_transformers import SentenceTransformerEmbedder
 from core.model.errors import ModelUnavailable
 
 
@@ -29,7 +29,9 @@ class Library:
 
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> SentenceTransformerEmbedder:
-    monkeypatch.setattr(embeddings, "import_module", lambda name: SimpleNamespace(SentenceTransformer=Library))
+    monkeypatch.setattr(
+        sentence_transformers, "import_module", lambda name: SimpleNamespace(SentenceTransformer=Library)
+    )
     return SentenceTransformerEmbedder("some-model")
 
 
