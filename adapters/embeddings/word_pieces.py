@@ -61,5 +61,5 @@ def _plain(text: str) -> str:
     return "".join(
         each
         for each in apart
-        if each.isspace() or not (category := unicodedata.category(each)) == "Mn" and category[0] != "C"
+        if each.isspace() or ((category := unicodedata.category(each)) != "Mn" and category[0] != "C")
     )

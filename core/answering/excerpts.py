@@ -159,6 +159,8 @@ PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the pas
 TITLE = 0.6  # share of the question in the title of the page
 PAGE = 0.7  # for a page, unless a question asks what happened or why something fails
 ENTRY = 1.0  # for a table row that the question names by its key
+MEANING = 1.5  # cosine as a share of the best, for the first RERANKED by all others
+RERANKED = 10
 
 _SYMPTOM = re.compile(
     r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
@@ -240,10 +242,17 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
         return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry
 
     scored = [replace(run, score=score(run)) for run in runs]
+    ranked = _in_order(query, scored)
+    first, rest = ranked[:RERANKED], ranked[RERANKED:]
+    cosine = max((run.cosine for run in first), default=0.0)
+    if cosine > 0:
+        first = [replace(run, score=run.score + MEANING * run.cosine / cosine) for run in first]
+    return [*_in_order(query, first), *rest]
+
+
+def _in_order(query: str, runs: Sequence[Candidate]) -> list[Candidate]:
     # The order of sets differs between processes, and with it the last digits of sums: these decide nothing.
-    return sorted(
-        scored, key=lambda run: (not is_answered_by(query, run.passage), -round(run.score, 6), run.passage.id)
-    )
+    return sorted(runs, key=lambda run: (not is_answered_by(query, run.passage), -round(run.score, 6), run.passage.id))
 
 
 def _rare(retrieval: Retrieval) -> dict[str, float]:
