@@ -73,6 +73,7 @@ class Knowledge:
     encoders: LearnedStore[Encoder]
     embedder: Embedder | None
     retriever: Retriever
+    chosen: Embedder | None  # the embedding model that somebody set: incidents are also compared by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,8 @@ def _knowledge(
     index = _index(settings)
     encoders = _encoders(settings, engine, clock)
     model = embedder(settings.embeddings)
-    return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model))
+    chosen = None if settings.embeddings == EMBEDDED else model
+    return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model), chosen)
 
 
 def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[Encoder]:
@@ -246,7 +248,7 @@ async def learn_owners(core: Core) -> bool:
         fit=fit_owners_apart,
         store=core.store,
         clock=core.clock,
-        embedder=core.knowledge.embedder,
+        embedder=core.knowledge.chosen,
     )
 
 
