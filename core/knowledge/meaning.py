@@ -29,4 +29,4 @@ def centre(passage: Passage, dimensions: int) -> NDArray[np.float32]:
 
 
 def unpacked(passage: Passage, dimensions: int) -> NDArray[np.float32]:
-    return np.frombuffer(passage.meaning, np.int8).reshape(-1, dimensions).astype(np.float32) / STEPS
+    return np.frombuffer(passage.meaning, np.int8).reshape(-1, dimensions).astype(np.float32) / np.float32(STEPS)
