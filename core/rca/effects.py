@@ -42,7 +42,7 @@ def _row(line: str) -> tuple[frozenset[str], re.Pattern[str], frozenset[Kind]]:
     directions, kinds, words = line.split(maxsplit=2)
     return (
         frozenset(directions.split("|")),
-        re.compile(rf"(?<![A-Za-z])(?:{words})", re.IGNORECASE),
+        re.compile(rf"\A(?:{words})", re.IGNORECASE),
         frozenset(Kind[kind] for kind in kinds.split("|")),
     )
 
