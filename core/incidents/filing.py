@@ -21,7 +21,7 @@ CUT = "…\n\nThe rest did not fit: see the postmortem on Plumbline’s own page
 # In other systems, these notify people or link issues. Addresses written as links are left alone.
 _REFERENCE = re.compile(
     r"(?P<kept><https?://[^\s<>]*+>)"
-    r"|[@#!](?=\w)|[&%$~](?=\d)|(?<![^\W_])(?-i:[A-Z][A-Z0-9_]*+|[Gg][Hh])-(?=\d)"
+    r"|[@#!](?=\w)|[&%$~](?=\d)|(?<![^\W_])(?-i:[A-Z][A-Z0-9_]{0,80}+|[Gg][Hh])-(?=\d)"
     r"|\b(?:clos|fix|resolv|implement)(?=(?:e|es|ed|ing)?\b:?\s+<?\S{0,30}:)"  # "Closes" before an address
     r"|https?\\?:(?=//\S{1,300}?/(?:issues|pulls?|merge_requests|work_items|epics|commits?|browse|discussions)/)",
     re.IGNORECASE,
