@@ -7,14 +7,16 @@ https://docs.opsgenie.com/docs/who-is-on-call-api
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote, urlencode
 
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http
+from adapters.tools.parts import kept
 from core.model.errors import ToolUnavailable
+from core.ports import Partial
 
 MAX_PEOPLE = 50  # on call for one team; more is a configuration error
 
@@ -59,16 +61,17 @@ class JiraServiceManagement:
         self.teams = frozenset(teams)
         self._of_team = teams
 
-    async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
+    async def people(self, team_id: str, at: datetime) -> Sequence[str]:
         asked = {"flat": "true", "date": at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")}
-        found = [
-            (await self._http.parsed(f"{self._of(schedule)}/on-calls", _ON_CALL_USERS, asked)).onCallUsers
-            for schedule in self._of_team.get(team_id, ())
-        ]
-        accounts = tuple(dict.fromkeys(account for each in found for account in each))
+
+        async def accounts_of(schedule: str) -> list[str]:
+            return (await self._http.parsed(f"{self._of(schedule)}/on-calls", _ON_CALL_USERS, asked)).onCallUsers
+
+        listed = await kept(self.name, [(each, accounts_of(each)) for each in self._of_team.get(team_id, ())])
+        accounts = tuple(dict.fromkeys(listed))
         if len(accounts) > MAX_PEOPLE:
             raise ToolUnavailable(f"{self.name} has more than {MAX_PEOPLE} people on call for one team.")
-        return await self._named(accounts) if accounts else ()
+        return Partial(await self._named(accounts) if accounts else (), listed.gaps)
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the token, its scopes, a schedule's id or the connection are wrong."""
@@ -99,17 +102,18 @@ class Opsgenie:
         self.teams = frozenset(teams)
         self._of_team = teams
 
-    async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
+    async def people(self, team_id: str, at: datetime) -> Sequence[str]:
         asked = {
             "scheduleIdentifierType": "name",
             "flat": "true",
             "date": at.astimezone(UTC).isoformat(timespec="seconds"),
         }
-        found = [
-            (await self._http.parsed(f"v2/schedules/{quote(schedule, safe='')}/on-calls", _REPLY, asked)).people
-            for schedule in self._of_team.get(team_id, ())
-        ]
-        return tuple(dict.fromkeys(person for each in found for person in each if person))
+
+        async def people_of(schedule: str) -> list[str]:
+            return (await self._http.parsed(f"v2/schedules/{quote(schedule, safe='')}/on-calls", _REPLY, asked)).people
+
+        listed = await kept(self.name, [(each, people_of(each)) for each in self._of_team.get(team_id, ())])
+        return Partial(dict.fromkeys(filter(None, listed)), listed.gaps)
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the key, its permissions or the connection are wrong."""

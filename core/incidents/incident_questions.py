@@ -177,9 +177,9 @@ def _on_call(incident: Incident) -> Sequence[str]:
         ]
         settled_by = f"Asked: {'; '.join(asked)}." if asked else "A person should decide."
         return [*taken, f"The owner is not clear. {settled_by}"]
-    people = ", ".join(proposal.on_call)
-    unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else "nobody is named"
-    return [*taken, f"{proposal.owner.team_name}. On call: {people or unknown}."]
+    unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else ""
+    people = "; ".join(filter(None, (", ".join(proposal.on_call), unknown)))
+    return [*taken, f"{proposal.owner.team_name}. On call: {people or 'nobody is named'}."]
 
 
 def _logs(incident: Incident, observations: Observations | None) -> Sequence[str]:

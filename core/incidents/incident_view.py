@@ -196,12 +196,13 @@ def is_checking(incident: Incident) -> bool:
 
 
 def _on_call(people: Sequence[str], unknown: str) -> str:
-    """Return “on call: Asha Brandt”, or that it is unknown; empty if nobody is on call. Untrusted."""
+    """Return “on call: Asha Brandt”, and which schedule is unknown; empty if nobody is on call. Untrusted."""
     missing = len(people) - MAX_ON_CALL
     named = ", ".join(cut(each, MAX_NAME) for each in people[:MAX_ON_CALL])
     named += f" and {missing} more" if missing > 0 else ""
-    told = ON_CALL_UNKNOWN.format(name=cut(unknown, MAX_NAME)) if unknown else named
-    return f"{ON_CALL.lower()}: {told}" if told else ""
+    lacking = ON_CALL_UNKNOWN.format(name=cut(unknown, MAX_NAME)) if unknown else ""
+    listed = "; ".join(filter(None, (named, lacking)))
+    return f"{ON_CALL.lower()}: {listed}" if listed else ""
 
 
 def format_on_call(team: AskedTeam) -> str:

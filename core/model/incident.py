@@ -161,7 +161,7 @@ class Vote:
 class AskedTeam:
     """A candidate team that is asked whether the incident is theirs, with its on-call people.
 
-    `on_call_unknown` names the schedule that failed to answer, empty if none did. All texts are untrusted.
+    `on_call_unknown` names the schedules that failed to answer, empty if none did. All texts are untrusted.
     """
 
     team_id: str
@@ -194,7 +194,7 @@ class OwnerProposal:
     - `owner`: None if nobody can be named; then `asked` contains the best two candidates with any evidence.
     - `votes`: those of the negotiation, in order, after those of earlier hops.
     - `note`: what did not go as planned; empty if everything did.
-    - `on_call_unknown`: the schedule that failed to answer; empty if none did.
+    - `on_call_unknown`: the schedules that failed to answer; empty if none did.
     - `precedents`: the past incidents that decided the proposal, nearest first.
     """
 

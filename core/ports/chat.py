@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -162,11 +162,11 @@ class OnCall(Protocol):
         """Return the ids of the teams that have a schedule."""
         ...
 
-    async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
+    async def people(self, team_id: str, at: datetime) -> Sequence[str]:
         """Return the people on call for a team at a time (with a zone), in calling order. Untrusted.
 
-        Empty for a team that is not in `teams`, or if nobody is on call. Raises ToolUnavailable if the schedule cannot
-        be read.
+        Empty for a team that is not in `teams`, or if nobody is on call. It is `Partial` where some of the team's
+        schedules could not be read. Raises ToolUnavailable if none can be read.
         """
         ...
 

@@ -10,7 +10,16 @@ from dataclasses import replace
 from functools import partial
 from math import ceil
 
-from core.incidents.filing import KINDS, MAX_DRAFT, MAX_TITLE, allowed_targets, cut_draft, draft_report, file_stem
+from core.incidents.filing import (
+    KINDS,
+    MAX_DRAFT,
+    MAX_TITLE,
+    allowed_targets,
+    cut_draft,
+    draft_report,
+    file_stem,
+    without_links,
+)
 from core.incidents.postmortem import worth_a_postmortem
 from core.incidents.readable import readable
 from core.knowledge.redactor import redacted
@@ -135,7 +144,7 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
     if known is not None and (left := known.at.timestamp() + publisher.settles_after - now.timestamp()) > 0:
         raise SourceUnavailable(f"{target.name} may not show yet what was written there.", left)
     person, since = feedback.person.name_or_id, known.since if known is not None else now
-    title = " ".join(feedback.title.split())[:MAX_TITLE]
+    title = without_links(" ".join(feedback.title.split()))[:MAX_TITLE]  # a publisher may use it as a commit message
     filing = Filing(
         target.name,
         target.kind,

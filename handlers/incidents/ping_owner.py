@@ -16,7 +16,7 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import AskedTeam, Incident, IncidentState, Stage
 from core.model.messages import OwnerPing, OwnerQuestion
 from core.model.team import Team, TeamRotas, current_team
-from core.ports import OnCall
+from core.ports import OnCall, Partial
 from handlers.incidents.stored_incident import stored_incident
 from handlers.ports import IncidentPorts
 
@@ -106,14 +106,18 @@ def _question(
 
 
 async def find_on_call(team: Team, schedules: Sequence[OnCall], at: datetime) -> tuple[tuple[str, ...], str]:
-    """Return the people on call, and the name of the schedule that failed to answer (empty if it answered).
+    """Return the people on call, and the names of the schedules that failed to answer (empty if all answered).
 
     The first of `schedules` that covers the team is asked; otherwise the rota in plumbline.yaml.
     """
     schedule = next((each for each in schedules if team.id in each.teams), TeamRotas((team,)))
     try:
         async with asyncio.timeout(DEADLINE):
-            return await schedule.people(team.id, at), ""
+            people = await schedule.people(team.id, at)
     except (ToolUnavailable, TimeoutError) as error:
         log.warning("on-call schedule not read", team=team.id, reason=str(error) or "too slow")
         return (), schedule.name
+    gaps = people.gaps if isinstance(people, Partial) else ()
+    for gap in gaps:
+        log.warning("on-call schedule not read", team=team.id, reason=f"{gap.tool}: {gap.detail}")
+    return tuple(people), ", ".join(gap.tool for gap in gaps)

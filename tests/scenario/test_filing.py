@@ -68,12 +68,14 @@ async def test_a_signed_press_drafts_an_issue_and_its_submission_files_it_once(b
     view = bot.slack.views[-1]
     assert block_kit.view_problems(view) == []
     assert bot.tracker.items == [], "nothing is written before somebody sends it"
-    draft = filled(view, title="The drawer of the till is stuck")
+    draft = filled(view, title="Fixes #7: the drawer of the till is stuck")
     for _ in range(2):  # Slack sends it twice
         await slack_sends(bot, draft)
     await bot.slack.until(lambda: any("acme/ops#1" in str(each["blocks"]) for each in bot.slack.replies(posted["ts"])))
     (item,) = bot.tracker.items
-    assert item["title"] == "The drawer of the till is stuck"
+    assert item["title"] == "Fix\u2060es #\u20607: the drawer of the till is stuck", (
+        "as a commit message it would close an issue"
+    )
     assert "## Summary" in item["body"]
     filed = await bot.incident(incident_id, lambda incident: bool(incident["filings"]))
     (filing,) = filed["filings"]

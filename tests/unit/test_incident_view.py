@@ -129,6 +129,8 @@ def test_a_suggested_severity_and_duplicate_can_be_judged_and_what_people_said_i
 def test_who_is_on_call_is_unknown_where_the_schedule_did_not_say() -> None:
     unknown = explained_incident(owner=owner(on_call=(), on_call_unknown="PagerDuty"))
     assert "on call: unknown, PagerDuty did not answer" in line(seen(unknown), OWNER)
+    partly = explained_incident(owner=owner(on_call=("Ines",), on_call_unknown="Jira: nights"))
+    assert "on call: Ines; unknown, Jira: nights did not answer" in line(seen(partly), OWNER)
     taken = seen(explained_incident(taken_by="Ada"))
     assert line(taken, OWNER).startswith("Owner Payments · taken by Ada")
     assert ButtonAction.TAKE_OVER in taken.subjects
