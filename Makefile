@@ -53,10 +53,12 @@ external: $(VENV)/.dev ## run the tests against real servers, emulators and a br
 	@echo "Running the external tests."
 	@$(BIN)/python -m pytest -q -m external -n 2 $(DISTRIBUTE) $(PYTEST_ARGS)
 
-fuzz: $(VENV)/.dev ## send 100 000 requests that make little sense to every door, for some minutes
+fuzz: $(VENV)/.dev ## send every door 100 000 requests that make little sense, and draw 2 000 audiences, for an hour
 	@PLUMBLINE_FUZZ_EXAMPLES=100000 $(BIN)/python -m pytest -q -rP -m external -o faulthandler_timeout=3600 \
 		tests/external/test_fuzzing.py $(PYTEST_ARGS)
 	@PLUMBLINE_FUZZ_EXAMPLES=100000 $(BIN)/python -m pytest -q tests/contract/test_sender_fuzz.py $(PYTEST_ARGS)
+	@PLUMBLINE_AUDIENCE_WORLDS=2000 $(BIN)/python -m pytest -q -m external -o faulthandler_timeout=3600 \
+		tests/scenario/test_audiences.py $(PYTEST_ARGS)
 
 # DATA=DIR is the folder of the data; ONLY="answers rca" runs these two, ONLY=all every one. Without DATA only the pages
 # are written, from the figures that were measured last.
