@@ -153,17 +153,26 @@ def eval_calibration(
 
 @evaluations.command("rca")
 def eval_rca(
-    cases: Annotated[Path, typer.Option(help="JSON lines with `question`, `observations` and `keys`; .gz too.")],
+    cases: Annotated[
+        Path,
+        typer.Option(
+            help="JSON lines with `question`, `observations` and `keys`, or of Cloud-OpsBench; .gz and .xz too."
+        ),
+    ],
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether recorded tool outputs lead to the cause, and whether the quoted lines show it."""
+    from bot.evaluation import cloud_opsbench
     from bot.evaluation.rca import print_table, run
     from bot.evaluation.recorded import Recorded
 
-    _report(asyncio.run(run(cases, Recorded(llm, record, replay))), print_table, json_file)
+    if cloud_opsbench.is_snapshots(cases):
+        _report(cloud_opsbench.run(cases), cloud_opsbench.print_table, json_file)
+    else:
+        _report(asyncio.run(run(cases, Recorded(llm, record, replay))), print_table, json_file)
 
 
 @evaluations.command("incidents")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import lzma
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from rich.table import Column, Table
 from core.confidence.measures import bootstrap
 from core.model.errors import MalformedInput
 
+OPENERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+
 
 def json_lines(path: Path, *fields: str) -> list[dict[str, str]]:
-    """Return the objects of a JSON lines file (plain or .gz), at least one, each with these fields.
+    """Return the objects of a JSON lines file (plain, .gz or .xz), at least one, each with these fields.
 
     Raises MalformedInput that names the line.
     """
@@ -26,18 +29,14 @@ def json_lines(path: Path, *fields: str) -> list[dict[str, str]]:
     rows: list[Any] = []
     where = str(path)
     try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8-sig")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8-sig") as file
-        ):
+        with OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8-sig") as file:
             for number, line in enumerate(file, start=1):
                 where = f"{path}, line {number}"
                 row: Any = json.loads(line) if line.strip() else None
                 rows += [] if row is None else [row]
                 if row is not None and not (isinstance(row, dict) and set(fields) <= row.keys()):
                     raise MalformedInput(f"{where}: {expected}.")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
         raise MalformedInput(f"{path} cannot be read: {error}.") from error
     except ValueError as error:
         raise MalformedInput(f"{where}: {expected}: {error}.") from error

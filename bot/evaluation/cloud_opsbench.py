@@ -1,0 +1,190 @@
+"""`plumbline eval rca` on snapshots of Kubernetes (LLM4Ops/Cloud-OpsBench): are the object and the type of a fault named?
+
+Each case has a `query`, `outputs` (`tool`, `arguments`, `text`), and what is to be found: `fault_object` and `root_cause`,
+a type from a closed list. A diagnosis is right if both are, at 1 and among 3. The plan is fixed: every recorded output is
+read. `auroc` says how well the score of the first diagnosis tells right ones from wrong ones; none has the score 0.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from rich.console import Console
+
+from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
+from core.confidence.measures import auroc
+from core.model.errors import MalformedInput
+from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs.conclusion import conclude, stem
+
+FIELDS = ("query", "outputs", "root_cause", "fault_object")
+AMONG = 3
+
+_PHRASES = tuple(
+    (re.compile(pattern, re.IGNORECASE), fault)
+    for pattern, fault in (
+        ("exceeded quota.*cpu", "namespace_cpu_quota_exceeded"),
+        ("exceeded quota.*memory", "namespace_memory_quota_exceeded"),
+        ("exceeded quota.*pods", "namespace_pod_quota_exceeded"),
+        ("service account", "missing_service_account"),
+        ("Insufficient cpu", "cpu_capacity_mismatch"),
+        ("Insufficient memory", "memory_capacity_mismatch"),
+        ("anti-affinity", "pod_anti_affinity_conflict"),
+        ("untolerated taint", "taint_toleration_mismatch"),
+        ("node affinity/selector", "node_selector_mismatch"),
+        ("OOMKilled", "oom_killed"),
+        ("pull.*no such host", "image_registry_dns_failure"),
+        ("pull.*(?:not found|manifest unknown)", "incorrect_image_reference"),
+        ("pull.*(?:secret|denied|authori)", "missing_image_pull_secret"),
+        ("Liveness probe failed.*malformed", "liveness_probe_incorrect_protocol"),
+        ("Readiness probe failed.*malformed", "readiness_probe_incorrect_protocol"),
+        ("Liveness probe failed.*refused", "liveness_probe_incorrect_port"),
+        ("Readiness probe failed.*refused", "readiness_probe_incorrect_port"),
+        ("storageclass.*not found", "pvc_storage_class_mismatch"),
+        ("permission denied", "volume_mount_permission_denied"),
+        ("containerd.sock", "containerd_unavailable"),
+        ("NodeNotReady|stopped posting", "kubelet_unavailable"),
+    )
+)
+"""The types of what is said in words, for want of a typed finding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A fault type and its object (`app/name`, `node/name` or `namespace/name`), with a score in [0, 1]."""
+
+    fault: str
+    object: str
+    score: float
+
+
+Engine = Callable[[str, Sequence[ToolOutput]], Sequence[Diagnosis]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    query: str
+    outputs: tuple[ToolOutput, ...]
+    fault: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """The rank of the right diagnosis, from 1; 0 if it was not found. `said` is the first one."""
+
+    case: Case
+    said: Diagnosis | None
+    rank: int
+    seconds: float
+
+
+def by_words(query: str, outputs: Sequence[ToolOutput]) -> list[Diagnosis]:
+    """Return the types of the sentences of the stated cause, about the first pod or node that each names."""
+    found = conclude(query, outputs)
+    told: list[Diagnosis] = []
+    for sentence in re.split(r"\. (?:Also seen: )?(?=[\w-]+:)", found.cause):
+        name = sentence.partition(":")[0].split()[-1] if sentence.strip() else ""
+        fault = next((fault for pattern, fault in _PHRASES if pattern.search(sentence)), "")
+        told.append(Diagnosis(fault, f"app/{stem(name)}", found.score))
+    return told
+
+
+ENGINES: Mapping[str, Engine] = {"words": by_words}
+
+
+def run(path: Path) -> dict[str, Any]:
+    """Return the figures of each engine. Raises MalformedInput for an invalid file."""
+    cases = cases_of(path)
+    results = {name: _figures([_graded(engine, case) for case in cases]) for name, engine in ENGINES.items()}
+    engine = next(reversed(results))
+    return {"measure": "rca_clusters", "engine": engine, "seed": SEED, **results[engine], "results": results}
+
+
+def print_table(figures: Mapping[str, Any], console: Console) -> None:
+    keys = ("object_type@1", "object_type@3", "object@1", "type@1", "auroc", "abstained", "seconds_p95")
+    rows = [(name, *(cell(row, key, ".3f") for key in keys)) for name, row in figures["results"].items()]
+    print_rows(console, ("engine", *keys), rows, f"{figures['cases']} snapshots of clusters")
+    types = [
+        (fault, str(one["cases"]), cell(one, "object_type@1"), cell(one, "object_type@3"), one["said"])
+        for fault, one in figures["by_type"].items()
+    ]
+    print_rows(console, ("type", "cases", "@1", "@3", "said instead"), types)
+
+
+def _graded(engine: Engine, case: Case) -> Graded:
+    started = time.perf_counter()
+    told = list(dict.fromkeys(engine(case.query, case.outputs)))[:AMONG]
+    seconds = time.perf_counter() - started
+    ranks = [place for place, each in enumerate(told, 1) if (each.fault, each.object) == (case.fault, case.object)]
+    return Graded(case, told[0] if told else None, min(ranks, default=0), seconds)
+
+
+def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
+    first = [float(each.rank == 1) for each in graded]
+    scores = np.asarray([each.said.score if each.said else 0.0 for each in graded])
+    area = auroc(scores, np.asarray(first))
+    by_type: dict[str, list[Graded]] = {}
+    for each in graded:
+        by_type.setdefault(each.case.fault, []).append(each)
+    return {
+        "cases": len(graded),
+        "object_type@1": _mean(first),
+        "object_type@1_ci": bootstrap_interval(first),
+        "object_type@3": _mean([each.rank > 0 for each in graded]),
+        "object@1": _mean([each.said is not None and each.said.object == each.case.object for each in graded]),
+        "type@1": _mean([each.said is not None and each.said.fault == each.case.fault for each in graded]),
+        "auroc": None if np.isnan(area) else round(area, 4),
+        "abstained": _mean([each.said is None for each in graded]),
+        "seconds_p95": round(float(np.quantile([each.seconds for each in graded], 0.95)), 4),
+        "by_type": {fault: _of_type(each) for fault, each in sorted(by_type.items())},
+    }
+
+
+def _of_type(graded: Sequence[Graded]) -> dict[str, Any]:
+    wrong = [f"{each.said.object} {each.said.fault}" if each.said else "nothing" for each in graded if each.rank != 1]
+    return {
+        "cases": len(graded),
+        "object_type@1": _mean([each.rank == 1 for each in graded]),
+        "object_type@3": _mean([each.rank > 0 for each in graded]),
+        "said": "; ".join(dict.fromkeys(wrong)),
+    }
+
+
+def _mean(values: Sequence[float | bool]) -> float:
+    return round(float(np.mean(values)), 4)
+
+
+def is_snapshots(path: Path) -> bool:
+    """Return whether a file has such snapshots. Raises MalformedInput for an invalid file."""
+    return set(FIELDS) <= json_lines(path)[0].keys()
+
+
+def cases_of(path: Path) -> list[Case]:
+    """Return the cases of a file. Raises MalformedInput."""
+    rows = cast("list[dict[str, Any]]", json_lines(path, *FIELDS))
+    try:
+        return [
+            Case(
+                row["query"],
+                tuple(
+                    ToolOutput(
+                        each["tool"], {key: str(value) for key, value in each["arguments"].items()}, each["text"]
+                    )
+                    for each in row["outputs"]
+                ),
+                row["root_cause"],
+                row["fault_object"],
+            )
+            for row in rows
+        ]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise MalformedInput(
+            f"{path} has a case that is not in the format that `bot/evaluation/cloud_opsbench.py` describes: {error!r}."
+        ) from error
