@@ -303,8 +303,15 @@ def growth_of(read: Callable[[str], object], text: tuple[str, str, str], *, hope
         return inf if first == inf else 0.0
     if _seconds(read, long, hopeless) < LINEAR_AT_ONCE * first:
         return 0.0
-    shorter = min(_seconds(read, short, hopeless) for _ in range(3))
-    return min(_seconds(read, long, hopeless) for _ in range(3)) / shorter if shorter > FLOOR else 0.0
+    # A processor that others share is slowed for a moment: what is quadratic is so whenever it is measured.
+    return min(_ratio(read, short, long, hopeless) for _ in range(3))
+
+
+def _ratio(read: Callable[[str], object], short: str, long: str, hopeless: float) -> float:
+    """Return the time of the longer text divided by that of the shorter, the least of three each, read in turn."""
+    pairs = [(_seconds(read, short, hopeless), _seconds(read, long, hopeless)) for _ in range(3)]
+    shorter = min(first for first, _ in pairs)
+    return min(second for _, second in pairs) / shorter if shorter > FLOOR else 0.0
 
 
 def _seconds(read: Callable[[str], object], text: str, hopeless: float) -> float:

@@ -118,7 +118,7 @@ FORM own_code cause            unrecogni[sz]ed|invalid|malformed|syntax ?error
 FORM own_code cause            unexpected (?:token|end|EOF|keyword|character)|parse error|exec format error
 FORM own_code cause            unsupported|incompatible|(?:version|type|schema|checksum|hash|size) ?mismatch
 FORM own_code cause            mismatched|illegal|corrupt\w*
-SCHEMA own_code cause          (?:constraint|foreign key)\w* .{0,30}(?:violat|fail)\w*|violates
+SCHEMA own_code cause          (?:constraint|foreign key)\w{0,20} .{0,30}(?:violat|fail)\w*|violates
 SCHEMA own_code topic          migration|column|relation .{0,80} does not exist|seq(?:uential)? scan|full table scan
 CONFLICT own_code cause        duplicate (?:key|entry)|conflicts? with|already (?:in use|exists|allocated|bound)
 CONFLICT own_code cause        EADDRINUSE
