@@ -1,7 +1,8 @@
 """`plumbline eval answers` with keys: measure whether the shown text states the answer.
 
-A question's `key` is a regular expression for text that states the answer (case-insensitive, `.` matches line ends);
-each expression of `key_must` has to match too. A question without a key has no answer in the corpus.
+A question's `key` is a regular expression for text that states the answer (case-insensitive, `.` matches line ends),
+as it stands or in its words alone; each expression of `key_must` has to match too. A question without a key has no
+answer in the corpus.
 
 FIGURES says what each share is. `words` is the median number of words shown, over the answers to all questions.
 
@@ -24,6 +25,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
@@ -38,13 +40,13 @@ from bot.evaluation.library import CorpusFile, asked_of, library_of
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_interval
 from bot.evaluation.simulated import Truth
-from core.answering.answer_view import shown_sentences
+from core.answering.answer_view import answer_view, shown_sentences
 from core.answering.composed.answer import composed_answer
 from core.answering.excerpts import word_count
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import chosen_answer, needs_model
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
-from core.knowledge.markdown import BlockKind, blocks
+from core.knowledge.markdown import BlockKind, blocks, without_links
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
 from core.model.answer import Answer
@@ -58,7 +60,7 @@ BASELINE_CHARACTERS = 1_000
 BASELINE_SECTIONS = 3
 FIGURES = {
     "states": "of the questions with an answer, those whose shown answer states it",
-    "states_anywhere": "of these, those whose answer, or an excerpt offered below it, states it",
+    "states_anywhere": "of these, those whose answer, or what is shown of an excerpt below it, states it",
     "certain_precision": "of the answers without a hedge, those that state what was asked",
     "certain_share": "of the questions with an answer, those answered without a hedge",
     "hedged_right": "of the answers that state what was asked, those with a hedge",
@@ -67,6 +69,9 @@ FIGURES = {
 }
 
 _ANY_CASE = re.IGNORECASE | re.DOTALL
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,500}>")
+_MARKS = re.compile(r"[*`|]++|(?<!\w)_++|_++(?!\w)|^[ \t]*>+", re.MULTILINE)
+_STRAIGHT = str.maketrans("‘’“”\xa0", "''\"\" ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,8 @@ class Case:
     before: tuple[str, ...] = ()
 
     def stated_in(self, text: str) -> bool:
-        return bool(self.keys) and all(key.search(text) for key in self.keys)
+        read = readable(text)
+        return bool(self.keys) and all(key.search(text) or key.search(read) for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +297,16 @@ async def _answered(
             answers = await engines.answers(asked_of(case.question, audience, history), retriever)
             milliseconds.append(1000 * (time.perf_counter() - started))
             for name, answer in answers.items():
-                offered = tuple(excerpt.text for excerpt in answer.further)
+                offered = tuple(each.text for each in answer_view(answer).further)
                 certain = not answer.abstained and not answer.tentative
                 replies.setdefault(name, []).append(Reply(case, _shown(answer), offered, certain))
     return replies, milliseconds
+
+
+def readable(text: str) -> str:
+    """Return the words of a text: without tags, link targets, emphasis and marks, with straight quotes and single spaces."""
+    words = _MARKS.sub("", without_links(_TAG.sub("", text)))
+    return " ".join(unescape(words).translate(_STRAIGHT).split())
 
 
 def _shown(answer: Answer) -> str:

@@ -61,6 +61,7 @@ _NEXT = re.compile(
 )
 _ARTICLES = frozenset({"a", "an", "the"})
 _SIDE_WORD = re.compile(r"[^\s,;:?!()“”\"]+")
+_BREAK = re.compile(r"[,;:?!()]")  # between the compared thing and what both sides share
 _DIFFERENCE = re.compile(
     r"\b(?:differences?|diff|compare[ds]?|comparison|differs?|distinguish)\b[^\n]{1,80}?\s(?P<by>and|to|with|from)\s",
     re.IGNORECASE,
@@ -129,8 +130,10 @@ def _sides(question: str) -> tuple[str, ...]:
     if match is None:
         return ()
     before, after = question[: match.start("by")], question[match.end("by") :]
-    first = _side(reversed(list(_SIDE_WORD.finditer(before))))
-    second = _side(_SIDE_WORD.finditer(after))
+    opens = max((mark.end() for mark in _BREAK.finditer(before)), default=0)
+    closes = mark.start() if (mark := _BREAK.search(after)) else len(after)
+    first = _side(reversed(list(_SIDE_WORD.finditer(before, opens))))
+    second = _side(_SIDE_WORD.finditer(after, 0, closes))
     if not (first and second):
         return ()
     return f"{before}{after[second[-1].end() :]}".strip(), f"{before[: first[-1].start()]}{after}".strip()

@@ -97,3 +97,18 @@ def test_answers_that_a_language_model_chooses_are_paired(tmp_path: Path) -> Non
     assert (figures["cases"], figures["asked"], figures["calls"]) == (4, 3, 1)
     assert figures["tokens"] < 3_500
     assert figures["paired"]["plumbline"] == {"gained": 0, "lost": 0}, "a model that failed its exam changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("set the --force flag", "set the `--force` [flag](https://docs.example/flags)"),
+        ("don't drain it & wait", "> don’t **drain** it &amp; wait"),
+        ("stage 1 5 minutes", "| stage 1 | 5 minutes |"),
+        ("my_key is read", "<b>my_key</b> is\nread"),
+    ],
+)
+def test_a_key_also_matches_the_words_of_a_text(key: str, text: str, tmp_path: Path) -> None:
+    [case] = cases_of(written(tmp_path / "questions.jsonl", [{"question": "q", "key": key}]))
+    assert case.stated_in(text)
+    assert not case.stated_in(text[: len(text) // 2])

@@ -144,3 +144,21 @@ def test_more_parts_than_can_be_answered_stay_together() -> None:
     found = parts("who owns the index? who owns the queue? who owns the cache? who owns the gateway?")
     assert len(found) == MAX_PARTS
     assert found[-1] == "who owns the cache? who owns the gateway?"
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("pod disruption budget: minAvailable vs maxUnavailable", ("minAvailable", "maxUnavailable")),
+        ("release train, hotfix or rollback?", ("hotfix", "rollback")),
+        ("queue alerts (depth versus age)", ("depth", "age")),
+    ],
+)
+def test_both_sides_of_a_comparison_keep_what_stands_before_its_mark(question: str, sides: tuple[str, str]) -> None:
+    subject = question.split(maxsplit=1)[0]
+    found = parts(question)
+    assert len(found) == 2
+    for part, own, other in zip(found, sides, reversed(sides), strict=True):
+        assert subject in part
+        assert own in part
+        assert other not in part
