@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -27,6 +28,10 @@ class Call:
     generated_tokens: int
 
 
+# The replies of the call that is being recorded: several calls may be, each in a task of its own.
+_REPLIES: ContextVar[list[ModelReply]] = ContextVar("replies")
+
+
 class RecordedModel:
     """Implements `core.ports.LanguageModel` over a file of JSON lines, one for each call.
 
@@ -39,7 +44,6 @@ class RecordedModel:
         self._file = file
         self._model = model
         self._known: dict[str, dict[str, Any]] = {}
-        self._replies: list[ModelReply] = []
         self.calls: list[Call] = []
         try:
             lines = file.read_text("utf-8").splitlines() if model is None or file.exists() else []
@@ -51,7 +55,7 @@ class RecordedModel:
 
     def add(self, reply: ModelReply) -> None:
         """Add a reply of the server to the cost of the current call. Pass this method to LlamaServer as `on_reply`."""
-        self._replies.append(reply)
+        _REPLIES.get().append(reply)
 
     @property
     def name(self) -> str:
@@ -107,14 +111,15 @@ class RecordedModel:
         if key not in self._known:
             if self._model is None:
                 raise ModelUnavailable(f"{self._file} has no reply to this request: record it again.")
-            self._replies.clear()
+            replies: list[ModelReply] = []
+            _REPLIES.set(replies)
             started = time.perf_counter()
             value = await ask()
             cost = Call(
                 round(time.perf_counter() - started, 3),
-                sum(reply.prompt_tokens for reply in self._replies),
-                sum(reply.cached_tokens for reply in self._replies),
-                sum(reply.generated_tokens for reply in self._replies),
+                sum(reply.prompt_tokens for reply in replies),
+                sum(reply.cached_tokens for reply in replies),
+                sum(reply.generated_tokens for reply in replies),
             )
             self._known[key] = {"key": key, "value": value, **asdict(cost)}
             with self._file.open("a", encoding="utf-8") as out:

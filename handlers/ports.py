@@ -34,6 +34,7 @@ from core.ports import (
     ThreadReader,
     Toolbox,
 )
+from core.triage.agents.decider import TeamDocuments
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageHistory, PageModel
@@ -120,7 +121,7 @@ class IncidentPorts(Ports):
 
     - `current_teams` returns the teams with their documents as they are now; by default `teams`.
     - `examined` is a language model that ranks causes and decides on owners once it has passed its exam. None: evidence
-      alone.
+      alone. Its agents read the team documents in `documents`.
     - `pages` returns the ended incidents by which the model of `page_models` judges whether a new one needs a person;
       `holding` says when one that needs nobody may be held back.
     - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
@@ -135,6 +136,7 @@ class IncidentPorts(Ports):
     current_teams: Callable[[], Awaitable[Sequence[Team]]] | None = None
     retriever: Retriever | None = None  # None: no runbooks are looked up
     examined: ExaminedModel | None = None
+    documents: TeamDocuments = field(default_factory=TeamDocuments)
     judge: LanguageModel | None = None
     holding: Holding = NO_HOLDING
     page_models: LearnedStore[PageModel] | None = None

@@ -232,7 +232,8 @@ async def _exam(model: LanguageModel, keep: Callable[[Marks], None]) -> Outcome:
         return False, f"{marks}: not used, unless `models` in plumbline.yaml or PLUMBLINE_LLM_USE says `always`"
     answers = "writes answers" if skill.writes else "chooses among excerpts"
     causes = "investigates causes" if skill.tools else "ranks causes"
-    return True, f"{marks}: {answers}, {causes}, decides on owners"
+    owners = "plays the managers of teams" if skill.writes else "decides on owners"
+    return True, f"{marks}: {answers}, {causes}, {owners}"
 
 
 async def _speed(model: LanguageModel) -> Outcome:

@@ -28,23 +28,27 @@ from adapters.recorded_model import Call, RecordedModel
 from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows, rounded
 from bot.evaluation.triage_baselines import installed
-from core.answering.model_exam import Marks, examined, skill_of
+from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
 from core.model.calibrator import Calibrator
 from core.model.conversation import Place, Platform
-from core.model.errors import MalformedInput
+from core.model.errors import InvalidReply, MalformedInput
 from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Severity
+from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.model_calls.choice import Skill
 from core.ports import Embedder
+from core.triage.agents.decider import TeamDocuments
+from core.triage.agents.managers import nothing_monitored
+from core.triage.agents.negotiation import Dispute, Settled, needs_model, settled_by_model
+from core.triage.agents.session import Session
 from core.triage.candidates import discussion_group
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
-from core.triage.model_decider import decided_by_model, needs_decider
 from core.triage.monitoring import Enrichment
 from core.triage.negotiate import Verdict, negotiate
-from core.triage.owner_evidence import evaluate_owner, labels_from
+from core.triage.owner_evidence import VERSION, evaluate_owner, labels_from
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import Embeddings, Vector, embedded_text
 from handlers.knowledge.embed_incidents import embed_past_incidents
@@ -108,8 +112,9 @@ def run(
     """Return the figures: one split with a test file, otherwise `folds` of the training file.
 
     With an `embedder`, `plumbline` also learns from its embeddings. With a `sample`, that many tickets are drawn by SEED.
-    With a language model, three methods are paired: `evidence`; `model`, which assigns the model's choice if the teams do
-    not agree; and `plumbline`, which weighs that choice by the model's exam and does not ask a model that failed it. Raises
+    With a language model, three methods are paired: `evidence`; `model`, which takes the model at its word if the teams do
+    not agree; and `plumbline`, which trusts it as far as its exam proves and does not ask a model that failed it. A model
+    that proved that it writes plays the teams' agents, also at the next hops; another one chooses once. Raises
     MalformedInput for an invalid file.
     """
     return asyncio.run(_run(train, test, folds, on_fold, embedder, llm, sample))
@@ -131,7 +136,7 @@ async def _run(
     about: dict[str, Any] = {"engine": "evidence"}
     async with llm.opened() as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
-        decider = Decider(model, skill_of(marks)) if model is not None else None
+        decider = Decider(model, skill_of(marks), writes=marks.write >= WRITES) if model is not None else None
         for number, (known, asked) in enumerate(parts, start=1):
             share = sample // len(parts) + (number <= sample % len(parts))
             drawn = random.Random(SEED).sample(asked, min(share, len(asked))) if sample else asked
@@ -174,28 +179,53 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 
 class Decider:
-    """A language model that decides if the teams do not agree. `asked` lists its calls for each ticket."""
+    """A language model that is asked if the teams do not agree. `asked` lists its calls for each ticket."""
 
-    def __init__(self, model: RecordedModel, skill: Skill | None) -> None:
+    def __init__(self, model: RecordedModel, skill: Skill | None, *, writes: bool) -> None:
         self.model = model
         self.asked: list[list[Call]] = []
-        self._skill = skill
+        self._skills = {"model": Skill(1.0, float(writes)), "plumbline": skill}
+        self._documents = TeamDocuments()
 
     async def outcomes(
         self, evidence: TriageEvidence, incident: Incident, calibrator: Calibrator, owner: str
     ) -> dict[str, Outcome]:
-        verdict = negotiate(evidence)
-        alone = _outcome_of(verdict, evidence, calibrator, owner)
-        found = {"evidence": alone, "model": alone, "plumbline": alone}
-        if needs_decider(verdict):
+        found = {"evidence": _negotiated(evidence, calibrator, owner)}
+        for name, skill in self._skills.items():
             before = len(self.model.calls)
-            for name, right in (("model", 1.0), ("plumbline", self._skill.right if self._skill else None)):
-                if right is not None:
-                    decided = await decided_by_model(verdict, evidence, incident, "", self.model, ASKING, right)
-                    found[name] = _outcome_of(decided, evidence, calibrator, owner)
-                if name == "model":
-                    self.asked.append(self.model.calls[before:])
+            found[name] = (
+                await self._outcome(evidence, incident, calibrator, owner, skill) if skill else found["evidence"]
+            )
+            if name == "model" and len(self.model.calls) > before:
+                self.asked.append(self.model.calls[before:])
         return found
+
+    async def _outcome(
+        self, evidence: TriageEvidence, incident: Incident, calibrator: Calibrator, owner: str, skill: Skill
+    ) -> Outcome:
+        """Return the outcome of a model of this skill: until the owner is found, every hop is negotiated anew."""
+        first = await self._settled(evidence, incident, (), skill)
+        ranked = [first.verdict.candidates[0].team_id]
+        while skill.writes and ranked[-1] != owner and len(ranked) < HOPS:
+            following = await self._settled(evidence, incident, ranked, skill)
+            if not following.verdict.candidates:
+                break
+            ranked.append(following.verdict.candidates[0].team_id)
+        return _outcome_of(first, evidence, calibrator, owner, ranked)
+
+    async def _settled(
+        self, evidence: TriageEvidence, incident: Incident, turned_away: Sequence[str], skill: Skill
+    ) -> Settled:
+        removed = frozenset(turned_away)
+        verdict = negotiate(evidence, removed)
+        dispute = Dispute(incident, verdict, evidence, removed=removed)
+        if not needs_model(dispute, skill):
+            return _by_evidence(verdict)
+        session = Session(self.model, ASKING)
+        try:
+            return await settled_by_model(dispute, session, skill, self._documents, nothing_monitored)
+        except InvalidReply:
+            return _by_evidence(verdict)
 
 
 async def _measured(
@@ -255,16 +285,22 @@ async def _plumbline(
 
 
 def _negotiated(evidence: TriageEvidence, calibrator: Calibrator, owner: str) -> Outcome:
-    return _outcome_of(negotiate(evidence), evidence, calibrator, owner)
+    return _outcome_of(_by_evidence(negotiate(evidence)), evidence, calibrator, owner)
 
 
-def _outcome_of(verdict: Verdict, evidence: TriageEvidence, calibrator: Calibrator, owner: str) -> Outcome:
-    ranked = [verdict.candidates[0].team_id]
+def _by_evidence(verdict: Verdict) -> Settled:
+    return Settled(verdict, evaluate_owner(verdict) if verdict.candidates else Evaluation(0.0, 0.0), VERSION)
+
+
+def _outcome_of(
+    settled: Settled, evidence: TriageEvidence, calibrator: Calibrator, owner: str, hops: Sequence[str] = ()
+) -> Outcome:
+    """Return the outcome of a verdict, with the teams asked at the next hops: `hops`, and then those of the evidence."""
+    ranked = list(hops) or [settled.verdict.candidates[0].team_id]
     while len(ranked) < HOPS and (left := negotiate(evidence, frozenset(ranked)).candidates):
         ranked.append(left[0].team_id)
-    evaluation = evaluate_owner(verdict)
-    probability = calibrator.probability(evaluation, ranked[0])
-    return Outcome(tuple(ranked), probability + evaluation.rce / 1_000, probability, owner)
+    probability = calibrator.probability(settled.evaluation, ranked[0])
+    return Outcome(tuple(ranked), probability + settled.evaluation.rce / 1_000, probability, owner)
 
 
 def _decided(evidence: TriageEvidence, owner: str) -> Outcome:

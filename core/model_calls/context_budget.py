@@ -1,4 +1,4 @@
-"""Decide how much of a conversation fits into the context of a model."""
+"""Decide how much of a conversation, or of some texts, fits into the context of a model."""
 
 from __future__ import annotations
 
@@ -39,3 +39,24 @@ async def fitting_turns(
             break
         count += 1
     return count
+
+
+async def fitting_texts(
+    model: LanguageModel, instructions: Sequence[ChatMessage], max_tokens: int, texts: Sequence[str]
+) -> list[int]:
+    """Return the places of the texts, best first, that fit beside the prompt without them and the reply.
+
+    A text that does not fit is left out, and shorter ones after it may still fit. Raises PromptTooLong if none of them
+    fits, and ModelUnavailable.
+    """
+    counted = [*(message.text for message in instructions), *texts]
+    context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in counted))
+    room = context - max_tokens - sum(lengths[: len(instructions)]) - MESSAGE_TOKENS * len(instructions)
+    kept: list[int] = []
+    for place, length in enumerate(lengths[len(instructions) :]):
+        if length + MESSAGE_TOKENS <= room:
+            kept.append(place)
+            room -= length + MESSAGE_TOKENS
+    if texts and not kept:
+        raise PromptTooLong(f"No text fits into the {context} tokens of {model.name}: start it with a larger context.")
+    return kept

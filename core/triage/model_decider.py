@@ -1,10 +1,8 @@
 """Let a language model decide between the teams whose managers have voted, in one constrained call.
 
-In Triangle (sections 3.1.2 and 3.3) a model plays each manager, and all vote in up to five rounds. With a 1.5 B model,
-each of five managers voted for its own team, in every round, for minutes. Here the managers report the evidence for
-their own team (`core/triage/managers.py`, `core/triage/negotiate.py`), and a decider that belongs to no team
-has the remaining vote. The prompt contains the beginning of each team document: nothing is compressed or distilled by
-further calls (section 3.2), because that takes longer than the choice itself.
+It ends a negotiation of agents that agreed on nobody (`core/triage/agents`), and is all that is asked of a model that finds
+better than it writes: the managers then report the evidence for their own team (`core/triage/managers.py`,
+`core/triage/negotiate.py`), and a decider that belongs to no team has the remaining vote.
 """
 
 from __future__ import annotations
@@ -23,11 +21,6 @@ from core.triage.negotiate import Verdict, may_be_named
 VERSION = "owner-choice-1"  # of the prompt and the weighting; stored with every prediction
 PAST = 3  # past incidents that a model reads
 DOCUMENT = 400  # characters read of a team's document
-
-
-def needs_decider(verdict: Verdict) -> bool:
-    """Return whether a decider is asked: if the managers agreed on nobody, and two or more teams are left."""
-    return verdict.owner is None and len(verdict.candidates) > 1
 
 
 async def decided_by_model(

@@ -1,4 +1,4 @@
-"""The monitoring data that a team's manager votes by."""
+"""The monitoring data that a team's manager votes by (Triangle, section 3.3)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.team import Team
 from core.rca.incident_signals import IncidentSignals, survey
+from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.triage.monitoring import TeamFinding, finding_of
+
+MAX_SERVICES = 4  # of a team, described to a language model
+READ = ("read_logs", "read_metrics", "list_changes")  # tools whose output a manager reads
 
 Observe = Callable[[Incident], Awaitable[Observations]]
 """Reads the monitoring systems around an incident; unreadable systems are recorded as gaps."""
@@ -42,6 +46,19 @@ class TeamMonitoring:
             self._observed.clear()  # read again at the next request
             raise ToolUnavailable("; ".join(failed))
         return finding_of(team, self._incident, found, incident_signals)
+
+    async def describe(self, team: Team, service: str) -> str:
+        """Return the monitoring data of a team as text for a language model, seen from `service` unless it is empty.
+
+        Empty if the team has none. Systems that could not be read are named.
+        """
+        if not team.services:
+            return ""
+        found, incident_signals = await (self._seen_from(service) if service else self._seen_by(team))
+        own = [each for each in found.services if each in team.services][:MAX_SERVICES]
+        tools = [tool for tool in observation_tools(found, incident_signals) if tool.name in READ]
+        told = [f"{each}, {tool.name}:\n{await tool.call({'service': each})}" for each in own for tool in tools]
+        return "\n".join([*told, *(gap.text for gap in found.gaps if gap.reason.is_failure)])
 
     async def _seen_by(self, team: Team) -> tuple[Observations, IncidentSignals]:
         found, incident_signals = await self._seen_from(self._incident.service)

@@ -15,12 +15,13 @@ from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamS
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.team import Team, current_team
-from core.model_calls.choice import Use
-from core.ports import LanguageModel, Store
+from core.model_calls.choice import Skill, Use
+from core.ports import LanguageModel
+from core.triage.agents.managers import nothing_monitored
+from core.triage.agents.negotiation import Dispute, needs_model, settled_by_model
+from core.triage.agents.session import MAX_SECONDS, Session
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather, precedents
-from core.triage.model_decider import VERSION as DECIDER_VERSION
-from core.triage.model_decider import decided_by_model, needs_decider
 from core.triage.monitoring import Enrichment, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate, negotiate_in_rounds
 from core.triage.owner_evidence import evaluate_owner, version_with
@@ -39,7 +40,7 @@ WITHOUT_MODEL = "The language model did not answer in time."
 NEW_TEAM = "The service belongs to {names}, but I know no past incidents of theirs. A person should decide."
 NO_OWNER_BEFORE = "Most of the similar incidents belonged to no team. A person should decide."
 NO_MAJORITY = "The teams did not agree, even with their monitoring. A person should decide."
-DEADLINE = 60.0  # seconds for the language model
+DEADLINE = MAX_SECONDS  # for the language model
 
 log = structlog.get_logger()
 
@@ -58,8 +59,8 @@ async def triage_incident(
     team's service no longer outvotes the measured cause in another's.
 
     - `observe` lets the managers of the teams consult their own monitoring and vote in rounds.
-    - A language model that passed its exam decides if the managers do not agree. Its choice is shown unless people's
-      verdicts are against it.
+    - If they do not agree, a language model that passed its exam plays the managers, or decides alone if it finds better
+      than it writes. Its owner is shown unless people's verdicts are against it.
     """
     teams = await ports.current_teams() if ports.current_teams is not None else ports.teams
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
@@ -74,9 +75,9 @@ async def triage_incident(
         return await run_in_analysis_thread(gather, incident, teams, history, known, owners, ports.code, vector)
 
     removed = _current_ids(incident.turned_away, teams)
-    if observe is not None:
-        look = TeamMonitoring(incident, observe).finding
-        settled = await negotiate_in_rounds(gathered, enrichment, look, removed)
+    monitoring = TeamMonitoring(incident, observe) if observe is not None else None
+    if monitoring is not None:
+        settled = await negotiate_in_rounds(gathered, enrichment, monitoring.finding, removed)
         verdict, evidence, enrichment = settled.verdict, settled.evidence, settled.enrichment
     else:
         evidence = await gathered(enrichment)
@@ -84,8 +85,10 @@ async def triage_incident(
     measured_by = version_with(ports.embedder.name if ports.embedder and vector is not None else "")
     found = _from_evidence(verdict, evidence, enrichment, measured_by)
     examined = ports.examined
-    if examined is not None and needs_decider(verdict) and (skill := examined.skill(Use.OWNERS)) is not None:
-        found = await _decided(found, verdict, evidence, incident, enrichment, examined.model, skill.right, ports.store)
+    skill = examined.skill(Use.OWNERS) if examined is not None else None
+    dispute = Dispute(incident, verdict, evidence, enrichment.text, removed)
+    if examined is not None and skill is not None and needs_model(dispute, skill):
+        found = await _settled(found, dispute, examined.model, skill, monitoring, ports)
     found = await _judged(found, incident, evidence, ports.judge)
     return replace(incident, owner=await _recorded(found, incident, evidence, ports), stage=stage)
 
@@ -127,31 +130,33 @@ def _reason_for_no_owner(verdict: Verdict, evidence: TriageEvidence) -> str:
     return NO_MAJORITY if any(vote.round > 1 for vote in verdict.votes) else ""
 
 
-async def _decided(
+async def _settled(
     found: _Found,
-    verdict: Verdict,
-    evidence: TriageEvidence,
-    incident: Incident,
-    enrichment: Enrichment,
+    dispute: Dispute,
     model: LanguageModel,
-    right: float,
-    store: Store,
+    skill: Skill,
+    monitoring: TeamMonitoring | None,
+    ports: IncidentPorts,
 ) -> _Found:
     """Return the model's proposal; `found` with a note if the model fails, or as it is if verdicts are against it."""
-    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
+    incident = dispute.incident
+    session = Session(model, ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE))
+    shown = monitoring.describe if monitoring is not None else nothing_monitored
     try:
         async with asyncio.timeout(DEADLINE):
-            decided = await decided_by_model(verdict, evidence, incident, enrichment.text, model, request, right)
+            settled = await settled_by_model(dispute, session, skill, ports.documents, shown)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         log.warning("owner not decided by the language model", incident=incident.id, reason=str(error) or "too slow")
         return replace(found, note=f"{found.note} {WITHOUT_MODEL}".strip())
-    evaluation = evaluate_owner(decided)
-    claim = Estimator(PredictionKind.OWNER, model.name, DECIDER_VERSION), evaluation
-    if not await is_likelier(claim, None, store):
+    verdict = settled.verdict
+    claim = Estimator(PredictionKind.OWNER, model.name, settled.version), settled.evaluation
+    if not await is_likelier(claim, None, ports.store):
         return found
-    named = decided.owner is not None
+    named = verdict.owner is not None
+    if found.named and not named:
+        return found
     note = "" if named else found.note
-    return _Found(decided.candidates, named, decided.votes, evaluation, model.name, DECIDER_VERSION, note)
+    return _Found(verdict.candidates, named, verdict.votes, settled.evaluation, model.name, settled.version, note)
 
 
 async def _judged(found: _Found, incident: Incident, evidence: TriageEvidence, judge: LanguageModel | None) -> _Found:

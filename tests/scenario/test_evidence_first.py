@@ -56,8 +56,8 @@ async def asked(model: HangingModel) -> None:
 
 @pytest.fixture(autouse=True)
 def undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The managers of this company always agree; here a decider is asked all the same."""
-    monkeypatch.setattr("handlers.incidents.triage_incident.needs_decider", bool)
+    """The managers of this company always agree; here the model is asked all the same."""
+    monkeypatch.setattr("handlers.incidents.triage_incident.needs_model", lambda *_: True)
 
 
 async def with_model(core: Core, model: ScriptedModel) -> Core:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,7 @@ from core.answering.composed.reply import Claim
 from core.answering.rewrite import compares
 from core.knowledge.retriever import Retrieval
 from core.model.document import Passage
-from core.model.errors import PromptTooLong
-from core.model_calls.context_budget import MESSAGE_TOKENS
+from core.model_calls.context_budget import fitting_texts
 from core.model_calls.prompts.composing import Messages, Numbered
 from core.ports import LanguageModel
 
@@ -73,19 +71,8 @@ async def fitting(model: LanguageModel, passages: Sequence[Passage], empty: Mess
     A passage that does not fit is left out, and shorter ones after it may still fit. Raises PromptTooLong if none
     fits, and ModelUnavailable.
     """
-    texts = [*(message.text for message in empty), *(f"{_name(each)}\n{each.text}" for each in passages)]
-    context, *lengths = await asyncio.gather(model.context_tokens(), *(model.count_tokens(text) for text in texts))
-    room = context - max_tokens - sum(lengths[: len(empty)]) - MESSAGE_TOKENS * len(empty)
-    kept: list[Passage] = []
-    for passage, length in zip(passages, lengths[len(empty) :], strict=True):
-        if length + MESSAGE_TOKENS <= room:
-            kept.append(passage)
-            room -= length + MESSAGE_TOKENS
-    if passages and not kept:
-        raise PromptTooLong(
-            f"No passage fits into the {context} tokens of {model.name}: start it with a larger context."
-        )
-    return Evidence(dict(enumerate(kept, start=1)))
+    places = await fitting_texts(model, empty, max_tokens, [f"{_name(each)}\n{each.text}" for each in passages])
+    return Evidence(dict(enumerate((passages[place] for place in places), start=1)))
 
 
 def _name(passage: Passage) -> str:
