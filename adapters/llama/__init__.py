@@ -1,1 +1,1 @@
-"""Clients of llama.cpp servers: the native `llama-server`, and `llama_cpp.server` of llama-cpp-python."""
+"""Clients of language model servers: llama.cpp's `llama-server`, `llama_cpp.server`, and others with OpenAI's interface."""

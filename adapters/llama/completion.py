@@ -21,6 +21,7 @@ SEEDS = 2**32 - 1  # a server accepts smaller seeds; this one means a random see
 TEMPLATE_OPTIONS = {"enable_thinking": False}
 
 _THOUGHT = re.compile(r"\A(?:(?!</think>).)*+</think>\s*+", re.DOTALL)
+_THINKING = re.compile(r"\s*+<think>")
 _THINKS = re.compile(r"<think>\s*+\Z")
 _CHANNELS = re.compile(r"<\|start\|>assistant\Z")
 
@@ -35,7 +36,7 @@ class Prepared:
 
 
 def messages_of(request: ModelRequest, known: Collection[str] = ()) -> list[dict[str, str]]:
-    """Return the messages in the format of both servers, without the usual control tokens and those `known` for one."""
+    """Return the messages in the format of all servers, without the usual control tokens and those `known` for one."""
     return [
         {"role": str(message.role), "content": without_special_tokens(message.text, known)}
         for message in request.messages
@@ -53,8 +54,14 @@ def ready_for_reply(prompt: str) -> str:
     return f"{prompt}<|channel|>final<|message|>" if _CHANNELS.search(prompt) else prompt
 
 
+def without_thought(text: str) -> str:
+    """Return a reply without the thought at its beginning; empty if that has not ended."""
+    rest = _THOUGHT.sub("", text, count=1)
+    return "" if _THINKING.match(rest) else rest
+
+
 def chat_body(request: ModelRequest, model: str, known: Collection[str] = ()) -> dict[str, Any]:
-    """Return the body of a chat completion. Each server ignores the other's fields."""
+    """Return the body of a chat completion for a llama.cpp server. Each of the two ignores the other's fields."""
     body = _body(request, model)
     body |= {"messages": messages_of(request, known), "chat_template_kwargs": TEMPLATE_OPTIONS}
     if request.schema is not None:
@@ -98,7 +105,9 @@ class _Steps(BaseModel):
 
 class _Delta(BaseModel):
     content: str | None = None
-    reasoning_content: str | None = None  # thoughts, if the server separates them from the reply
+    # thoughts, if the server separates them from the reply, under either name
+    reasoning_content: str | None = None
+    reasoning: str | None = None
 
 
 class _Choice(BaseModel):
@@ -110,13 +119,17 @@ class _Choice(BaseModel):
 
 
 class _PromptDetails(BaseModel):
-    cached_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int | None = Field(default=None, ge=0)
 
 
 class _Usage(BaseModel):
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int = Field(ge=0)
-    prompt_tokens_details: _PromptDetails = _PromptDetails()
+    prompt_tokens_details: _PromptDetails | None = None
+
+    @property
+    def cached(self) -> int:
+        return (self.prompt_tokens_details and self.prompt_tokens_details.cached_tokens) or 0
 
 
 class Piece(BaseModel):
@@ -145,7 +158,7 @@ class GrowingReply:
         """Add a piece."""
         self.finish_reason = choice.finish_reason or self.finish_reason
         text = choice.delta.content or choice.text or ""
-        self.thoughts += bool(choice.delta.reasoning_content)
+        self.thoughts += bool(choice.delta.reasoning_content or choice.delta.reasoning)
         if text:
             self.texts.append(text)
             self.steps += [_token_step(step) for step in (choice.logprobs and choice.logprobs.content) or []]
@@ -153,13 +166,13 @@ class GrowingReply:
     @property
     def text(self) -> str:
         """Return the text without thoughts."""
-        return _THOUGHT.sub("", "".join(self.texts), count=1)
+        return without_thought("".join(self.texts))
 
     def reply(self) -> ModelReply:
         complete, text = self.finish_reason != "length", self.text
         if self.usage is None:  # one piece is one token, or a few that make one character
             return ModelReply(text, self.prompt_tokens, 0, len(self.texts) + self.thoughts, complete)
-        cached = self.usage.prompt_tokens if self.copied else self.usage.prompt_tokens_details.cached_tokens
+        cached = self.usage.prompt_tokens if self.copied else min(self.usage.cached, self.usage.prompt_tokens)
         return ModelReply(text, self.usage.prompt_tokens, cached, self.usage.completion_tokens, complete)
 
 

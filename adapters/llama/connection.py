@@ -1,4 +1,4 @@
-"""HTTP access to a llama.cpp server: JSON, event streams, and translated errors."""
+"""HTTP access to a language model server: JSON, event streams, and translated errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ from core.model.errors import ModelUnavailable, PromptTooLong
 TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5.0)  # seconds; otherwise each request's deadline applies
 MAX_BODY = 16 * 1024 * 1024  # bytes of one response, whole or streamed
 MAX_REASON = 200  # characters of a server's message in an error
-TOO_LONG = ("exceed_context_size_error", "context_length_exceeded")  # error codes of the native server and of OpenAI
+TOO_LONG = (  # error codes and words
+    "exceed_context_size_error",  # llama-server
+    "context_length_exceeded",  # OpenAI, llama_cpp.server
+    "maximum context length",  # vLLM, SGLang
+    "context length of only",  # LM Studio
+    "ContextWindowExceeded",  # LiteLLM
+)
 
 
 class Refused(ModelUnavailable):
@@ -25,6 +31,18 @@ class Refused(ModelUnavailable):
     def __init__(self, message: str, reason: str = "") -> None:  # a copy is made of the message alone
         super().__init__(message)
         self.reason = reason
+
+
+class Unclear(ModelUnavailable):
+    """The server answered with something other than a JSON object."""
+
+
+class Denied(ModelUnavailable):
+    """The server refuses the API key, or has no such address for it."""
+
+
+class TooMany(ModelUnavailable):
+    """The server limits the number of requests. It is the same server as before."""
 
 
 class TooLong(PromptTooLong):
@@ -52,18 +70,15 @@ class LlamaConnection:
         async with self._request("GET", path, None) as response:
             return await self._object(response)
 
+    async def check(self, path: str) -> None:
+        """Raise Refused or ModelUnavailable if the server does not answer at `path`."""
+        async with self._request("GET", path, None):
+            pass
+
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Post `body` to `path` and return the JSON object. Raises Refused, PromptTooLong and ModelUnavailable."""
         async with self._request("POST", path, body) as response:
             return await self._object(response)
-
-    async def check_health(self) -> None:
-        """Raise ModelUnavailable if the server does not answer or is still loading its model. A busy server passes."""
-        try:
-            await self.get("health")
-        except Refused:
-            # llama_cpp.server has no health endpoint, and its others wait for the current request.
-            await self.get("openapi.json")
 
     async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yield the objects of the event stream at `path`, until its end mark.
@@ -129,9 +144,9 @@ class LlamaConnection:
         try:
             value = json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise ModelUnavailable(f"The model server at {self.host} did not answer with JSON.") from error
+            raise Unclear(f"The model server at {self.host} did not answer with JSON.") from error
         if not isinstance(value, dict):
-            raise ModelUnavailable(f"The model server at {self.host} did not answer with a JSON object.")
+            raise Unclear(f"The model server at {self.host} did not answer with a JSON object.")
         return value
 
     def _raise(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
@@ -140,12 +155,11 @@ class LlamaConnection:
             message = f"The model server at {self.host} says that the prompt does not fit into its context."
             raise TooLong(message, reason)
         if status in {401, 403}:
-            raise ModelUnavailable(f"The model server at {self.host} refuses the API key: check PLUMBLINE_LLM_API_KEY.")
+            raise Denied(f"The model server at {self.host} refuses the API key: check PLUMBLINE_LLM_API_KEY.")
         if may_pass(status) and status != 500:  # these servers refuse with 500
+            kind = TooMany if status == 429 else ModelUnavailable
             pause = retry_after(headers or {})
-            raise ModelUnavailable(
-                f"The model server at {self.host} is busy or starting (HTTP status {status}).", pause
-            )
+            raise kind(f"The model server at {self.host} is busy or starting (HTTP status {status}).", pause)
         raise Refused(f"The model server at {self.host} refused the request (HTTP status {status}).", reason)
 
 

@@ -1,10 +1,11 @@
-"""Differences between the two llama.cpp servers, and the abilities of a server, detected once."""
+"""Differences between the kinds of servers, and the abilities of a server, detected once."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from adapters.llama.completion import (
     CHAT,
@@ -16,7 +17,8 @@ from adapters.llama.completion import (
     messages_of,
     ready_for_reply,
 )
-from adapters.llama.connection import LlamaConnection, Refused, TooLong
+from adapters.llama.connection import Denied, LlamaConnection, Refused, TooLong, Unclear
+from adapters.llama.general import MESSAGE_FRAME, general_dialect
 from adapters.llama.special_tokens import template_tokens
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelRequest
@@ -25,12 +27,24 @@ T = TypeVar("T")
 
 _CONTEXT = re.compile(r"context length is (\d+)")
 
-MESSAGE_FRAME = 16  # tokens of a chat template around one message, for a server that does not apply it for us
 OVERLONG = " a" * 300_000  # more tokens than any supported context
+LOGPROB_TOKENS = 400  # most probable tokens requested per position; a label beyond them counts as impossible
+LOGPROBS = {"logprobs": True, "top_logprobs": LOGPROB_TOKENS, "n_probs": LOGPROB_TOKENS}  # of chats, of completions
+UNFILTERED = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
 
 
 class Dialect(Protocol):
-    """The interface of one kind of server."""
+    """The interface of one kind of server.
+
+    `health` is the path that answers while the server works, also while it is busy. `copies`: one request can ask for as
+    many replies to its prompt as there are slots. `logprobs` are the fields of a request that ask for log probabilities,
+    `unfiltered` those for sampling without truncation.
+    """
+
+    health: ClassVar[str]
+    copies: ClassVar[bool]
+    logprobs: ClassVar[Mapping[str, Any]]
+    unfiltered: ClassVar[Mapping[str, Any]]
 
     @property
     def model(self) -> str:
@@ -44,7 +58,7 @@ class Dialect(Protocol):
 
     @property
     def slots(self) -> int:
-        """Return the number of replies to one prompt per request."""
+        """Return the number of replies that are generated concurrently."""
         ...
 
     @property
@@ -71,6 +85,11 @@ class NativeDialect:
     context: int
     slots: int
     special: frozenset[str] = frozenset()  # control tokens that its chat template and its properties name
+
+    health: ClassVar[str] = "health"
+    copies: ClassVar[bool] = True
+    logprobs: ClassVar[Mapping[str, Any]] = LOGPROBS
+    unfiltered: ClassVar[Mapping[str, Any]] = UNFILTERED
 
     @property
     def abilities(self) -> Abilities:
@@ -111,6 +130,11 @@ class PythonDialect:
     marks: int  # tokens counted with every text: the one that begins a prompt
     slots: int = 1
 
+    health: ClassVar[str] = "openapi.json"  # its other paths wait for the current request
+    copies: ClassVar[bool] = False
+    logprobs: ClassVar[Mapping[str, Any]] = LOGPROBS
+    unfiltered: ClassVar[Mapping[str, Any]] = UNFILTERED
+
     @property
     def abilities(self) -> Abilities:
         return Abilities(odds=self.has_logprobs)
@@ -124,15 +148,27 @@ class PythonDialect:
         return Prepared(CHAT, chat_body(request, self.model), prompt_tokens)
 
 
-async def dialect_of(connection: LlamaConnection, model: str = "") -> Dialect:
-    """Detect the kind of server. `model` selects one if it has several.
+async def dialect_of(connection: LlamaConnection, model: str = "", context: int = 0, parallel: int = 0) -> Dialect:
+    """Detect the kind of server. `model` selects one if it has several, `context` overrides the size that it reports, and
+    `parallel` is the number of concurrent replies of one that does not report it.
 
-    Raises ModelUnavailable if it is neither kind, or does not answer.
+    Raises ModelUnavailable if it is of no known kind, or does not answer.
     """
+    found = (
+        await _native(connection, model)
+        or await _python(connection, model)
+        or await general_dialect(connection, model, context, parallel)
+    )
+    return replace(found, context=context) if context else found
+
+
+async def _native(connection: LlamaConnection, model: str) -> NativeDialect | None:
     try:
         properties = await connection.get("props")
-    except Refused:
-        return await _python(connection, model)
+    except (Refused, Unclear, Denied):
+        return None
+    if "default_generation_settings" not in properties:
+        return None
     settings = _value(properties, "default_generation_settings", dict)
     named = model or str(properties.get("model_alias") or properties.get("model_path"))
     named_tokens = {str(properties.get(key) or "") for key in ("bos_token", "eos_token")} - {""}
@@ -144,14 +180,12 @@ async def dialect_of(connection: LlamaConnection, model: str = "") -> Dialect:
     )
 
 
-async def _python(connection: LlamaConnection, model: str) -> PythonDialect:
+async def _python(connection: LlamaConnection, model: str) -> PythonDialect | None:
     try:
         named = model or str(_value(await connection.get("v1/models"), "data", list)[0]["id"])
         marks = await _counted(connection, named, "")
-    except (Refused, LookupError, TypeError) as error:
-        raise ModelUnavailable(
-            f"The server at {connection.host} is neither llama-server nor llama_cpp.server."
-        ) from error
+    except (Refused, Unclear, Denied, Lacking, LookupError, TypeError):
+        return None
     return PythonDialect(
         named, await _context(connection, named), await _reports_logprobs(connection, named), marks=marks
     )
@@ -187,8 +221,12 @@ def _probe(model: str, text: str) -> dict[str, Any]:
     return {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 1}
 
 
+class Lacking(ModelUnavailable):
+    """An answer of a server lacks a field."""
+
+
 def _value(answer: dict[str, Any], key: str, kind: type[T]) -> T:
     value = answer.get(key)
     if not isinstance(value, kind):
-        raise ModelUnavailable(f"The model server answered without {key}. Plumbline does not support this server.")
+        raise Lacking(f"The model server answered without {key}. Plumbline does not support this server.")
     return value

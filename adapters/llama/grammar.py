@@ -20,8 +20,13 @@ OPTIONS = {"x-guidance": {"whitespace_flexible": False, "item_separator": ", ", 
 
 
 def grammar_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `schema` with closed objects, and with bounds where there are none."""
-    return {**_bounded(schema), **OPTIONS}
+    """Return `schema` with closed objects, with bounds where there are none, and with options for llama.cpp."""
+    return {**bounded_schema(schema), **OPTIONS}
+
+
+def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `schema` with closed objects and with bounds, without options of a grammar."""
+    return _bounded(schema)
 
 
 def _bounded(part: Any) -> Any:

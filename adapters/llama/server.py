@@ -1,40 +1,41 @@
-"""A llama.cpp server as a LanguageModel."""
+"""A language model server as a LanguageModel."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import aiohttp
 from pydantic import ValidationError
 
 from adapters.llama.completion import GrowingReplies, GrowingReply
-from adapters.llama.connection import LlamaConnection, Refused
+from adapters.llama.connection import LlamaConnection, Refused, TooMany
 from adapters.llama.dialect import Dialect, dialect_of
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ChatMessage, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.json_regen import with_valid_json
 from core.model_calls.label_odds import LabelReading, label_schema, read_labels
 
-LOGPROB_TOKENS = 400  # most probable tokens requested per position; a label beyond them counts as impossible
-LOGPROBS = {"logprobs": True, "top_logprobs": LOGPROB_TOKENS, "n_probs": LOGPROB_TOKENS}  # of chats, of completions
 LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
 NEGLIGIBLE = 0.05  # probability of labels with a common prefix that is divided evenly, without another reply
 SAMPLES = 16  # replies from which odds are estimated without log probabilities
 BEGINNING = 2  # leading messages that the prompts of one job have in common: the instructions and the evidence
-COUNTING = 30.0  # seconds to detect the server or to count tokens
-UNFILTERED = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}  # sampling without truncation
+COUNTING = 30.0  # seconds to wait for the detection of the server, or to count tokens
+DETECTING = 180.0  # seconds to detect the server; some load their model for the first question
 
+T = TypeVar("T")
 OnReply = Callable[[ModelReply], None]
 Watch = Callable[[str, ModelRequest], AbstractContextManager[Callable[[Sequence[ModelReply]], None]]]
 """Opens a context around one call, given the model's name and the request. Its value takes the replies of the call."""
 
 
-def _nothing(_: ModelReply) -> None:
+def ignore_reply(_: ModelReply) -> None:
     """Ignore the reply."""
 
 
@@ -44,10 +45,21 @@ def unwatched(_: str, __: ModelRequest) -> Generator[Callable[[Sequence[ModelRep
     yield lambda _: None
 
 
-class LlamaServer:
-    """`llama-server`, or `llama_cpp.server` of llama-cpp-python. The kind and its abilities are detected once.
+async def _together(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return the results of concurrent calls. If one fails, the others are cancelled and its error is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
-    Every reply is read as a stream, because both servers stop when the connection is closed, which enforces deadlines
+
+class LlamaServer:
+    """`llama-server`, `llama_cpp.server`, or another server with OpenAI's interface. The kind and its abilities are
+    detected once.
+
+    Every reply is read as a stream, because these servers stop when the connection is closed, which enforces deadlines
     and cancellation. `on_reply` is called for each finished reply, including auxiliary ones, for token metrics;
     `watch` for each call.
     """
@@ -59,20 +71,29 @@ class LlamaServer:
         *,
         model: str = "",
         api_key: str = "",
-        on_reply: OnReply = _nothing,
+        context: int = 0,
+        parallel: int = 0,
+        on_reply: OnReply = ignore_reply,
         watch: Watch = unwatched,
     ) -> None:
         """Create the client.
 
-        `url` is the server's address, with or without `/v1`. `model` is needed if the server has several.
+        `url` is the server's address, with or without `/v1`. `model` is needed if the server has several, `context`
+        (tokens) if it does not report it, and `parallel` is the number of concurrent replies if it does not report that.
         """
         self._connection = LlamaConnection(url, session, api_key)
         self._model = model
+        self._detection = partial(dialect_of, self._connection, model, context, parallel)
         self._on_reply = on_reply
         self._watch = watch
         self._dialect: Dialect | None = None
         self._detecting: asyncio.Task[Dialect] | None = None
         self._alike: WeakValueDictionary[tuple[ChatMessage, ...], asyncio.Lock] = WeakValueDictionary()
+
+    @property
+    def address(self) -> str:
+        """Return the server's host and port."""
+        return self._connection.host
 
     @property
     def name(self) -> str:
@@ -83,10 +104,15 @@ class LlamaServer:
         async with self._within(COUNTING):
             return (await self._known_dialect()).context
 
-    async def slots(self) -> int:
-        """Return the number of replies that the server generates concurrently."""
+    async def check_health(self) -> int:
+        """Return the number of slots. Raises ModelUnavailable if the server does not answer or still loads its model.
+
+        A busy server passes.
+        """
         async with self._within(COUNTING):
-            return (await self._known_dialect()).slots
+            dialect = await self._known_dialect()
+            await self._connection.check(dialect.health)
+            return dialect.slots
 
     async def count_tokens(self, text: str) -> int:
         async with self._within(COUNTING):
@@ -104,12 +130,7 @@ class LlamaServer:
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         """Return replies, as the port says. Their seeds are the request's and the following ones."""
         async with self._within(request.deadline):
-            replies: list[ModelReply] = []
-            slots = (await self._known_dialect()).slots
-            while len(replies) < count:
-                batch = replace(request, seed=request.seed + len(replies))
-                grown = await self._several(batch, {"n": min(slots, count - len(replies))})
-                replies += [reply.reply() for reply in grown]
+            replies = await self._drawn(request, count, {})
             return [await with_valid_json(request, reply, self._one) for reply in replies]
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
@@ -139,21 +160,37 @@ class LlamaServer:
     async def _read(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
         length = max(len(label.encode()) for label in labels) + LABEL_FRAME
         asked = replace(request, schema=label_schema(labels), max_tokens=length, temperature=0.0)
-        if (await self._known_dialect()).abilities.odds:
-            grown = await self._several(asked, LOGPROBS)
+        dialect = await self._known_dialect()
+        if dialect.abilities.odds:
+            grown = await self._several(asked, dialect.logprobs)
             if reading := read_labels(grown[0].steps, labels):
                 return reading
-        return await self._estimated(replace(asked, temperature=1.0), labels)
+        return await self._estimated(replace(asked, temperature=1.0), labels, dialect.unfiltered)
 
-    async def _estimated(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
+    async def _estimated(
+        self, request: ModelRequest, labels: tuple[str, ...], options: Mapping[str, object]
+    ) -> LabelReading:
         counts = dict.fromkeys(labels, 0)
-        for number in range(SAMPLES):
-            grown = await self._several(replace(request, seed=request.seed + number), UNFILTERED)
-            reply = await with_valid_json(request, grown[0].reply(), self._one)
+        for drawn in await self._drawn(request, SAMPLES, options):
+            reply = await with_valid_json(request, drawn, self._one)
             if not reply.complete:
                 raise InvalidReply(f"{self.name} chose none of the given labels.")
             counts[json.loads(reply.text)] += 1
         return LabelReading({label: count / SAMPLES for label, count in counts.items()}, {})
+
+    async def _drawn(self, request: ModelRequest, count: int, options: Mapping[str, object]) -> list[ModelReply]:
+        """Return `count` replies to one prompt, as many at a time as the server has slots."""
+        dialect = await self._known_dialect()
+        replies: list[ModelReply] = []
+        while len(replies) < count:
+            wanted = min(dialect.slots, count - len(replies))
+            seeds = [request.seed + len(replies) + number for number in range(wanted)]
+            if dialect.copies:
+                batches = [await self._several(replace(request, seed=seeds[0]), {**options, "n": wanted})]
+            else:
+                batches = await _together([self._several(replace(request, seed=seed), options) for seed in seeds])
+            replies += [reply.reply() for batch in batches for reply in batch]
+        return replies
 
     async def _one(self, request: ModelRequest) -> ModelReply:
         return (await self._several(request, {}))[0].reply()
@@ -195,8 +232,8 @@ class LlamaServer:
         return await asyncio.shield(self._detecting)
 
     async def _detect_dialect(self) -> Dialect:
-        async with asyncio.timeout(COUNTING):
-            self._dialect = await dialect_of(self._connection, self._model)
+        async with asyncio.timeout(DETECTING):
+            self._dialect = await self._detection()
         return self._dialect
 
     def _detected(self, detecting: asyncio.Task[Dialect]) -> None:
@@ -217,7 +254,7 @@ class LlamaServer:
                 yield
         except TimeoutError as error:
             raise ModelUnavailable(f"{self.name} did not answer in time.") from error
-        except Refused:
+        except (Refused, TooMany):
             raise
         except ModelUnavailable:
             self._dialect = None

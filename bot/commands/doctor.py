@@ -25,7 +25,6 @@ from bot.config.settings import Settings, missing_secrets, named_secret
 from bot.config.source_sections import SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, OpsgenieSection
 from bot.config.workspace import AgentSection, Workspace, load_workspace
-from bot.observability.collectors import TokenTally
 from bot.web.refusals import read_refusals
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import open_core
@@ -186,7 +185,7 @@ async def _language_models(settings: Settings) -> Finding:
     found: list[str] = []
     async with aiohttp.ClientSession() as session:
         for url in settings.llm_urls:
-            model = llama_server(url, settings, session, TokenTally())
+            model = llama_server(url, settings, session)
             async for ability in check_model(model):
                 if not ability.needed:
                     break

@@ -22,7 +22,6 @@ from rich.text import Text
 from adapters.model_files import fetch_model_file, find_model_file
 from bot.commands.llama_launch import HUB, Hardware, Launch, hardware, server_command
 from bot.config.settings import Settings
-from bot.observability.collectors import TokenTally
 from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
 from core.answering.model_exam import Marks, examined, skill_of
 from core.model.errors import ConfigurationError, PlumblineError
@@ -89,7 +88,7 @@ async def run_check(settings: Settings, url: str, out: Console) -> int:
     missing = False
     async with aiohttp.ClientSession() as session:
         for address in settings.llm_urls:
-            model = llama_server(address, settings, session, TokenTally())
+            model = llama_server(address, settings, session)
             keep = KeptExam(settings.data_dir / EXAM_FILE, model).save if configured else discard_outcome
             abilities = [ability async for ability in check_model(model, keep)]
             out.print(_table(f"{model.name} at {address}", abilities))

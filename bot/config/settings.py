@@ -33,6 +33,9 @@ class Settings(BaseSettings):
     llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")
     llm_model: str = Field("", validation_alias="PLUMBLINE_LLM_MODEL")
     llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")
+    # tokens of its context, and replies that it generates concurrently; 0: as the server says
+    llm_context: int = Field(0, validation_alias="PLUMBLINE_LLM_CONTEXT", ge=0)
+    llm_parallel: int = Field(0, validation_alias="PLUMBLINE_LLM_PARALLEL", ge=0, le=256)
     # trust in the model for answers, causes and owners, unless plumbline.yaml says otherwise
     llm_use: Trust | None = Field(None, validation_alias="PLUMBLINE_LLM_USE")
     # the former name, with `auto` (measured), `choose` and `compose` (always)

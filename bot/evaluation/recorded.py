@@ -13,9 +13,10 @@ from typing import Any
 import aiohttp
 from rich.console import Console
 
-from adapters.llama.server import LlamaServer
 from adapters.recorded_model import Call, RecordedModel
+from bot.config.settings import load_settings
 from bot.evaluation.simulated import SimulatedModel, Truth
+from bot.wiring.models import llama_server
 from core.model.language_model import ModelReply, ModelRequest
 
 DEADLINE = 1_800.0  # seconds for one reply; long, so that a slow server can be measured
@@ -59,7 +60,7 @@ class Recorded:
                         counted[0].add(reply)
 
                     file = self.record or Path(folder) / "replies.jsonl"
-                    counted.append(RecordedModel(file, LlamaServer(self.llm, session, on_reply=add)))
+                    counted.append(RecordedModel(file, llama_server(self.llm, load_settings(), session, add)))
                     await counted[0].context_tokens()
                     yield counted[0]
         else:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import aiohttp
 
-from adapters.llama.connection import LlamaConnection
-from adapters.llama.server import LlamaServer, unwatched
+from adapters.llama.server import LlamaServer, OnReply, ignore_reply, unwatched
 from adapters.model_pool.pool import ModelPool
 from adapters.model_pool.server import ModelServer
 from bot.config.settings import Settings
@@ -44,25 +43,24 @@ async def open_model(
 
 
 def _server(url: str, settings: Settings, session: aiohttp.ClientSession, tally: TokenTally) -> ModelServer:
-    model = llama_server(url, settings, session, tally)
-    connection = LlamaConnection(url, session, _api_key(settings))
-
-    async def check() -> int:
-        await connection.check_health()
-        return await model.slots()
-
-    return ModelServer(connection.host, model, slots=1, check=check)
+    model = llama_server(url, settings, session, tally.add)
+    return ModelServer(model.address, model, slots=1, check=model.check_health)
 
 
-def llama_server(url: str, settings: Settings, session: aiohttp.ClientSession, tally: TokenTally) -> LlamaServer:
-    """Return one server, with the model name and the key of the settings."""
-    watch = model_calls(url) if settings.traces_model_calls else unwatched
-    key = _api_key(settings)
-    return LlamaServer(url, session, model=settings.llm_model, api_key=key, on_reply=tally.add, watch=watch)
-
-
-def _api_key(settings: Settings) -> str:
-    return settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
+def llama_server(
+    url: str, settings: Settings, session: aiohttp.ClientSession, on_reply: OnReply = ignore_reply
+) -> LlamaServer:
+    """Return one server, with what the settings say of the model."""
+    return LlamaServer(
+        url,
+        session,
+        model=settings.llm_model,
+        api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else "",
+        context=settings.llm_context,
+        parallel=settings.llm_parallel,
+        on_reply=on_reply,
+        watch=model_calls(url) if settings.traces_model_calls else unwatched,
+    )
 
 
 @asynccontextmanager

@@ -27,6 +27,14 @@ _FENCED = re.compile(r"```[a-z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 
 
+def with_schema_in_text(request: ModelRequest) -> ModelRequest:
+    """Return the request with its schema at the end of its last message, for a server without schemas."""
+    *before, last = request.messages
+    written = json.dumps(request.schema, ensure_ascii=False)
+    text = template("json_schema").substitute(text=last.text, schema=written)
+    return replace(request, messages=(*before, replace(last, text=text)))
+
+
 async def with_valid_json(request: ModelRequest, reply: ModelReply, ask: Ask) -> ModelReply:
     """Return `reply` if it satisfies the request's schema or was truncated at `max_tokens`; otherwise a repaired one.
 
@@ -75,12 +83,14 @@ def _written(value: Any, schema: Mapping[str, Any]) -> str | None:
 
 
 def _candidates(text: str) -> list[str]:
-    """Return candidates for JSON: the text, fenced blocks, first to last bracket, and that without trailing commas."""
+    """Return candidates for JSON: the text, fenced blocks, first to last bracket, that without trailing commas, and the
+    text and the blocks as strings.
+    """
     fenced = [match.strip() for match in _FENCED.findall(text)]
     begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=0)
     end = max(text.rfind("}"), text.rfind("]")) + 1
     cut = text[begin:end]
-    return [text, *fenced, cut, _TRAILING_COMMA.sub(r"\1", cut)]
+    return [text, *fenced, cut, _TRAILING_COMMA.sub(r"\1", cut), *map(json.dumps, [text.strip(), *fenced])]
 
 
 def _json_of_yaml(text: str, schema: Mapping[str, Any]) -> str | None:

@@ -26,7 +26,6 @@ import numpy as np
 
 from adapters.clock import SystemClock
 from bot.config.settings import Settings, load_settings
-from bot.observability.collectors import TokenTally
 from bot.wiring.models import llama_server, open_model
 from core.model.language_model import ChatMessage, ModelRequest, Role, Urgency
 from core.ports import LanguageModel
@@ -133,8 +132,8 @@ def figures(taken: Taken, seconds: float) -> dict[str, Any]:
 
 async def measure(settings: Settings, seconds: float) -> dict[str, Any]:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        direct = llama_server(settings.llm_urls[0], settings, session, TokenTally())
-        result: dict[str, Any] = {"servers": len(settings.llm_urls), "slots_each": await direct.slots()}
+        direct = llama_server(settings.llm_urls[0], settings, session)
+        result: dict[str, Any] = {"servers": len(settings.llm_urls), "slots_each": await direct.check_health()}
         result["direct"] = {"burst": await burst(direct), "saturated": await saturated(direct, seconds)}
         async with open_model(settings, session, SystemClock()) as pool:
             assert pool is not None

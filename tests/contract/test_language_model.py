@@ -1,4 +1,4 @@
-"""What every LanguageModel does: the scripted one, both llama.cpp servers as fakes, and both for real."""
+"""What every LanguageModel does: the scripted one, servers of all kinds as fakes, and those of llama.cpp for real."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from adapters.model_pool.server import ModelServer
 from core.model.errors import PromptTooLong
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.ports import LanguageModel
+from tests.fakes.general_servers import fake_model_server
 from tests.fakes.language_model import ScriptedModel
-from tests.fakes.llama_server import an_answer, fake_llama_server
+from tests.fakes.llama_server import CONTEXT, an_answer
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -49,6 +50,9 @@ async def _two_slots() -> int:
         "pool",
         "native fake",
         "python fake",
+        "vllm fake",
+        "ollama fake",
+        "bare fake",
         pytest.param("native", marks=pytest.mark.external),
         pytest.param("python", marks=pytest.mark.external),
     ]
@@ -63,8 +67,8 @@ async def model(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         return
     async with aiohttp.ClientSession() as session:
         if "fake" in request.param:
-            async with fake_llama_server(kind) as fake:
-                yield LlamaServer(fake.url, session)
+            async with fake_model_server(kind) as fake:
+                yield LlamaServer(fake.url, session, context=CONTEXT if kind == "bare" else 0)
         else:
             from tests.external.llama_servers import llama_server
             from tests.fakes.random_model import write_random_model

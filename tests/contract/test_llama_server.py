@@ -1,4 +1,4 @@
-"""What the llama.cpp adapter makes of servers that refuse, break off, wait or talk nonsense."""
+"""What the model adapter makes of servers that refuse, break off, wait or talk nonsense."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import copy
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import aiohttp
 import pytest
@@ -17,14 +18,15 @@ from adapters.llama.dialect import Dialect, dialect_of
 from adapters.llama.server import SAMPLES, LlamaServer
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from tests.fakes.general_servers import fake_model_server
 from tests.fakes.llama_server import CONTEXT, SLOTS, FakeLlamaServer, fake_llama_server
 
 QUESTION = ModelRequest((ChatMessage(Role.USER, "Why is the checkout slow?"),), max_tokens=64)
 
 
-@pytest.fixture(params=["native", "python"])
+@pytest.fixture(params=["native", "python", "vllm", "ollama"])
 async def fake(request: pytest.FixtureRequest) -> AsyncIterator[FakeLlamaServer]:
-    async with fake_llama_server(request.param) as server:
+    async with fake_model_server(request.param) as server:
         yield server
 
 
@@ -130,6 +132,7 @@ async def test_samples_of_a_python_server_are_drawn_one_after_the_other_with_the
         assert [body["seed"] for body in fake.chats] == [5, 6, 7]
 
 
+@pytest.mark.parametrize("fake", ["native", "python", "vllm"], indirect=True)
 async def test_probabilities_are_read_from_one_reply(fake: FakeLlamaServer, session: aiohttp.ClientSession) -> None:
     fake.odds = {"no": 0.75}
     odds = await LlamaServer(fake.url, session).expect(QUESTION, ("yes", "no"))
@@ -137,6 +140,7 @@ async def test_probabilities_are_read_from_one_reply(fake: FakeLlamaServer, sess
     assert len(fake.chats) == 1
 
 
+@pytest.mark.parametrize("fake", ["native", "python", "vllm"], indirect=True)
 async def test_labels_that_begin_alike_are_told_apart_by_another_reply(
     fake: FakeLlamaServer, session: aiohttp.ClientSession
 ) -> None:
@@ -177,20 +181,20 @@ async def test_a_server_that_takes_long_to_tell_what_it_is_is_asked_once(
 ) -> None:
     ready, asked = asyncio.Event(), 0
 
-    async def slow(connection: LlamaConnection, model: str) -> Dialect:
+    async def slow(connection: LlamaConnection, *told: Any) -> Dialect:
         nonlocal asked
         asked += 1
         await ready.wait()
-        return await dialect_of(connection, model)
+        return await dialect_of(connection, *told)
 
     monkeypatch.setattr(server_module, "dialect_of", slow)
     model = LlamaServer(fake.url, session)
     for _ in range(2):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
-                await model.slots()
+                await model.check_health()
     ready.set()
-    assert await model.slots() >= 1
+    assert await model.check_health() >= 1
     assert asked == 1
 
 

@@ -8,18 +8,20 @@ import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+Fake = TypeVar("Fake", bound="FakeLlamaServer")
 CONTEXT = 512  # tokens; a token is a word or a mark of JSON
 SLOTS = 4
 
 
 def an_answer(body: dict[str, Any]) -> str:
     """What is valid under the schemas that the contract uses."""
-    schema = body.get("json_schema") or body.get("response_format", {}).get("schema")
+    shape = body.get("response_format", {})
+    schema = body.get("json_schema") or shape.get("schema") or shape.get("json_schema", {}).get("schema")
     if schema is None:
         return f"The disk is full. Seed {body['seed']}."
     return json.dumps(schema["enum"][0] if "enum" in schema else {"cause": "disk", "sure": True})
@@ -119,6 +121,9 @@ class FakeLlamaServer:
         if not body.get("stream"):
             return web.json_response({"choices": [{"index": 0, "message": {"content": "a"}}]})
         events = self._events(body, words)
+        return await self._stream(request, events)
+
+    async def _stream(self, request: web.Request, events: list[dict[str, Any]]) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         try:
@@ -139,11 +144,11 @@ class FakeLlamaServer:
     def _events(self, body: dict[str, Any], words: int) -> list[dict[str, Any]]:
         count = body.get("n", 1) if self.kind == "native" else 1
         texts = [self.script({**body, "seed": body["seed"] + number}) for number in range(count)]
-        events = [_event(index, {"role": "assistant", "content": None}) for index in range(count)]
+        events = [event(index, {"role": "assistant", "content": None}) for index in range(count)]
         for index, text in enumerate(texts):
-            tokens = _tokens(text)[: body["max_tokens"]]
-            events += [_event(index, {"content": token}, self._logprobs(token, body)) for token in tokens]
-            events.append(_event(index, {}, finish="length" if len(_tokens(text)) > len(tokens) else "stop"))
+            tokens = tokens_of(text)[: body["max_tokens"]]
+            events += [event(index, {"content": token}, self._logprobs(token, body)) for token in tokens]
+            events.append(event(index, {}, finish="length" if len(tokens_of(text)) > len(tokens) else "stop"))
             if self.kind == "native":
                 details = {"cached_tokens": words - 1 if len(self.chats) > 1 else 0}
                 usage = {"completion_tokens": len(tokens), "prompt_tokens": words, "prompt_tokens_details": details}
@@ -160,7 +165,7 @@ class FakeLlamaServer:
         }
 
 
-def _tokens(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
     """Words with the space before them; the quotes of a JSON string by themselves."""
     if text.startswith('"'):
         return [text[0], text[1:-1], text[-1]]
@@ -168,7 +173,7 @@ def _tokens(text: str) -> list[str]:
     return [first, *(f" {word}" for word in others)]
 
 
-def _event(
+def event(
     index: int, delta: dict[str, Any], logprobs: dict[str, Any] | None = None, finish: str | None = None
 ) -> dict[str, Any]:
     choice = {"index": index, "delta": delta, "finish_reason": finish, "logprobs": logprobs}
@@ -177,8 +182,14 @@ def _event(
 
 @asynccontextmanager
 async def fake_llama_server(kind: str = "native", context: int = CONTEXT) -> AsyncIterator[FakeLlamaServer]:
-    """The server on a free port of loopback."""
-    fake = FakeLlamaServer(kind, context=context)
+    """A llama.cpp server on a free port of loopback."""
+    async with served(FakeLlamaServer(kind, context=context)) as fake:
+        yield fake
+
+
+@asynccontextmanager
+async def served(fake: Fake) -> AsyncIterator[Fake]:
+    """This server on a free port of loopback."""
     async with TestServer(fake.application()) as server:
         fake.url = str(server.make_url("/"))
         yield fake

@@ -37,7 +37,7 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
 
 async def asked(fake: FakeLlamaServer, settings: Settings, tally: TokenTally) -> None:
     async with aiohttp.ClientSession() as session:
-        await llama_server(fake.url, settings, session, tally).generate(QUESTION)
+        await llama_server(fake.url, settings, session, tally.add).generate(QUESTION)
 
 
 def attributes(span: ReadableSpan) -> dict[str, object]:

@@ -1,0 +1,250 @@
+"""Servers with OpenAI's interface other than those of llama.cpp: vLLM, SGLang, Ollama, LM Studio, LiteLLM and the like.
+
+Such a server is used with what it has. At first it is asked a few short questions, which show which fields of a request
+it accepts and what it makes of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ValidationError
+
+from adapters.llama.completion import CHAT, SEEDS, TEMPLATE_OPTIONS, Prepared, messages_of, without_thought
+from adapters.llama.connection import Denied, LlamaConnection, Refused, Unclear
+from adapters.llama.estimate import estimated_tokens
+from adapters.llama.grammar import bounded_schema
+from adapters.llama.special_tokens import template_tokens
+from core.model.errors import ModelUnavailable
+from core.model.language_model import Abilities, ModelRequest
+from core.model_calls.json_regen import with_schema_in_text
+from core.model_calls.label_odds import label_schema
+
+MODELS = "v1/models"
+MESSAGE_FRAME = 16  # tokens of a chat template around one message
+BATCH = 8  # replies that a server generates concurrently if it computes them in batches
+PROBE_TOKENS = 256  # of a reply to a probe; enough for a short thought before it
+LABEL = "plumb line"  # a reply that no model gives to a greeting, unless a schema makes it
+
+# Lists that tell the size of the context of a model, and the fields that do.
+CONTEXTS = {
+    MODELS: ("max_model_len", "context_length", "context_window", "max_context_length"),  # vLLM and SGLang; hosted ones
+    "api/ps": ("context_length",),  # Ollama, of a loaded model
+    "api/v0/models": ("loaded_context_length",),  # LM Studio
+    "model/info": ("max_input_tokens", "max_tokens"),  # LiteLLM
+}
+LISTED = 8  # models named in an error
+_OLLAMA_CONTEXT = re.compile(r"\bnum_ctx\s++(\d++)")
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralDialect:
+    """A server with OpenAI's chat completions, and with the abilities that it has shown.
+
+    `options` keep a model from thinking aloud, as far as the server knows them. `special` are the control tokens of its
+    chat template, if it tells them.
+    """
+
+    model: str
+    context: int
+    slots: int
+    abilities: Abilities
+    options: Mapping[str, Any]
+    special: frozenset[str] = frozenset()
+
+    health: ClassVar[str] = MODELS
+    copies: ClassVar[bool] = False
+    logprobs: ClassVar[Mapping[str, Any]] = {
+        "logprobs": True,
+        "top_logprobs": 20,
+    }  # the most that OpenAI and vLLM allow
+    unfiltered: ClassVar[Mapping[str, Any]] = {"top_p": 1.0}
+
+    async def count(self, connection: LlamaConnection, text: str) -> int:
+        if not self.abilities.counts:
+            return estimated_tokens(text)
+        return await _counted(connection, self.model, text)
+
+    async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
+        asked = request if request.schema is None or self.abilities.schemas else with_schema_in_text(request)
+        messages = messages_of(asked, self.special)
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": messages,
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed % SEEDS,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **self.options,
+        }
+        if request.schema is not None and self.abilities.schemas:
+            body |= _response_format(request.schema)
+        text = "\n".join(message["content"] for message in messages)
+        prompt_tokens = await self.count(connection, text) + MESSAGE_FRAME * (len(messages) + 1)
+        return Prepared(CHAT, body, prompt_tokens)
+
+
+async def general_dialect(connection: LlamaConnection, model: str, context: int, parallel: int) -> GeneralDialect:
+    """Detect the abilities of a server. `model`, `context` and `parallel` are the operator's; empty ones are asked for.
+
+    Raises ModelUnavailable if the server has no such interface, does not tell its model or the size of its context, or
+    does not answer.
+    """
+    listed = _entries(await _told(connection.get(MODELS), (Refused, Unclear)))
+    if not listed and not model:
+        raise ModelUnavailable(
+            f"The server at {connection.host} is neither llama-server nor llama_cpp.server, and lists no models as "
+            "OpenAI's interface does. If it has that interface, set PLUMBLINE_LLM_MODEL."
+        )
+    is_ollama = "version" in await _told(connection.get("api/version"))
+    name = model or await _chosen(connection, listed)
+    try:
+        options = await _options(connection, name, {"reasoning_effort": "none"} if is_ollama else {})
+    except Refused as error:
+        names = ", ".join(map(_name, listed[:LISTED])) or "none"
+        raise ModelUnavailable(
+            f"The model server at {connection.host} refuses questions to {name}; it lists: {names}."
+        ) from error
+    abilities = await _abilities(connection, name, options)
+    details = await _told(connection.post("api/show", {"model": name})) if is_ollama else {}
+    batches = any("max_model_len" in entry for entry in listed)
+    slots = parallel or (BATCH if batches else 1)
+    return GeneralDialect(
+        name,
+        context or await _context(connection, name, str(details.get("parameters") or "")),
+        slots,
+        Abilities(abilities.odds, abilities.schemas, abilities.counts, slots),
+        options,
+        template_tokens(str(details.get("template") or "")),
+    )
+
+
+async def _chosen(connection: LlamaConnection, listed: list[dict[str, Any]]) -> str:
+    """Return the name of the loaded model, else of the first one that is not for embeddings."""
+    loaded = _entries(await _told(connection.get("api/ps")))
+    names = [_name(entry) for entry in (*loaded, *listed)]
+    return next((name for name in names if "embed" not in name.lower()), names[0])
+
+
+async def _context(connection: LlamaConnection, model: str, parameters: str) -> int:
+    for path, fields in CONTEXTS.items():
+        for entry in _entries(await _told(connection.get(path))):
+            info = entry.get("model_info")
+            told = entry | (info if isinstance(info, dict) else {})
+            sizes = [told[field] for field in fields if type(told.get(field)) is int and told[field] > 0]
+            if sizes and _name(entry) in {model, f"{model}:latest"}:
+                return sizes[0]
+    if found := _OLLAMA_CONTEXT.search(parameters):
+        return int(found[1])
+    raise ModelUnavailable(
+        f"The model server at {connection.host} does not report the size of the context of {model}: set "
+        "PLUMBLINE_LLM_CONTEXT."
+    )
+
+
+async def _options(connection: LlamaConnection, model: str, effort: dict[str, Any]) -> dict[str, Any]:
+    """Return the options against thinking aloud, if the server does not refuse them. Raises Refused if it refuses all."""
+    options = {"chat_template_kwargs": TEMPLATE_OPTIONS, **effort}
+    try:
+        await connection.post(CHAT, _probe(model) | options)
+    except Refused:
+        await connection.post(CHAT, _probe(model))
+        return {}
+    return options
+
+
+async def _abilities(connection: LlamaConnection, model: str, options: dict[str, Any]) -> Abilities:
+    probe = _probe(model) | options
+    shaped = _Answer.of(await _told(connection.post(CHAT, probe | _response_format(label_schema([LABEL])))))
+    measured = _Answer.of(await _told(connection.post(CHAT, {**probe, **GeneralDialect.logprobs})))
+    counted = await _told(connection.post("tokenize", {"model": model, "prompt": LABEL}))
+    return Abilities(
+        odds=measured.alternatives > 1,
+        schemas=without_thought(shaped.text).strip() == json.dumps(LABEL),
+        counts=isinstance(counted.get("count"), int),
+    )
+
+
+async def _counted(connection: LlamaConnection, model: str, text: str) -> int:
+    """Return the number of tokens as vLLM counts them."""
+    answer = await connection.post("tokenize", {"model": model, "prompt": text, "add_special_tokens": False})
+    if not isinstance(count := answer.get("count"), int):
+        raise ModelUnavailable(f"The model server at {connection.host} no longer counts tokens.")
+    return count
+
+
+def _probe(model: str) -> dict[str, Any]:
+    messages = [{"role": "user", "content": "Say hello."}]
+    return {"model": model, "messages": messages, "max_tokens": PROBE_TOKENS, "temperature": 0.0, "seed": 0}
+
+
+def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": bounded_schema(schema)}}
+    }
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("id") or entry.get("name") or entry.get("model_name"))
+
+
+def _entries(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the entries of a list of models; empty if it is none."""
+    entries = answer.get("data", answer.get("models"))
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+async def _told(
+    asked: Awaitable[dict[str, Any]], unknown: tuple[type[ModelUnavailable], ...] = (Refused, Unclear, Denied)
+) -> dict[str, Any]:
+    """Return an answer; empty if the server does not know the question, which some say with a page or with 403."""
+    try:
+        return await asked
+    except unknown:
+        return {}
+
+
+class _Alternatives(BaseModel):
+    top_logprobs: list[Any] | None = None
+
+
+class _Steps(BaseModel):
+    content: list[_Alternatives] | None = None
+
+
+class _Message(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message = _Message()
+    logprobs: _Steps | None = None
+
+
+class _Answer(BaseModel):
+    """A reply that was not streamed."""
+
+    choices: list[_Choice] = []
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> _Answer:
+        """Return the answer; one without a choice if it is malformed."""
+        try:
+            return cls.model_validate(answer)
+        except ValidationError:
+            return cls()
+
+    @property
+    def text(self) -> str:
+        return "".join(choice.message.content or "" for choice in self.choices)
+
+    @property
+    def alternatives(self) -> int:
+        """Return the number of tokens with a probability at the first position."""
+        steps = [step for choice in self.choices for step in (choice.logprobs and choice.logprobs.content) or []]
+        return len(steps[0].top_logprobs or []) if steps else 0
