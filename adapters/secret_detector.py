@@ -13,7 +13,16 @@ _NEAR = (
     re.compile(r"(?i:artif|jfrog|buildkit).{0,100}[\s=:\"](AP[0-9A-F][A-Za-z0-9]{8,200})(?=[\s\"]|$)"),
     re.compile(r"(?i:aws).{0,20}(?i:key|pwd|pw|password|pass|token).{0,20}?\b([0-9A-Za-z/+]{40})(?![0-9A-Za-z/+])"),
     re.compile(r"(?<![A-Za-z0-9+/])(?<!sha512-)([A-Za-z0-9+/]{86,88}==)"),  # Azure's storage
-    re.compile(r"https://hooks\.slack\.com/services/(T\w+/B\w+/\w+)", re.IGNORECASE),
+    # addresses that are a right: of webhooks, of signed downloads, of functions
+    re.compile(r"https://hooks\.slack\.com/(?:services|workflows|triggers)/(\w+(?:/\w+){1,3})", re.IGNORECASE),
+    re.compile(r"\.office\.com/webhook(?:b2)?/([^\s\"'<>)]{32,400})"),
+    re.compile(r"/(?:web)?hooks/(?:\d{1,20}/)?([A-Za-z0-9_-]{60,80}|(?=[a-z]{0,26}\d)[a-z0-9]{26})(?![\w-])"),
+    re.compile(r"/integrations?/(?:[\w-]{1,40}/){0,3}?((?=[a-z]{0,31}\d)[a-z0-9]{25,32})(?![\w-])", re.IGNORECASE),
+    re.compile(r"/bot(\d{8,10}:AA[\w-]{33})/"),  # Telegram
+    re.compile(
+        r"[?&](?:sig|(?:x-(?:amz|goog)-)?signature|x-amz-security-token|code)=((?=[^\s&]{0,60}\d)[^\s&\"'<>]{20,2000})",
+        re.IGNORECASE,
+    ),
     re.compile(r"://[^\s:/?#@]{1,200}:([^\s:/?#@$&'()*+,;=!\[\]]{1,200})@"),
     re.compile(r"://([0-9a-f]{32})(?::\w{0,40})?@[\w.-]{1,200}/\d"),  # Sentry's address of a project
     # IBM's cloud services: a key without a prefix, after its name.
@@ -33,20 +42,22 @@ _NAMES_OF_PASSWORDS = (
 )
 _KEY = (
     r"(?:(?:api|access|auth|secret|account|client|private|maps|encryption|signing|license)[ _.-]?key(?:_base)?|"
-    r"secret|token|cookie|(?<![a-z])sid)"
+    r"secret|token|(?P<opaque>cookie|(?<![a-z])sid|"
+    r"(?:routing|integration|unseal|recovery|ingest|write|app|application|functions?|master|webhook|shared)[ _.-]?key))"
 )
-_NAME = rf"(?P<name>(?P<password>{_NAMES_OF_PASSWORDS})|{_KEY})"
+_NAME = rf"(?P<name>(?P<password>{_NAMES_OF_PASSWORDS})|(?P<header>(?<=x-)(?:api|access|auth)-(?:key|token))|{_KEY})"
 _QUOTE = r"\\{0,3}[\"'`]"
 _VALUE = rf"(?P<quote>(?:{_QUOTE})?)(?P<value>(?:(?!</)[^\s\"'`\\]|\\(?![\\\"'`nrt])){{4,}}+)"
 _SEPARATOR = (
-    r"(?:(?P<tight>=)|[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|[:=：→—–](?!:)|(?P<cell>\|(?![^\n]{0,400}\n[ \t|:]{0,9}-{3})))|"
+    r"(?:(?P<tight>=)|[*_]{0,3}(?:[ \t]{0,40}(?::=|=>|->|[:=：→—–](?!:)|(?P<cell>\|(?![^\n]{0,400}\n[ \t|:]{0,9}-{3})))|"
     r"(?P<prose> (?:is|was|lautet) ))[*_]{0,3}[ \t]{0,40}|"
     r"(?P<below>[*_]{0,3}:[*_]{0,3}[ \t]{0,40}(?:[>|][+-]?)?\r?\n(?:[ \t]{0,40}\r?\n)?(?:```\w*\n)?[ \t]{0,40})|"
     # a pair of elements or attributes, or a variable with a default
     r"(?:[,;]?\s{1,40}|\s{0,9}\{[^{}]{0,200}?\s)[\"']?(?:value|default)[\"']?\s{0,9}[:=]\s{0,9}|"
     r"(?P<element>(?:>|</(?:t[dh]|dt)>)(?:\s{0,40}<\w[^<>]{0,80}>){0,3}\s{0,9}))"
 )
-_ASSIGNED = re.compile(rf"{_NAME}(?: for \w+(?: \w+)?)?(?:{_QUOTE})?\]?{_SEPARATOR}{_VALUE}(?=(?P<rest>[^\n]?[^\n]?))")
+_FOR = r"(?: \d{1,2}| for (?:\w+(?: \w+)?|(?:key )?'[^'\n]{1,200}'|[\w.-]{1,60}@[\w.-]{1,60}))?"
+_ASSIGNED = re.compile(rf"{_NAME}{_FOR}(?:{_QUOTE})?\]?{_SEPARATOR}{_VALUE}(?=(?P<rest>[^\n]?[^\n]?))")
 _OPTION = re.compile(
     rf"(?<!\S)--?[\w-]*?{_NAME}[ =](?P<prose>){_VALUE}(?=(?P<rest>)(?:[\"'`]|[ \t]*$|\s+-|\s+[^\s./:]{{0,100}}[./:])|)"
 )
@@ -62,7 +73,9 @@ _ACCOUNT = r"[\"']?[^\s:\"']{1,100}"
 _BEFORE = {
     "curl http https xh etcdctl": rf"(?:-[ua]|--user|--auth)[ =]?{_ACCOUNT}:",
     "mysql mysqldump mysqladmin 7z 7za 7zr rar": "-p",
-    "login mongo mongosh mongodump": "-p[ =]?",
+    "login mongo mongosh mongodump cqlsh cypher-shell beeline useradd usermod": "-p[ =]?",
+    "plink pscp psftp nodetool": "-pw ",
+    "xfreerdp": "/p:",
     "redis-cli": "(?:-a|--pass)[ =]?",
     "ldapsearch ldapmodify ldapadd ldappasswd ldapwhoami": "-w[ =]?",
     "sqlcmd mosquitto_pub mosquitto_sub ipmitool zip unzip": "-P ?",
@@ -72,7 +85,7 @@ _BEFORE = {
     "sshpass": "-p *",
     "sqlplus expdp impdp rman sqlldr": r"[A-Za-z][\w.]{0,60}/",
     "htpasswd": r"-\w{0,5}b\w{0,5} \S{1,200} \S{1,100} ",
-    "net": r"use (?:\S{1,3} )?\\\\\S{1,200} ",
+    "net": r"(?:use (?:\S{1,3} )?\\\\\S{1,200}(?: /\S{1,100})? |user \S{1,100} )",
     "rabbitmqctl": r"(?:add_user|change_password) \S{1,100} ",
     "kubectl oc": r"secret [^\n]{0,300}?--from-literal[ =][\"']?[\w.-]{1,100}=",
     "vault": r"(?:put|write) \S{1,100} [\w.-]{1,60}=",
@@ -92,20 +105,25 @@ _FORMS = {
     "--creds": rf"--creds[ =][^\s:]{{1,100}}:{_ANY}",
     "IDENTIFIED PASSWORD": rf"\b(?:IDENTIFIED BY|(?:SET )?PASSWORD(?: FOR [^\n;=]{{1,100}}=)?) *(?:PASSWORD\()?'{_ANY}",
     "SecureString": rf"\bConvertTo-SecureString +(?:-String +)?[\"']{_ANY}",
-    "define( put( set": rf"\b(?:define|put|set\w{{0,20}})\([\"'](?i:[^\"'\n]{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY}))[\"'], *[\"']{_ANY}",
+    "define( put( set": rf"\b(?:define|put|set\w{{0,20}})\( ?[\"'](?i:[^\"'\n]{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY}))[\"'], *[\"']{_ANY}",
     "ENV ARG setx set": rf"\b(?:ENV|ARG|setx|set) +(?i:\w{{0,60}}?(?:{_NAMES_OF_PASSWORDS}|{_KEY})) +[\"']?(?P<mixed>\S{{6,}})",
     "oracle:thin:": r"\boracle:thin:[\w.]{1,60}/(?P<value>[^\s/@]{4,})@",
     "machine": rf"\bmachine\s\S{{1,200}}\s{{1,9}}login\s\S{{1,100}}\s{{1,9}}password\s{_ANY}",
     "auth": r"(?:\"auth\": ?\"|\b_auth ?= ?)(?P<value>[A-Za-z0-9+/]{12,}={0,2})",
     "| ": r"\b(?:echo|printf) (?:-n )?[\"']?(?:[^\s:\"'|]{1,100}:)?(?P<value>[^\s\"'|]{4,200})[\"']? *\| *"
     r"(?:sudo -S|(?:sudo )?chpasswd|[^\n|]{1,200}--password-stdin)",
-    "Authorization": r"\bAuthorization[\"']?: *[\"']?(?:token|ApiKey|Api-Key|Key|Digest|Negotiate|GenieKey) +(?P<value>[\w.~+/=-]{8,})",
+    "Authorization": r"\bAuthorization[\"']?: *[\"']?"
+    r"(?:(?:token|ApiKey|Api-Key|Key|Digest|Negotiate|GenieKey) +(?P<value>[\w.~+/=-]{8,})|[A-Z][\w-]{1,20} +(?P<mixed>[\w.~+/-]{12,}=*))",
     "Bearer Basic": r"\b(?:Bearer|Basic) +(?P<value>[A-Za-z0-9._~+/-]{16,}=*)",
     "://": r"://[^\s/@:]{0,100}:(?P<value>[^\s/@]{3,200})@",
     "root": r"(?<!\S)root +/ +(?P<mixed>\S{6,})",
     "redentials creds ogin user User": r"\b(?i:credentials?|creds|logins?|user(?:name)?/pass(?:word)?)[*_]{0,3} ?[:=] ?[*_]{0,3}"
     r"[A-Za-z][\w.@-]{0,60}(?: ?/ ?|:|\|)(?P<mixed>[^\s/:\"']{6,100}+)(?![/:])",
     ":": r"^[ \t]{0,3}[^\s:/]{1,200}:(?:\d{2,5}|\*):[A-Za-z*][^\s:]{0,60}:[^\s:]{1,60}:(?P<mixed>[^\s:]{6,100})[ \t]*$",
+    # the environment of a command; the configuration of a network device
+    "PASS": r"\b[A-Z][A-Z0-9_]{0,60}PASS(?:WORD|PHRASE|WD)?=(?P<q>[\"'])(?P<value>[^\"'$\n]{6,100})(?P=q)",
+    "password secret key": r"^[ \t]{0,9}(?:[\w-]{1,30} (?:\S{1,60} (?:privilege \d{1,2} )?)?)?(?:password|secret|key) [05789] (?P<value>[^\s$]{4,})[ \t]*$",
+    "community": r"\bsnmp-server community (?P<value>[^\s\"']{4,})",
     "AUTH": r"^(?:\S{1,60}> ?)?AUTH (?:\w{1,40} )?(?P<mixed>\S{6,100})[ \t]*$",
 }
 _IN_TEXT = tuple((words.split(), re.compile(pattern, re.MULTILINE)) for words, pattern in _FORMS.items())
@@ -117,6 +135,7 @@ PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
 _MARK = re.compile(r"[^\w./:-]")  # occurs in no word or name
 MIN_PASSWORD = 6  # characters
 MIN_TOKEN = 8  # characters
+MAX_WORDS = 2
 _NO_PASSWORD = re.compile(
     "args|bool|boolean|bytes|changed?|config|credentials?|default|disabled|empty|enabled|encrypted|expired|false|forgotten|"
     "getpass|hidden|incorrect|input|integer|invalid|masked|missing|never|none|null|number|optional|password|prompt|redacted|"
@@ -136,6 +155,8 @@ _REFERENCE = re.compile(
 """A value that refers to a secret or is none: a variable, template, path, file, option or version."""
 
 _IDENTIFIER = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)+$")
+_NAMED = re.compile(r"^[a-z0-9]*[a-z][a-z0-9]*(?:[._-][a-z0-9]+)+$")  # orders.created.v2
+_CAMEL = re.compile(r"[a-z][A-Z]")
 _PHRASE = re.compile(r"^[a-z]{3,}(?:[-_ ][a-z]{3,}){2,}$")
 
 
@@ -191,15 +212,23 @@ def _looks_secret(value: str, match: Mapping[str, str | None]) -> bool:
     if match["password"]:
         if match.get("quote") and _PHRASE.match(value):
             return True
-        return len(value) >= MIN_PASSWORD and (
-            (_is_mixed(value) and not (match.get("prose") is not None and _IDENTIFIER.match(value)))
-            or (_stands_alone(match) and value.isalpha() and not _NO_PASSWORD.fullmatch(value))
-        )
-    name = (match.get("name") or "").lower()
-    if name.startswith(("sid", "cookie")):
-        return len(value) >= 2 * MIN_TOKEN and _is_mixed(value)
+        if match.get("prose") is not None and (_IDENTIFIER.match(value) or _CAMEL.search(value)):
+            return len(value) >= MIN_PASSWORD and bool(_CAMEL.search(value))
+        return len(value) >= MIN_PASSWORD and (_is_mixed(value) or (_stands_alone(match) and _is_word(value, match)))
+    if match["opaque"]:
+        return bool(len(value) >= 2 * MIN_TOKEN and _is_mixed(value) and not _NAMED.match(value))
     is_uuid = len(value) == 36 and value.count("-") == 4
-    return len(value) >= MIN_TOKEN and _is_mixed(value) and (is_uuid or not _IDENTIFIER.match(value))
+    return (
+        len(value) >= MIN_TOKEN
+        and _is_mixed(value)
+        and (is_uuid or bool(match["header"]) or not _IDENTIFIER.match(value))
+    )
+
+
+def _is_word(value: str, match: Mapping[str, str | None]) -> bool:
+    """Return whether letters are a password: one word, or, where a value is marked as one, two with a hyphen."""
+    words = value.split("-") if match.get("quote") or match.get("cell") else [value]
+    return len(words) <= MAX_WORDS and all(word.isalpha() and not _NO_PASSWORD.fullmatch(word) for word in words)
 
 
 def _stands_alone(match: Mapping[str, str | None]) -> bool:
@@ -223,7 +252,9 @@ def _in_commands(text: str, lower: str) -> Iterator[tuple[int, int]]:
     for words, pattern in _IN_TEXT:
         for match in pattern.finditer(text) if any(map(text.__contains__, words)) else ():
             name = str(match.lastgroup)
-            if not _REFERENCE.search(match[name]) and (name == "value" or _is_mixed(match[name])):
+            if not _REFERENCE.search(match[name]) and (
+                name == "value" or _is_mixed(match[name]) or _CAMEL.search(match[name])
+            ):
                 yield match.span(name)
 
 

@@ -1,8 +1,7 @@
 """The formats of tokens that issuers mark with a prefix.
 
-Most were compared with the default rules of gitleaks 8, with lengths as there or less strict. Those that its rules lack
-(of Atlassian's repositories, Docker Hub, Figma, Google OAuth, Netlify, PostHog, Replicate, Supabase and others) are as
-other public scanners describe them; their issuers publish no lengths.
+They are as public scanners describe them, with lengths as there or less strict. None was checked with its issuer, and most
+issuers publish no lengths, so a format may have changed since.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ pul-<h40> PMAK-<h24>-<h34> NRAK-<U27> NRJS-<h19> NRII-<w32> pscale_tkn_<w32+> ps
 dp.pt.<a40+> dp.st.<w40+> dop_v1_<h64> doo_v1_<h64> dor_v1_<h64> dt0c01.<U24>.<U64> hvs.<w20+> hvb.<w20+> hvr.<w20+>
 sbp_<h40> phx_<a40+> tfp_<w40+> nfp_<a36+> fio-u-<b64> ops_eyJ<b100+> duffel_live_<w43> CFPAT-<w43> EZAK<a54> EZTK<a54>
 HRKU-AA<w58> rdme_<a70> pnu_<a36> sgp_<h40> shippo_live_<h40> shippo_test_<h40> fo1_<w43> <a14>.atlasv1.<w60+> sha256~<w43> p8e-<a32>
-AC<h32> SK<h32>
+AC<h32> SK<h32> K00<d1><a27>
 """
 _RUN = re.compile(r"<(\w)(\d+)(\+?)>")
 
@@ -50,5 +49,9 @@ def _pattern(form: str) -> str:
 ISSUED = re.compile(
     rf"(?<![A-Za-z0-9])(?:(?:{'|'.join(_pattern(form) for form in _FORMATS.split())})(?![A-Za-z0-9])|"
     r"xox[a-z]-(?:\d+-)+[A-Za-z0-9]+|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|[0-9a-z]{32}-us\d{1,2}|\d{8,10}:AA[\w-]{33}|"
+    # digests of passwords
+    r"\$(?:[1567y]|gy|apr1|sha1)\$(?:rounds=\d{1,9}\$)?[\w./]{1,40}(?:\$[\w./]{1,64})?\$[\w./]{22,90}|\$2[abxy]?\$\d\d\$[\w./]{53}|"
+    r"\$(?:argon2\w{1,2}|scrypt|pbkdf2[\w-]{0,10})\$[\w$./=,+-]{30,300}|pbkdf2_\w{3,8}\$\d{1,9}\$\w{1,60}\$[\w+/=]{20,100}|"
+    r"\{S?SHA\d{0,3}\}[\w+/=]{20,120}|\$[89]\$[\w./-]{8,60}|"
     r"(?<![\w-])eyJ[\w-]++={0,2}\.[\w-]++={0,2}(?:\.[\w.+/=-]*)?)"
 )

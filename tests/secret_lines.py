@@ -1,7 +1,7 @@
 """Lines with a made-up secret in every form, and lines without one that look alike, drawn from templates.
 
-The rules were developed on all three parts: the templates with an even number here, those with an odd number, and those
-from manuals, which somebody else wrote. No line of this file is like a key: values are drawn when it runs.
+The rules were developed on all four parts: the templates with an even number here, those with an odd number, those from
+manuals and those from operations, which others wrote. No line of this file is like a key: values are drawn when it runs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 
 from tests import secret_lines_from_manuals as manuals
+from tests import secret_lines_from_operations as operations
 
 A, H, D = string.ascii_letters + string.digits, "0123456789abcdef", string.digits
 SECRETS, INNOCENT = 150, 500  # lines drawn of each part
@@ -309,6 +310,7 @@ PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "even forms": (FORMS[0::2], QUIET[0::2]),
     "odd forms": (FORMS[1::2], QUIET[1::2]),
     "forms from manuals": (manuals.FORMS, manuals.QUIET),
+    "forms from operations": (operations.FORMS, operations.QUIET),
 }
 
 
