@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,10 +22,13 @@ from rich.text import Text
 from adapters.model_files import fetch_model_file, find_model_file
 from bot.commands.llama_launch import HUB, Hardware, Launch, hardware, server_command
 from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
 from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
-from core.answering.model_exam import Marks, examined, skill_of
+from core.answering.composed.answer import SAMPLES
+from core.answering.model_exam import FINDS, USES_TOOLS, WRITES, Marks, examined, skill_of, skill_under
 from core.model.errors import ConfigurationError, PlumblineError
-from core.model.language_model import ChatMessage, ModelRequest, Role
+from core.model.language_model import Abilities, ChatMessage, ModelRequest, Role
+from core.model_calls.choice import Skill, Use
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 from handlers.questions.examine_model import discard_outcome
@@ -85,13 +88,20 @@ async def run_check(settings: Settings, url: str, out: Console) -> int:
         settings = settings.model_copy(update={"llm_url": url})
     if not settings.llm_urls:
         raise ConfigurationError("No language model is set: give --url, or set PLUMBLINE_LLM_URL.")
-    missing = False
+    missing, trust = False, load_workspace(settings.config).trust
     async with aiohttp.ClientSession() as session:
         for address in settings.llm_urls:
             model = llama_server(address, settings, session)
             keep = KeptExam(settings.data_dir / EXAM_FILE, model).save if configured else discard_outcome
-            abilities = [ability async for ability in check_model(model, keep)]
+            passed: list[Marks] = []
+            abilities = [ability async for ability in check_model(model, passed.append)]
+            for marks in passed:
+                keep(marks)
             out.print(_table(f"{model.name} at {address}", abilities))
+            if passed:
+                skills = {use: skill_under(trust.get(use, settings.llm_trust), passed[0]) for use in Use}
+                for line in consequences(skills, await model.abilities()):
+                    out.print(Text(f"• {line}"))
             missing = missing or any(ability.needed and not ability.works for ability in abilities)
     return 1 if missing else 0
 
@@ -104,6 +114,35 @@ def _table(title: str, abilities: list[Ability]) -> Table:
         mark, style = ("✓", "green") if ability.works else ("✗", "red") if ability.needed else ("!", "yellow")
         table.add_row(ability.name, Text(mark, style), "yes" if ability.needed else "no", Text(ability.found))
     return table
+
+
+def consequences(skills: Mapping[Use, Skill | None], able: Abilities) -> Iterator[str]:
+    """Yield what the bot does with a model of these skills, on a server with these abilities."""
+    answers, causes, owners = (skills[use] for use in (Use.ANSWERS, Use.CAUSES, Use.OWNERS))
+    if not any(skills.values()):
+        yield "The model is not used. To use it in spite of that, set `use: always` (docs/language-models.md)."
+        return
+    always = ", also where the evidence engine is certain" if answers and answers.always else ""
+    if answers is None:
+        yield "Answers: the evidence engine alone."
+    elif answers.writes:
+        yield f"Answers: it writes them{always}, and each sentence is checked against its sources."
+    else:
+        yield f"Answers: it chooses among excerpts{always}."
+    yield f"Causes: {_done(causes, causes and causes.tools, 'it investigates with tools', 'it ranks them')}."
+    yield f"Owners: {_done(owners, owners and owners.writes, 'it plays the managers of teams', 'it decides on them')}."
+    if not able.odds:
+        yield "Without probabilities, a choice takes 16 short replies, and it does not check its own sentences."
+    if not able.schemas:
+        yield "Without JSON schemas, a reply that is not valid is repaired or asked for again."
+    if not able.counts:
+        yield "Without a tokenizer, lengths are estimated, and about two thirds of the context are used."
+    if able.parallel <= SAMPLES:
+        yield f"With fewer than {SAMPLES + 1} concurrent replies, an answer is not compared with further ones."
+
+
+def _done(skill: Skill | None, is_able: float | None, able: str, less: str) -> str:
+    return "the evidence engine alone" if skill is None else able if is_able else less
 
 
 LEAST_CONTEXT = 4_096  # tokens: instructions, a handful of passages and a reply
@@ -143,8 +182,9 @@ async def check_model(model: LanguageModel, keep: Callable[[Marks], None] = disc
     checks: list[tuple[str, bool, Callable[[LanguageModel], Awaitable[Outcome]]]] = [
         ("answers", True, _answers),
         ("context", True, _context),
-        ("tokenizer", True, _tokenizer),
-        ("schema", True, _schema),
+        ("JSON", True, _json),
+        ("schemas", False, _schemas),
+        ("tokenizer", False, _tokenizer),
         ("probabilities", False, _probabilities),
         ("prompt cache", False, _cache),
         ("samples", False, _samples),
@@ -185,24 +225,32 @@ async def _context(model: LanguageModel) -> Outcome:
 
 async def _tokenizer(model: LanguageModel) -> Outcome:
     empty, short, long = [await model.count_tokens(text) for text in ("", "refunds", EVIDENCE)]
-    return empty == 0 < short < long, f"{len(EVIDENCE)} characters are {long} tokens"
+    counts = (await model.abilities()).counts
+    found = f"{len(EVIDENCE)} characters are {'' if counts else 'estimated to be '}{long} tokens"
+    return counts and empty == 0 < short < long, found
 
 
-async def _schema(model: LanguageModel) -> Outcome:
+async def _schemas(model: LanguageModel) -> Outcome:
+    works = (await model.abilities()).schemas
+    return works, "the server makes replies valid" if works else "the server does not heed them"
+
+
+async def _json(model: LanguageModel) -> Outcome:
     for seed in range(SCHEMA_ROUNDS):
         await structured(model, _request("Is it up?", max_tokens=64, seed=seed, temperature=1.0), Verdict)
     return True, f"{SCHEMA_ROUNDS} of {SCHEMA_ROUNDS} replies valid under their schema"
 
 
 async def _probabilities(model: LanguageModel) -> Outcome:
+    told = (await model.abilities()).odds
     request = _request("Is it up?", max_tokens=8)
     started = perf_counter()
     first = await model.expect(request, ["yes", "no"])
     second = await model.expect(request, ["yes", "no"])
     elapsed = perf_counter() - started
     exact = all(math.isclose(first[choice], second[choice], abs_tol=0.01) for choice in first)
-    return exact and math.isclose(math.fsum(first.values()), 1.0, abs_tol=1e-6), (
-        f"yes {first['yes']:.2f}, no {first['no']:.2f}, {'the same' if exact else 'not the same'} when asked again; "
+    return told and exact and math.isclose(math.fsum(first.values()), 1.0, abs_tol=1e-6), (
+        f"{'' if told else 'not reported; by samples '}yes {first['yes']:.2f}, no {first['no']:.2f}, {'the same' if exact else 'not the same'} when asked again; "
         f"{elapsed / 2:.2f} s each"
     )
 
@@ -219,20 +267,15 @@ async def _cache(model: LanguageModel) -> Outcome:
 async def _samples(model: LanguageModel) -> Outcome:
     started = perf_counter()
     replies = await model.sample(_request("Why?", max_tokens=16, temperature=1.0, shared=EVIDENCE), 4)
-    different = len({reply.text for reply in replies})
-    return len(replies) == 4, f"4 replies, {different} different, in {perf_counter() - started:.2f} s"
+    different, parallel = len({reply.text for reply in replies}), (await model.abilities()).parallel
+    found = f"4 replies, {different} different, in {perf_counter() - started:.2f} s; {parallel} at a time"
+    return len(replies) == 4, found
 
 
 async def _exam(model: LanguageModel, keep: Callable[[Marks], None]) -> Outcome:
     marks = await examined(model, ModelRequest((), requester="llm check", deadline=DEADLINE))
     keep(marks)
-    skill = skill_of(marks)
-    if skill is None:
-        return False, f"{marks}: not used, unless `models` in plumbline.yaml or PLUMBLINE_LLM_USE says `always`"
-    answers = "writes answers" if skill.writes else "chooses among excerpts"
-    causes = "investigates causes" if skill.tools else "ranks causes"
-    owners = "plays the managers of teams" if skill.writes else "decides on owners"
-    return True, f"{marks}: {answers}, {causes}, {owners}"
+    return skill_of(marks) is not None, f"{marks}; {FINDS}, {WRITES} and {USES_TOOLS} are needed"
 
 
 async def _speed(model: LanguageModel) -> Outcome:

@@ -21,7 +21,7 @@ from core.answering.model_answer import VERSION
 from core.model.document import DocumentKind, Passage
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
-from core.model_calls.choice import NONE, Skill, choose
+from core.model_calls.choice import NONE, VOUCHED, Skill, Trust, choose
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.prompts import composing
 from core.model_calls.prompts.quoted import Named
@@ -224,6 +224,17 @@ def skill_of(marks: Marks) -> Skill | None:
         _proven(marks.write, FULL.write) if marks.write >= WRITES else 0.0,
         _proven(marks.tool, FULL.tool) if marks.tool >= USES_TOOLS else 0.0,
     )
+
+
+def skill_under(trust: Trust, marks: Marks | None) -> Skill | None:
+    """Return the skill that the operator's trust gives a model with these marks; None if it is not used."""
+    match trust:
+        case Trust.NEVER:
+            return None
+        case Trust.ALWAYS:
+            return VOUCHED
+        case Trust.MEASURED:
+            return skill_of(marks) if marks is not None else None
 
 
 def _proven(right: int, count: int) -> float:

@@ -9,10 +9,10 @@ from dataclasses import asdict
 
 import structlog
 
-from core.answering.model_exam import Marks, examined, skill_of
+from core.answering.model_exam import Marks, examined, skill_of, skill_under
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
-from core.model_calls.choice import VOUCHED, Skill, Trust, Use
+from core.model_calls.choice import Skill, Trust, Use
 from core.ports import LanguageModel
 
 DEADLINE = 600.0  # seconds per exam question; nobody waits for it
@@ -53,15 +53,10 @@ class ExaminedModel:
 
     def skill(self, use: Use) -> Skill | None:
         """Return the skill of the model; None if it is not used. Starts an exam if one is needed and not known yet."""
-        match self._trust.get(use, Trust.MEASURED):
-            case Trust.NEVER:
-                return None
-            case Trust.ALWAYS:
-                return VOUCHED
-            case Trust.MEASURED:
-                if self._marks is None and (self._exam is None or self._exam.done()):
-                    self._exam = asyncio.create_task(self._examine())
-                return skill_of(self._marks) if self._marks is not None else None
+        trust = self._trust.get(use, Trust.MEASURED)
+        if trust is Trust.MEASURED and self._marks is None and (self._exam is None or self._exam.done()):
+            self._exam = asyncio.create_task(self._examine())
+        return skill_under(trust, self._marks)
 
     async def recall(self) -> None:
         """Load the outcome of an earlier exam, if the model answers."""

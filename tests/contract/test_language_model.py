@@ -31,6 +31,7 @@ QUESTION = ModelRequest(
     (ChatMessage(Role.SYSTEM, "You help an engineer on call."), ChatMessage(Role.USER, "Why is the checkout slow?")),
     max_tokens=64,
 )
+SLOT_CONTEXT = 4_096  # tokens, of a real server
 STRUCTURED = ModelRequest(QUESTION.messages, max_tokens=128, schema=SCHEMA)
 
 
@@ -55,6 +56,7 @@ async def _two_slots() -> int:
         "bare fake",
         pytest.param("native", marks=pytest.mark.external),
         pytest.param("python", marks=pytest.mark.external),
+        pytest.param("gateway", marks=pytest.mark.external),
     ]
 )
 async def model(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LanguageModel]:
@@ -70,11 +72,16 @@ async def model(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             async with fake_model_server(kind) as fake:
                 yield LlamaServer(fake.url, session, context=CONTEXT if kind == "bare" else 0)
         else:
-            from tests.external.llama_servers import llama_server
+            from tests.external.llama_servers import gateway, llama_server
             from tests.fakes.random_model import write_random_model
 
-            async with llama_server(kind, write_random_model(tmp_path / "random.gguf")) as server:
-                yield LlamaServer(server.url, session)
+            weights = write_random_model(tmp_path / "random.gguf")
+            async with (
+                llama_server("python" if kind == "python" else "native", weights, slot_context=SLOT_CONTEXT) as server,
+                gateway(server.url) as passing,
+            ):
+                passed = kind == "gateway"
+                yield LlamaServer(passing if passed else server.url, session, context=SLOT_CONTEXT if passed else 0)
 
 
 async def test_it_has_a_name_and_a_context(model: LanguageModel) -> None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from tests.external.monitoring import answers, free_port
 
@@ -98,3 +100,26 @@ async def llama_server(
             yield server
         finally:
             await server.kill()
+
+
+@asynccontextmanager
+async def gateway(server: str) -> AsyncIterator[str]:
+    """The address of a gateway that passes nothing but `/v1` to a server: its own paths cannot be reached."""
+
+    async def forward(request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        headers = {"Content-Type": "application/json"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(request.method, f"{server}{request.path}", data=body, headers=headers) as answer,
+        ):
+            response = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.content_type})
+            await response.prepare(request)
+            async for chunk in answer.content.iter_any():
+                await response.write(chunk)
+            return response
+
+    app = web.Application()
+    app.router.add_route("*", "/v1/{path:.*}", forward)
+    async with TestServer(app) as passing:
+        yield str(passing.make_url("/"))

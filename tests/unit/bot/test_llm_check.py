@@ -1,17 +1,25 @@
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from bot.commands.llm_commands import LEAST_CONTEXT, check_model
+import pytest
+from rich.console import Console
+
+from bot.commands.llm_commands import LEAST_CONTEXT, check_model, consequences, run_check
+from bot.config.settings import load_settings
 from bot.wiring.models import KeptExam
 from core.answering.model_exam import FULL, QUESTIONS, Marks, skill_of
 from core.model.errors import ModelUnavailable
-from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
-from core.model_calls.choice import Use
+from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
+from core.model_calls.choice import VOUCHED, Skill, Use
 from handlers.questions.examine_model import ExaminedModel
+from tests.fakes.general_servers import MODEL, FakeOllamaServer
 from tests.fakes.language_model import ScriptedModel
+from tests.fakes.llama_server import an_answer, served
 
 
 def reply(request: ModelRequest) -> str:
@@ -40,17 +48,66 @@ def right(request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
 async def test_a_server_that_can_do_everything_is_found_to() -> None:
     found = await works(ServerLike(reply, odds=right))
     assert found == dict.fromkeys(found, True)
-    assert set(found) >= {"schema", "probabilities", "prompt cache", "exam", "speed"}
+    assert set(found) >= {"JSON", "schemas", "probabilities", "prompt cache", "exam", "speed"}
 
 
 async def test_a_small_context_is_found_missing() -> None:
     assert not (await works(ServerLike(reply, context=LEAST_CONTEXT - 1)))["context"]
 
 
-async def test_a_server_without_schemas_is_found_out() -> None:
+async def test_a_model_that_gives_no_json_is_found_out() -> None:
     found = await works(ServerLike(lambda _: "certainly"))
-    assert not found["schema"]
+    assert not found["JSON"]
     assert found["answers"]
+
+
+async def test_what_a_server_lacks_is_marked_and_no_reason_to_fail() -> None:
+    lacking = ServerLike(reply, odds=right, able=Abilities(odds=False, schemas=False, counts=False))
+    found = [ability async for ability in check_model(lacking)]
+    assert {ability.name for ability in found if not ability.works} == {"schemas", "tokenizer", "probabilities"}
+    assert not any(ability.needed and not ability.works for ability in found)
+
+
+NOTHING = Abilities(odds=False, schemas=False, counts=False)
+EVERYTHING = Abilities(parallel=4)
+FINDER, WRITER = skill_of(Marks(FULL.find, 0, 0)), skill_of(FULL)
+
+
+@pytest.mark.parametrize(
+    ("skill", "able", "said"),
+    [
+        (None, NOTHING, ["not used"]),
+        (FINDER, EVERYTHING, ["chooses among excerpts", "ranks them", "decides on them"]),
+        (WRITER, EVERYTHING, ["writes them, and", "investigates with tools", "plays the managers"]),
+        (VOUCHED, EVERYTHING, ["writes them, also where the evidence engine is certain", "investigates", "managers"]),
+        (
+            FINDER,
+            NOTHING,
+            ["chooses", "ranks", "decides", "16 short replies", "asked for again", "estimated", "not compared"],
+        ),
+    ],
+)
+def test_it_says_what_the_bot_will_do(skill: Skill | None, able: Abilities, said: list[str]) -> None:
+    lines = list(consequences(dict.fromkeys(Use, skill), able))
+    assert len(lines) == len(said)
+    assert not [(words, line) for words, line in zip(said, lines, strict=True) if words not in line]
+
+
+def verdict(body: dict[str, Any]) -> str:
+    """Reply as to a request without a schema, or with one of labels, or of a verdict."""
+    shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+    return an_answer(body) if "properties" not in shape else json.dumps({"answer": "yes", "score": 4})
+
+
+async def test_a_check_of_a_server_with_less_says_so_and_succeeds(tmp_path: Path) -> None:
+    written = io.StringIO()
+    async with served(FakeOllamaServer(context=LEAST_CONTEXT, script=verdict, odds_told=True)) as server:
+        settings = load_settings(llm_url=server.url, llm_use="always", data_dir=tmp_path)
+        assert await run_check(settings, "", Console(file=written, width=200)) == 0
+    said = written.getvalue()
+    assert f"{MODEL}:latest at {server.url.rstrip('/')}" in said
+    assert "Answers: it writes them, also where the evidence engine is certain" in said
+    assert "Without a tokenizer, lengths are estimated" in said
 
 
 async def test_a_server_that_computes_every_prompt_anew_is_found_out() -> None:
