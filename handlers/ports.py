@@ -34,6 +34,7 @@ from core.ports import (
     ThreadReader,
     Toolbox,
 )
+from core.rca.agent.budget import Limits
 from core.triage.agents.decider import TeamDocuments
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
@@ -124,6 +125,7 @@ class IncidentPorts(Ports):
       alone. Its agents read the team documents in `documents`.
     - `pages` returns the ended incidents by which the model of `page_models` judges whether a new one needs a person;
       `holding` says when one that needs nobody may be held back.
+    - `limits` bound an investigation by it.
     - `judge` estimates the confidence in a cause or an owner; without it, the evidence or the votes do.
     """
 
@@ -137,6 +139,7 @@ class IncidentPorts(Ports):
     retriever: Retriever | None = None  # None: no runbooks are looked up
     examined: ExaminedModel | None = None
     documents: TeamDocuments = field(default_factory=TeamDocuments)
+    limits: Limits = field(default_factory=Limits)
     judge: LanguageModel | None = None
     holding: Holding = NO_HOLDING
     page_models: LearnedStore[PageModel] | None = None

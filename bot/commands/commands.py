@@ -29,6 +29,7 @@ from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Q
 from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInput
 from core.model.incident import Incident
 from core.model.messages import AnswerMessage
+from core.model_calls.choice import Use
 from handlers.incidents.investigate_incident import conclude_investigation, find_cause, find_owner
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_details, update_chats
@@ -37,6 +38,10 @@ from handlers.questions.answer_question import READS_ON, prepare_answer
 from handlers.questions.post_message import Poster
 
 TERMINAL = Place(Platform.TERMINAL, "terminal")
+UNUSED_MODEL = (
+    "Without the language model: it has not passed an exam, which `plumbline llm check` holds, or plumbline.yaml says not to "
+    "use it."
+)
 
 
 async def run_serve(settings: Settings, out: Console) -> int:
@@ -166,7 +171,8 @@ def _without_passages(report: IngestReport) -> str:
 async def run_replay(settings: Settings, file: Path, source: str, out: Console, err: Console, *, as_json: bool) -> int:
     """Investigate a recorded webhook with a temporary database, and the real tools, history, documents and models.
 
-    If another process holds the index, no documents are quoted, and a notice is printed to standard error.
+    If another process holds the index, no documents are quoted. A notice of that, or of a language model that is not used,
+    is printed to standard error.
     """
     workspace = load_workspace(settings.config)
     parse = webhook_parser(workspace.webhooks, source)
@@ -180,6 +186,10 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
             err.print(f"Without documents: {error}", markup=False, highlight=False, soft_wrap=True)
             bare = kept.model_copy(update={"data_dir": Path(folder), "qdrant_url": ""})
             core = await stack.enter_async_context(open_core(bare, workspace))
+        if core.examined is not None:
+            await core.examined.recall()
+            if not any(core.examined.skill(use) for use in (Use.CAUSES, Use.OWNERS)):
+                err.print(UNUSED_MODEL, markup=False, highlight=False, soft_wrap=True)
         delivery = parse(body, core.clock.now())
         incident = delivery and await open_incident(
             delivery,

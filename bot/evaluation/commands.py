@@ -186,6 +186,7 @@ def eval_incidents(
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
+    simulate: Simulate = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether the change that caused an incident is named first."""
@@ -196,7 +197,7 @@ def eval_incidents(
         raise typer.BadParameter("Give either --cases or --generate.")
     if unknown := set(without or ()) - set(ABLATIONS):
         raise typer.BadParameter(f"--without accepts {', '.join(ABLATIONS)}, not {', '.join(sorted(unknown))}.")
-    asked = Recorded(llm, record, replay)
+    asked = Recorded(llm, record, replay, simulate)
     if cases is not None:
         figures = run(cases, without or (), asked)
     else:

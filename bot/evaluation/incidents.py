@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,8 +34,9 @@ from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
-from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
+from bot.evaluation.recorded import ASKING, DEADLINE, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
+from bot.evaluation.simulated_agent import Cause
 from core.answering.model_exam import Marks, examined, skill_of
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.confidence.measures import auroc, ece
@@ -44,18 +46,22 @@ from core.model.conversation import Place, Platform
 from core.model.errors import MalformedInput
 from core.model.incident import Explanation, Incident
 from core.model.prediction import Evaluation
-from core.model_calls.choice import Skill
-from core.rca.cause_evidence import evaluate_ranking, needs_ranking
+from core.model_calls.choice import VOUCHED, Skill
+from core.rca.agent.budget import Limits
+from core.rca.cause_evidence import is_unsure
 from core.rca.explain import explain
 from core.rca.incident_signals import SLACK, survey
-from core.rca.model_ranking import ranked_by_model
+from core.rca.model_ranking import situation
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
+from handlers.incidents.investigate_with_model import by_evidence, investigate_with_model
 from handlers.incidents.observe_incident import observe_incident
 from handlers.ports import Readers
 
 INVESTIGATED_AFTER = timedelta(minutes=5)  # after the alert
 AMONG = 3
+COMPLAINS = re.compile(r" times, (?:WARN|ERROR|CRITICAL|FATAL)")  # a log message as the agent reads it
+LIMITS = Limits(seconds=DEADLINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +104,9 @@ class _At:
 def run(folder: Path, without: Sequence[str] = (), llm: Recorded = NO_MODEL) -> dict[str, Any]:
     """Return the figures; with a language model, those of `evidence`, `model` and `plumbline` too, paired.
 
-    `without` names the inputs to leave out (see ABLATIONS). `model` uses the model's ranking of two or more causes
-    unchanged; `plumbline` is the product, which asks the model only where the evidence is not strong, weighs its ranking by
-    its exam, and does not ask a model that failed the exam. Raises MalformedInput for an invalid folder.
+    `without` names the inputs to leave out (see ABLATIONS). `model` asks the model about each incident, as one
+    that the operator trusts; `plumbline` is the product, which asks it only where the evidence is not strong, weighs what it
+    finds by its exam, and does not ask a model that failed the exam. Raises MalformedInput for an invalid folder.
     """
     cases = sorted(path.parent for path in folder.glob("*/truth.json"))
     if not cases:
@@ -111,7 +117,8 @@ def run(folder: Path, without: Sequence[str] = (), llm: Recorded = NO_MODEL) -> 
 async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded) -> dict[str, Any]:
     rows: dict[str, list[Graded]] = {"plumbline": []}
     about: dict[str, Any] = {"engine": "evidence"}
-    async with llm.opened() as model:
+    causes: list[Cause] = []
+    async with llm.opened(causes=causes) as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
         asked: list[list[Call]] = []
         for case in cases:
@@ -121,6 +128,7 @@ async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded
             if model is None:
                 rows["plumbline"].append(graded(truth, observations))
                 continue
+            causes[:] = [_simulated(truth, observations)]
             before = len(model.calls)
             for name, one in (await _by_each(truth, observations, model, skill_of(marks))).items():
                 rows.setdefault(name, []).append(one)
@@ -165,20 +173,33 @@ async def _by_each(
     truth: Truth, observations: Observations, model: RecordedModel, skill: Skill | None
 ) -> dict[str, Graded]:
     began = perf_counter()
-    explanation, evaluation = explain(observations)
-    seconds = perf_counter() - began
-    evidence = judged(truth, explanation, evaluation, seconds)
+    found = by_evidence(*explain(observations))
+    evaluation = found.first[1] if found.first is not None else None
+    evidence = judged(truth, found.explanation, evaluation, perf_counter() - began)
     rows = {"evidence": evidence, "model": evidence, "plumbline": evidence}
-    if evaluation is None or len(explanation.hypotheses) < 2:
-        return rows
-    scene = survey(observations)
-    for name, right in (("model", 1.0), ("plumbline", skill.right if skill else None)):
-        if right is None or (name == "plumbline" and not needs_ranking(evaluation)):
-            continue
-        ranked = await ranked_by_model(explanation.hypotheses, observations, model, ASKING, right)
-        said = replace(explanation, hypotheses=ranked)
-        rows[name] = judged(truth, said, evaluate_ranking(ranked, evaluation, scene, observations), seconds)
+    for name, used in (("model", VOUCHED), ("plumbline", skill if is_unsure(evaluation) else None)):
+        if used is not None:
+            asked = await investigate_with_model(
+                found, observations, survey(observations), model=model, skill=used, progress=_ignore, limits=LIMITS
+            )
+            claim = asked.first[1] if asked.first is not None else None
+            rows[name] = judged(truth, asked.explanation, claim, perf_counter() - began)
     return rows
+
+
+def _simulated(truth: Truth, observations: Observations) -> Cause:
+    """Return what a simulated model knows of an incident, and how it recognises that in what it reads."""
+    touched = [name for each in observations.changes if each.id in truth.culprits for name in each.touched]
+    service = next((name for name in (*touched, truth.first_failing) if name), observations.incident.service)
+
+    def shows(line: str) -> bool:
+        return any(each in line for each in truth.culprits) if truth.culprits else COMPLAINS.search(line) is not None
+
+    return Cause(situation(observations), service, truth.culprits, shows)
+
+
+async def _ignore(_: str) -> None:
+    """Show no progress."""
 
 
 @contextmanager

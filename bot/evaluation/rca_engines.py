@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from core.model.language_model import ModelRequest, Urgency
 from core.ports import LanguageModel, Tool, ToolParameter
-from core.rca.controller import Investigation, investigate
+from core.rca.agent.budget import Limits, MeteredModel
+from core.rca.agent.controller import Investigation
+from core.rca.agent.grounding import matched
 from core.rca.failures import CAUSE, COMPLAINT, phrases
-from core.rca.grounding import matched
 from core.rca.observation_tools import LogExpert
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
@@ -89,9 +90,8 @@ def by_model(model: LanguageModel) -> Engine:
     async def verdict(given: Given) -> Verdict:
         tools: list[Tool] = [Recorded(number, output) for number, output in enumerate(given.outputs, start=1)]
         request = ModelRequest((), urgency=Urgency.INCIDENT, deadline=DEADLINE)
-        trajectory = await investigate(
-            Investigation(model, [*tools, LogExpert()], (), request), given.question, samples=0
-        )
+        metered = MeteredModel(model, Limits(samples=0, seconds=DEADLINE * Limits().steps))
+        trajectory = await Investigation(metered, [*tools, LogExpert()], (), request).run(given.question)
         finding, steps = trajectory.finding, len(trajectory.steps) + 1
         if finding is None:
             return Verdict("", (), steps)

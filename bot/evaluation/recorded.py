@@ -16,6 +16,7 @@ from rich.console import Console
 from adapters.recorded_model import Call, RecordedModel
 from bot.config.settings import load_settings
 from bot.evaluation.simulated import SimulatedModel, Truth
+from bot.evaluation.simulated_agent import Cause
 from bot.wiring.models import llama_server
 from core.model.language_model import ModelReply, ModelRequest
 
@@ -37,14 +38,16 @@ class Recorded:
     simulate: float | None = None
 
     @asynccontextmanager
-    async def opened(self, truths: Sequence[Truth] = ()) -> AsyncGenerator[RecordedModel | None]:
-        """Open the model; None without one. `truths` are what a simulated one knows.
+    async def opened(
+        self, truths: Sequence[Truth] = (), causes: Sequence[Cause] = ()
+    ) -> AsyncGenerator[RecordedModel | None]:
+        """Open the model; None without one. `truths` and `causes` are what a simulated one knows; `causes` may grow.
 
         Raises MalformedInput if a file is not a recording.
         """
         if self.simulate is not None:
             with TemporaryDirectory(prefix="plumbline-eval-") as folder:
-                model = RecordedModel(Path(folder) / "replies.jsonl", SimulatedModel(truths, self.simulate))
+                model = RecordedModel(Path(folder) / "replies.jsonl", SimulatedModel(truths, self.simulate, causes))
                 await model.context_tokens()
                 yield model
         elif self.replay is not None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.evaluation.simulated_agent import Cause, SimulatedInvestigator
 from core.answering.composed.reply import NOT_FOUND, claims
 from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS
 from core.answering.statements import sentences
@@ -58,10 +59,21 @@ class Truth:
 
 
 class SimulatedModel:
-    """A LanguageModel that answers the questions of an evaluation with a known probability of being right."""
+    """A LanguageModel that answers the questions of an evaluation with a known probability of being right.
 
-    def __init__(self, truths: Iterable[Truth], right: float, *, abilities: Abilities | None = None) -> None:
+    It knows the truth of these questions, and the `causes` of incidents.
+    """
+
+    def __init__(
+        self,
+        truths: Iterable[Truth],
+        right: float,
+        causes: Sequence[Cause] = (),
+        *,
+        abilities: Abilities | None = None,
+    ) -> None:
         self._truths = list(truths)
+        self._investigator = SimulatedInvestigator(causes, right)
         self._right = right
         self._abilities = abilities or Abilities()
         self._faithful: set[str] = set()  # sentences that it wrote rightly
@@ -80,18 +92,24 @@ class SimulatedModel:
         return self._abilities
 
     async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
-        draw = self._draw(request)
-        text = self._restated(request) if request.schema is not None else self._written(request, draw)
+        text = self._replied(request)
         on_text(text)
         return ModelReply(text, 0, 0, len(text) // 4)
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
-        return [await self.generate(request) for _ in range(count)]
+        texts = [self._replied(request, number) for number in range(1, count + 1)]
+        return [ModelReply(text, 0, 0, len(text) // 4) for text in texts]
+
+    def _replied(self, request: ModelRequest, sample: int = 0) -> str:
+        if (said := self._investigator.reply(request, sample)) is not None:
+            return said
+        return self._restated(request) if request.schema is not None else self._written(request, self._draw(request))
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        draw = self._draw(request)
-        right = self._right_choice(request, choices)
-        chosen = right if draw.random() < self._right else draw.choice([each for each in choices if each != right])
+        chosen = self._investigator.choice(request, choices)
+        if chosen is None:
+            draw, right = self._draw(request), self._right_choice(request, choices)
+            chosen = right if draw.random() < self._right else draw.choice([each for each in choices if each != right])
         rest = (1.0 - SURE) / (len(choices) - 1)
         return {each: SURE if each == chosen else rest for each in choices}
 

@@ -81,7 +81,7 @@ def _causes(explanation: Explanation) -> Iterator[Section]:
     if not explanation.hypotheses:
         yield Section("No cause found", (Entry("Nothing that I read explains this incident."),))
     for number, hypothesis in enumerate(explanation.hypotheses[:MAX_HYPOTHESES], 1):
-        badge = explanation.badge if number == 1 else None
+        badge = explanation.badge if number == 1 else hypothesis.badge
         yield _cause(f"{number}. {hypothesis.cause.rstrip('.')}", hypothesis, badge)
     missing = len(explanation.hypotheses) - MAX_HYPOTHESES
     if missing > 0:
@@ -89,8 +89,13 @@ def _causes(explanation: Explanation) -> Iterator[Section]:
 
 
 def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
-    told = [("Would disprove it", hypothesis.disproof), ("Next check", hypothesis.next_check)]
-    told.append(("Where to fix it", str(hypothesis.responsibility or "")))
+    told = [
+        ("Would disprove it", hypothesis.disproof),
+        ("Solution proposed by the language model", hypothesis.solution),
+        ("Next check", hypothesis.next_check),
+        ("Where to fix it", str(hypothesis.responsibility or "")),
+        ("Found by the language model", hypothesis.found_by),
+    ]
     entries = (
         *map(_evidence, hypothesis.evidence),
         *(_evidence(each, "Evidence against it: ") for each in hypothesis.contradicting),

@@ -14,6 +14,7 @@ from core.incidents.incident_layout import (
     CAUSE,
     HELPED,
     NEXT,
+    OR_CAUSE,
     OWNER,
     IncidentView,
     Judged,
@@ -23,6 +24,7 @@ from core.incidents.incident_layout import (
     cut,
     fitted,
 )
+from core.model.answer import EVIDENCE
 from core.model.badge import Badge
 from core.model.incident import (
     AskedTeam,
@@ -228,8 +230,27 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
         said = explanation.summary.rstrip(".")
         badge = explanation.badge.text if explanation.badge is not None else ""
         yield from _line(CAUSE, COULD_IT_BE.format(cause=said) if asks else said, badge=badge)
+        yield from _model_s(explanation)
     if explanation.rechecked_after is not None:
         yield from _line("", f"Re-checked after {cut(explanation.rechecked_after.person, MAX_NAME)}’s note")
+
+
+def _model_s(explanation: Explanation) -> Iterator[Line]:
+    """Yield the other cause if the engines disagree, and the part that a language model had in it."""
+    first, other, trajectory = explanation.cause, explanation.dissent, explanation.trajectory
+    if first is None or trajectory is None:
+        return
+    model = cut(f"the language model {trajectory.model}".rstrip(), MAX_NAME)
+    if other is not None and other.badge is not None:
+        yield from _line(OR_CAUSE, other.cause.rstrip("."), badge=other.badge.text)
+        both = ("fixed rules", model) if explanation.engine == EVIDENCE else (model, "fixed rules")
+        yield from _line("", f"They disagree: the first is by {both[0]}, the second by {both[1]}.", subtle=True)
+    elif first.found_by:
+        yield from _line("", f"Found by {model}. What it quotes is in the thread.", subtle=True)
+    elif first.solution:
+        yield from _line(
+            "", f"{model[:1].upper()}{model[1:]} names the same cause and proposes what to do.", subtle=True
+        )
 
 
 def _not_read(explanation: Explanation) -> str:
@@ -260,7 +281,7 @@ def _next(incident: Incident) -> Iterator[Line]:
         yield from _line(NEXT, runbook.next_action, code=command, links=(source,))
     else:
         named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
-        yield from _line(NEXT, cause.next_check if cause is not None else _first_look(incident), links=named)
+        yield from _line(NEXT, cause.next_step if cause is not None else _first_look(incident), links=named)
     if (past := incident.precedent) is not None:
         yield from _line(HELPED, past.fix, links=(Link(cut(past.id, MAX_NAME), past.url),))
 

@@ -208,8 +208,8 @@ class _Draft:
         """Return proposals from the cause and the runbook of this incident, without a person to do them."""
         hypothesis, runbook = self._explanation.cause, self.incident.runbook
         lines: list[Line] = []
-        if hypothesis is not None and hypothesis.next_check:
-            lines.append(self._recorded(f"{hypothesis.next_check} Who: {NOT_KNOWN}."))
+        if hypothesis is not None and hypothesis.next_step:
+            lines.append(self._recorded(f"{hypothesis.next_step} Who: {NOT_KNOWN}."))
         if runbook is not None and runbook.citation is not None:
             source = Source(
                 f"{runbook.citation.title}, {runbook.citation.heading}", runbook.citation.quote, runbook.url

@@ -95,12 +95,14 @@ def _resolution(incident: Incident, audience: Audience, channels: Sequence[Chann
 def _with_evidence(explanation: Explanation, may_quote: Callable[[Evidence], bool], *, quotes: bool) -> Explanation:
     """Return the explanation with the evidence that may be quoted.
 
-    The model that wrote a trajectory may have read everything, so its own causes are quotations too.
+    The model that wrote a trajectory may have read everything, so its own causes and solutions are quotations too.
     """
-    causes = explanation.hypotheses
+    causes, badge, prediction_id = explanation.hypotheses, explanation.badge, explanation.prediction_id
     if not quotes and explanation.trajectory is not None:
-        causes = tuple(each for each in causes if each.origin is not Origin.OTHER)
-    is_first = causes[:1] == explanation.hypotheses[:1]
+        own = [each for each in causes if each.origin is not Origin.OTHER]
+        if own[:1] != list(causes[:1]):
+            badge, prediction_id = (own[0].badge, own[0].prediction_id) if own else (None, None)
+        causes = tuple(replace(each, solution="") for each in own)
     return replace(
         explanation,
         hypotheses=tuple(
@@ -113,8 +115,8 @@ def _with_evidence(explanation: Explanation, may_quote: Callable[[Evidence], boo
         ),
         similar=explanation.similar if quotes else (),
         trajectory=explanation.trajectory if quotes else None,
-        badge=explanation.badge if is_first else None,
-        prediction_id=explanation.prediction_id if is_first else None,
+        badge=badge,
+        prediction_id=prediction_id,
     )
 
 

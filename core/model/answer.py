@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from core.model.badge import Badge
 
-EVIDENCE = "evidence"  # the engine of an answer that quotes the documents
+EVIDENCE = "evidence"  # the engine that uses no language model
 RECORDS = "records"  # the engine of an answer from the workspace's own records
 
 MONTH = timedelta(days=30.44)

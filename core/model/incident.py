@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from core.model.answer import Citation
+from core.model.answer import EVIDENCE, Citation
 from core.model.badge import Badge
 from core.model.conversation import (
     PUBLIC,
@@ -355,6 +355,10 @@ class Hypothesis:
     `evidence` supports it, `contradicting` contradicts it. `change` is None if the cause is not a change; `origin` then
     gives its kind, and `subject` the external host, record or node to blame. `followed` are its symptoms, most
     informative first; `seconds_to_first_sign` is the time from the change to the first symptom.
+
+    `solution` is what a language model proposes to do about it, and `found_by` the model that found the cause itself; both
+    are empty without one. `badge` and `prediction_id` belong to a cause of which the other engine disagrees, and which is
+    therefore a claim of its own beside the first cause; None otherwise.
     """
 
     cause: str
@@ -370,6 +374,15 @@ class Hypothesis:
     subject: str = ""
     followed: tuple[Followed, ...] = ()
     seconds_to_first_sign: float | None = None
+    solution: str = ""
+    found_by: str = ""
+    badge: Badge | None = None
+    prediction_id: str | None = None
+
+    @property
+    def next_step(self) -> str:
+        """Return what to do: the proposed solution, otherwise what to check."""
+        return self.solution or self.next_check
 
     @property
     def short(self) -> str:
@@ -485,7 +498,7 @@ class Explanation:
     gaps: tuple[Gap, ...] = ()  # data that could not be read
     badge: Badge | None = None
     prediction_id: str | None = None
-    engine: str = "evidence"
+    engine: str = EVIDENCE
     trajectory: Trajectory | None = None
     rechecked_after: ThreadNote | None = None
     first_failing: str = ""  # the service with the first symptom; empty if unknown
@@ -493,8 +506,15 @@ class Explanation:
 
     @property
     def is_tied(self) -> bool:
-        """Return whether the second cause is about as likely as the first, so that both should be shown."""
-        return len(self.hypotheses) > 1 and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
+        """Return whether the second cause is about as likely as the first, so that both should be shown.
+
+        A cause on which the engines disagree is shown on its own.
+        """
+        return (
+            self.dissent is None
+            and len(self.hypotheses) > 1
+            and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
+        )
 
     @property
     def summary(self) -> str:
@@ -507,6 +527,11 @@ class Explanation:
     @property
     def cause(self) -> Hypothesis | None:
         return self.hypotheses[0] if self.hypotheses else None
+
+    @property
+    def dissent(self) -> Hypothesis | None:
+        """Return the first cause of the engine that disagrees with the first cause; None if both agree."""
+        return next((each for each in self.hypotheses[1:] if each.badge is not None), None)
 
 
 @dataclass(frozen=True, slots=True)

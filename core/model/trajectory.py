@@ -27,7 +27,11 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The model's final report. `evidence` are its alleged quotes; `service` contains the cause."""
+    """The model's final report. All texts are untrusted.
+
+    `evidence` are its alleged quotes; `service` contains the cause, and `change` is the id of the change that is it, empty
+    if none is. `disproof` is an observation that would disprove it; it may be empty.
+    """
 
     thought: str
     root_cause: str
@@ -35,6 +39,12 @@ class Finding:
     service: str
     responsibility: Responsibility
     evidence: tuple[str, ...]
+    change: str = ""
+    disproof: str = ""
+
+    def names_same(self, other: Finding) -> bool:
+        """Return whether both name the same cause: the same change, or the same service and no change."""
+        return self.change == other.change and (bool(self.change) or self.service == other.service)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +77,23 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """An investigation. `finding` is None if it ended without one; with several samples, it is their consensus."""
+    """An investigation. `finding` is None if it ended without one; with several samples, it is their consensus.
+
+    `model` is the name of the model, empty in older trajectories.
+    """
 
     steps: tuple[Step, ...]
     ending: Ending
     finding: Finding | None = None
     samples: tuple[Finding, ...] = ()
+    model: str = ""
+
+    @property
+    def agreement(self) -> float:
+        """Return the share of the samples that name the cause of the finding, in [0, 1]; 1 without samples."""
+        if self.finding is None or not self.samples:
+            return 1.0
+        return sum(each.names_same(self.finding) for each in self.samples) / len(self.samples)
 
     @property
     def invalid_rate(self) -> float:

@@ -15,6 +15,7 @@ from core.rca.observations import Observations
 
 VERSION = "cause-evidence-3"
 RANKING_VERSION = "cause-choice-1"  # if a language model ranked the causes (core/rca/model_ranking.py)
+FINDING_VERSION = "cause-finding-1"  # if a language model found it with tools (core/rca/agent)
 INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown
 NOT_STRONG = 0.89  # maximum RCE if a second cause is about as likely
@@ -31,6 +32,17 @@ def evaluate_cause(
     symptoms. RCE is how often a first cause with this score and this margin over the second was right on simulated
     incidents.
     """
+    chance, margin = measures(hypotheses[0].score, hypotheses[1].score if len(hypotheses) > 1 else 0.0)
+    rce = 1 / (1 + exp(-(INTERCEPT + CHANCE * chance + MARGIN * margin)))
+    if hypotheses[0].origin is Origin.SERVICE:
+        rce = min(rce, UNEXPLAINED)
+    is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * hypotheses[0].score
+    rce = min(rce, NOT_STRONG) if is_tied else rce
+    return Evaluation(coe=_coverage(incident_signals, observations), rce=rce)
+
+
+def _coverage(incident_signals: IncidentSignals, observations: Observations) -> float:
+    """Return the share of the kinds of data that were available, less if a tool could not be read."""
     service = observations.incident.service
     known = (
         any(line.service == service for line in observations.logs) or bool(observations.outputs or observations.builds),
@@ -39,18 +51,20 @@ def evaluate_cause(
         bool(incident_signals.by_service or observations.outputs or observations.builds),
     )
     has_failed = any(gap.reason.is_failure for gap in observations.gaps)
-    coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if has_failed else 1.0)
-    chance, margin = measures(hypotheses[0].score, hypotheses[1].score if len(hypotheses) > 1 else 0.0)
-    rce = 1 / (1 + exp(-(INTERCEPT + CHANCE * chance + MARGIN * margin)))
-    if hypotheses[0].origin is Origin.SERVICE:
-        rce = min(rce, UNEXPLAINED)
-    is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * hypotheses[0].score
-    return Evaluation(coe=coe, rce=min(rce, NOT_STRONG) if is_tied else rce)
+    return sum(known) / len(known) * (FAILED_TOOL_WEIGHT if has_failed else 1.0)
 
 
-def needs_ranking(evaluation: Evaluation | None) -> bool:
-    """Return whether a model is asked: only if there is a cause, and the evidence for the first one is not strong."""
-    return evaluation is not None and badge_for(evaluation, None, scale=PROBABLE).strength is not Strength.STRONG
+def is_unsure(evaluation: Evaluation | None) -> bool:
+    """Return whether a model is asked: there is no cause, or the evidence for the first one is not strong."""
+    return evaluation is None or badge_for(evaluation, None, scale=PROBABLE).strength is not Strength.STRONG
+
+
+def evaluate_finding(found: Hypothesis, incident_signals: IncidentSignals, observations: Observations) -> Evaluation:
+    """Return the evaluation of a cause that a language model found: RCE is its score.
+
+    It is never strong, because no plan has checked it; only people's verdicts on such findings make it so.
+    """
+    return Evaluation(coe=_coverage(incident_signals, observations), rce=min(found.score, NOT_STRONG))
 
 
 def evaluate_ranking(

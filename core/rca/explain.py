@@ -28,6 +28,7 @@ MAX_TIMELINE = 16  # entries
 TIMELINE_BACK = timedelta(hours=2)  # before the start
 SAID = frozenset(
     {"cause", "next_check", "quote", "title", "text", "subject", "what", "files", "moved", "shared", "detail"}
+    | {"disproof", "solution", "root_cause", "thought", "reply", "shown", "fault", "arguments", "evidence"}
 )
 """Fields of an explanation with text from other systems."""
 NO_FAILURES: Mapping[str, FailureHistory] = {}
@@ -186,7 +187,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def redacted_explanation(explanation: Explanation, clean: Callable[[str], str]) -> Explanation:
-    """Return the explanation with `clean` applied to its causes, quotes, gaps and timeline, but not to their sources."""
+    """Return the explanation with `clean` applied to what systems and a model said, but not to the names of sources."""
     return replace(
         explanation,
         hypotheses=_cleaned(explanation.hypotheses, clean),
@@ -194,15 +195,18 @@ def redacted_explanation(explanation: Explanation, clean: Callable[[str], str]) 
         unchecked=tuple(map(clean, explanation.unchecked)),
         timeline=_cleaned(explanation.timeline, clean),
         gaps=_cleaned(explanation.gaps, clean),
+        trajectory=_cleaned(explanation.trajectory, clean),
     )
 
 
 def _cleaned(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
-    """Return a value with `clean` applied to its texts from other systems."""
+    """Return a value with `clean` applied to its texts from other systems or from a model."""
     if isinstance(value, tuple):
         return tuple(_cleaned(each, clean, name) for each in cast("tuple[Any, ...]", value))
     if is_dataclass(value) and not isinstance(value, type):
         return replace(
             value, **{each.name: _cleaned(getattr(value, each.name), clean, each.name) for each in fields(value)}
         )
-    return clean(str(value)) if name in SAID else value
+    if isinstance(value, Mapping):
+        return {key: _cleaned(each, clean, name) for key, each in cast("Mapping[str, Any]", value).items()}
+    return clean(value) if name in SAID and isinstance(value, str) else value

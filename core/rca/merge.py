@@ -1,4 +1,4 @@
-"""Merge the causes of both engines and of tool outputs into one ranking, each with its contradicting evidence."""
+"""Merge the causes of the evidence engine and of tool outputs into one ranking, each with its contradicting evidence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from core.knowledge.terms import terms
 from core.model.incident import Evidence, Hypothesis
-from core.model.trajectory import Finding, Responsibility
+from core.model.trajectory import Responsibility
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
 from core.rca.incident_signals import SLACK, IncidentSignals, precedes
@@ -21,7 +21,6 @@ from core.rca.tool_outputs.conclusion import Conclusion, conclude
 MAX_CONTRADICTING = 3  # lines
 EXPLAINS = 0.3  # share of a service's trouble, in [0, 1], that a callee must explain to count against the service
 AGREEMENT = 0.5  # share of the distance to 1 that another source's agreement adds to a score
-UNCHECKED = 0.6  # maximum score of a model's cause, which no plan has checked
 MIN_SCORE = 0.2  # of a cause that is named
 MAX_HYPOTHESES = 3
 OUTPUT_WEIGHT = 0.8  # of a cause stated by a tool, relative to a fully matching change
@@ -63,26 +62,6 @@ def _clear(signals: Iterable[Signal]) -> list[Signal]:
     return sorted(clear, key=lambda signal: signal.since)
 
 
-def merged(
-    hypotheses: Sequence[Hypothesis],
-    finding: Finding,
-    evidence: tuple[Evidence, ...],
-    votes: float,
-    incident_signals: IncidentSignals,
-) -> tuple[Hypothesis, ...]:
-    """Return the evidence engine's hypotheses and the model's finding, best first.
-
-    `evidence` is the grounded evidence of the finding; without any, the finding is not shown. `votes` in [0, 1] is the
-    share of the samples that named the same service. A finding about the service of a hypothesis supports that
-    hypothesis. Any other is added; the later its evidence and the less plausible its service, the lower its score.
-    """
-    return (
-        joined(hypotheses, _hypothesis(finding, evidence, votes, incident_signals), votes)
-        if evidence
-        else tuple(hypotheses)
-    )
-
-
 def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float) -> tuple[Hypothesis, ...]:
     """Return the hypotheses with a cause from another source, best first.
 
@@ -98,26 +77,6 @@ def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float
         evidence=(*known.evidence, *(each for each in other.evidence if each not in known.evidence)),
     )
     return _ranked([raised, *(each for each in hypotheses if each is not known)])
-
-
-def _hypothesis(
-    finding: Finding, evidence: tuple[Evidence, ...], votes: float, incident_signals: IncidentSignals
-) -> Hypothesis:
-    """Return a finding as a cause. Evidence from after the first sign is an effect, and counts against it."""
-    times = [each.at for each in evidence if each.at is not None]
-    in_time = precedes(min(times), incident_signals.first_sign) if times else 1.0
-    late = tuple(each for each in evidence if each.at is not None and each.at > incident_signals.first_sign + SLACK)
-    against = contradicting(finding.service, min(times, default=None), incident_signals)
-    return Hypothesis(
-        cause=finding.root_cause,
-        service=finding.service,
-        score=UNCHECKED * votes * in_time * incident_signals.place_weight(finding.service),
-        evidence=tuple(each for each in evidence if each not in late) or evidence,
-        disproof=f"{finding.service} is fixed and {incident_signals.incident.service or 'the incident'} does not recover.",
-        next_check=finding.solution,
-        responsibility=finding.responsibility,
-        contradicting=tuple(dict.fromkeys((*(late if len(late) < len(evidence) else ()), *against))),
-    )
 
 
 def _ranked(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:

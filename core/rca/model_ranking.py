@@ -2,7 +2,7 @@
 
 In RCAgent (sections 3 and 3.4), a controller takes up to fifteen actions, and ten endings are sampled. With a 1.5 B
 model, that took 572 s for an incident and ended in the cause of a past one, although the evidence engine's plan had
-read all data. Here the model reads that evidence and chooses; the controller (`core/rca/controller.py`) is for tools
+read all data. Here the model reads that evidence and chooses; the controller (`core/rca/agent/controller.py`) is for tools
 that the plan cannot call.
 """
 

@@ -34,6 +34,13 @@ MAX_FAILING = 60  # lines that explain a failed build
 MAX_END = 4_000  # characters of the end of its log
 MAX_FRAMES = 8  # functions named of one stack trace
 EVERY_SERVICE = "every service"
+READ_LOGS, READ_METRICS, LIST_CHANGES, LIST_DEPENDENCIES = (
+    "read_logs",
+    "read_metrics",
+    "list_changes",
+    "list_dependencies",
+)
+PAST_INCIDENTS = "past_incidents"  # which are no evidence of the present one
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +131,19 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
     changed = tuple(dict.fromkeys(name for change in observations.changes for name in change.touched))
     about_services = (
         ObservationTool(
-            "read_logs",
+            READ_LOGS,
             "Warnings and errors that a service logged around the incident, each message once with its count.",
             (service,),
             lambda arguments: _logs(observations, arguments["service"]),
         ),
         ObservationTool(
-            "read_metrics",
+            READ_METRICS,
             "The metrics of a service that moved, since when and how far.",
             (service,),
             lambda arguments: _metrics(observations, incident_signals, arguments["service"]),
         ),
         ObservationTool(
-            "list_dependencies",
+            LIST_DEPENDENCIES,
             "Which services a service calls, and which call it.",
             (service,),
             lambda arguments: _dependencies(observations.dependencies, arguments["service"]),
@@ -144,13 +151,13 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
     )
     about_all = (
         ObservationTool(
-            "list_changes",
+            LIST_CHANGES,
             "Deployments, configuration, flags and migrations before the incident, the latest first.",
             (ToolParameter("service", "the name of a service, or all of them", (EVERY_SERVICE, *changed)),),
             lambda arguments: _changes(observations, arguments["service"]),
         ),
         ObservationTool(
-            "past_incidents",
+            PAST_INCIDENTS,
             "Similar incidents of the past, their root causes and how they were mended.",
             (),
             lambda _: _past(observations),

@@ -15,7 +15,7 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Estimator, Evaluation, Prediction, PredictionKind
 from core.ports import LanguageModel, Store
-from core.rca.cause_evidence import RANKING_VERSION
+from core.rca.cause_evidence import FINDING_VERSION, RANKING_VERSION
 from core.rca.cause_evidence import VERSION as CAUSE_VERSION
 from handlers.ports import Ports
 
@@ -63,7 +63,7 @@ async def record_prediction(
             evaluation, group = known.evaluation, known.group
         calibrator = await transaction.predictions.calibrator(estimator)
         outcomes = 0 if calibrator else await transaction.predictions.count_labelled(estimator)
-        scale = PROBABLE if estimator_version in (CAUSE_VERSION, RANKING_VERSION) else RAW
+        scale = PROBABLE if estimator_version in (CAUSE_VERSION, RANKING_VERSION, FINDING_VERSION) else RAW
         badge = badge_for(evaluation, calibrator, outcomes, group, scale)
         await transaction.predictions.add(
             Prediction(

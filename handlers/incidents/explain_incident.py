@@ -12,27 +12,33 @@ from typing import Any, TypeVar
 from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
 from core.knowledge.redactor import Redact, redacted
+from core.model.answer import EVIDENCE
+from core.model.badge import Badge
 from core.model.compute_thread import run_in_analysis_thread
 from core.model.incident import Explanation, Hypothesis, Incident
 from core.model.language_model import Urgency
-from core.model.prediction import Estimator, Evaluation, PredictionKind
+from core.model.prediction import Evaluation, PredictionKind
 from core.model.team import Team
-from core.model_calls.choice import Use
+from core.model_calls.choice import Skill, Use
 from core.ports import FailedBuild, LanguageModel
-from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_cause, evaluate_ranking, needs_ranking
+from core.rca.cause_evidence import evaluate_cause, is_unsure
 from core.rca.explain import explain, redacted_explanation
 from core.rca.failure_history import FailureHistory
 from core.rca.incident_signals import survey
 from core.rca.observations import QUESTION, Observations
 from core.rca.wording import with_person
 from core.triage.history import IncidentHistory
-from handlers.feedback.record_prediction import estimate_confidence, is_likelier, record_prediction
-from handlers.incidents.investigate_with_model import Progress, investigate_with_model
+from handlers.feedback.record_prediction import Claimed, estimate_confidence, is_likelier, record_prediction
+from handlers.incidents.investigate_with_model import (
+    Conclusion,
+    Progress,
+    by_evidence,
+    investigate_with_model,
+)
 from handlers.incidents.observe_incident import observe_incident
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
 from handlers.ports import IncidentPorts
 
-EVIDENCE = "evidence"  # the engine that uses no language model
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding
 PROGRESS_DELAY = 1.0  # seconds before a step's progress is shown
 PROGRESS_INTERVAL = 10.0  # seconds after which it changes at the latest
@@ -55,11 +61,11 @@ async def explain_incident(
 ) -> Incident:
     """Return the incident with its explanation: ranked hypotheses, or none and what was ruled out.
 
-    A tool that fails or times out is named in the explanation as a gap. If the evidence for the first cause is not
-    strong, a language model that passed its exam ranks the causes; before that, `show` receives the evidence-only
-    result, which is a prediction of its own. The model's ranking is shown unless people's verdicts say that the
-    evidence ranks better, and never with a stronger badge. `progress` receives the current activity during slow steps.
-    Everything stored and shown is redacted.
+    A tool that fails or times out is named in the explanation as a gap. If there is no cause, or the evidence for the first
+    one is not strong, a language model that passed its exam investigates; before that, `show` receives the evidence-only
+    result, which is a prediction of its own. If the model comes to another cause, both are kept, and the likelier is first,
+    unless people's verdicts say that the evidence engine's is. A model makes no badge stronger. `progress` receives the
+    current activity during slow steps. Everything stored and shown is redacted.
     """
     report = progress or _no_progress
     observations, ruled_out = await _observed(incident, ports, history, report)
@@ -70,30 +76,43 @@ async def explain_incident(
         explanation = named_first(explanation, incident.notes, ruled_out)
         evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
     claimed = partial(_claimed, incident, observations, failures, history, ports)
-    examined = ports.examined
-    skill = examined.skill(Use.CAUSES) if examined is not None and needs_ranking(evaluation) else None
-    if examined is None or skill is None or evaluation is None:
-        return await claimed(explanation, evaluation)
+    found = by_evidence(explanation, evaluation)
+    skill = ports.examined.skill(Use.CAUSES) if ports.examined is not None else None
+    if ports.examined is None or skill is None or not _asks(skill, found):
+        return await claimed(found)
     if show is not None:
-        await show(await claimed(explanation, evaluation))
-    incident_signals = await run_in_analysis_thread(survey, observations)
+        await show(await claimed(found))
+    redact = partial(redacted, redact=ports.redact)
     asking = investigate_with_model(
-        await run_in_analysis_thread(redacted_explanation, explanation, partial(redacted, redact=ports.redact)),
+        replace(found, explanation=await run_in_analysis_thread(redacted_explanation, explanation, redact)),
         observations,
-        incident_signals,
-        model=examined.model,
-        right=skill.right,
+        await run_in_analysis_thread(survey, observations),
+        model=ports.examined.model,
+        skill=skill,
         progress=report,
+        limits=ports.limits,
         readers=ports.readers,
     )
     asked = await _with_progress(asking, LOOKS_CLOSER, report)
-    if asked.engine == EVIDENCE:
-        return await claimed(asked, evaluation)
-    judged = evaluate_ranking(asked.hypotheses, evaluation, incident_signals, observations)
-    claim = Estimator(PredictionKind.CAUSE, asked.engine, RANKING_VERSION), judged
-    if await is_likelier(claim, (Estimator(PredictionKind.CAUSE, EVIDENCE, VERSION), evaluation), ports.store):
-        return await claimed(asked, judged)
-    return await claimed(explanation, evaluation)
+    led = asked.first if asked.explanation.engine != EVIDENCE else None
+    if led is not None and found.first is not None and not await is_likelier(led, found.first, ports.store):
+        asked = _evidence_first(asked, found)
+    return await claimed(asked)
+
+
+def _asks(skill: Skill, found: Conclusion) -> bool:
+    """Return whether a model is asked, by what the evidence engine found."""
+    unsure = skill.always or is_unsure(found.first[1] if found.first is not None else None)
+    return unsure and (skill.tools > 0 or len(found.explanation.hypotheses) > 1)
+
+
+def _evidence_first(asked: Conclusion, found: Conclusion) -> Conclusion:
+    """Return a model's conclusion with the evidence engine's cause before it, because people's verdicts say so."""
+    if asked.second is None:
+        return replace(found, explanation=replace(found.explanation, trajectory=asked.explanation.trajectory))
+    first, second, *others = asked.explanation.hypotheses
+    swapped = replace(asked.explanation, hypotheses=(second, first, *others), engine=EVIDENCE)
+    return Conclusion(swapped, asked.second, asked.first)
 
 
 async def _observed(
@@ -112,32 +131,40 @@ async def _claimed(
     failures: dict[str, FailureHistory],
     history: IncidentHistory,
     ports: IncidentPorts,
-    explanation: Explanation,
-    evaluation: Evaluation | None,
+    found: Conclusion,
 ) -> Incident:
-    """Return the incident with the redacted explanation; its first cause is stored as a prediction and has a badge."""
-    explanation = await run_in_analysis_thread(
-        redacted_explanation, explanation, partial(redacted, redact=ports.redact)
-    )
-    if explanation.cause is None or evaluation is None:
+    """Return the incident with the redacted explanation.
+
+    Its first cause is stored as a prediction and has a badge, and so is the second if the engines disagree.
+    """
+    redact = partial(redacted, redact=ports.redact)
+    explanation = await run_in_analysis_thread(redacted_explanation, found.explanation, redact)
+    if explanation.cause is None or found.first is None:
         return replace(incident, explanation=explanation)
-    evaluation, version = await _judged(incident, explanation, evaluation, history, ports.judge)
-    first = explanation.cause
-    if not needs_ranking(evaluation):
-        first = with_person(first, partial(redacted, redact=ports.redact))
-        explanation = replace(explanation, hypotheses=(first, *explanation.hypotheses[1:]))
-    prediction_id, badge = await record_prediction(
-        PredictionKind.CAUSE,
-        incident.id,
-        first.cause,
-        evaluation,
-        ports,
-        engine=explanation.engine,
-        estimator_version=version,
-        group=_group(first, ports.teams),
-        references=tuple(similar.id for similar in explanation.similar),
-    )
-    explanation = replace(explanation, badge=badge, prediction_id=prediction_id)
+    first, *others = explanation.hypotheses
+    if not is_unsure(found.first[1]):
+        first = with_person(first, redact)
+    judged = await _judged(incident, explanation, found.first, history, ports.judge)
+
+    async def recorded(cause: Hypothesis, claim: Claimed) -> tuple[str, Badge]:
+        references = tuple(similar.id for similar in explanation.similar)
+        return await record_prediction(
+            PredictionKind.CAUSE,
+            incident.id,
+            cause.cause,
+            claim[1],
+            ports,
+            engine=claim[0].engine,
+            estimator_version=claim[0].version,
+            group=_group(cause, ports.teams),
+            references=references,
+        )
+
+    prediction_id, badge = await recorded(first, judged)
+    if found.second is not None:
+        second_id, second_badge = await recorded(others[0], found.second)
+        others[0] = replace(others[0], prediction_id=second_id, badge=second_badge)
+    explanation = replace(explanation, hypotheses=(first, *others), badge=badge, prediction_id=prediction_id)
     place = incident.place if incident.source == QUESTION else None
     await record_failure(
         explanation, observations.builds, failures, place=place, at=ports.clock.now(), store=ports.store
@@ -189,29 +216,28 @@ def _clean_builds(builds: Sequence[FailedBuild], redact: Redact) -> tuple[Failed
 async def _judged(
     incident: Incident,
     explanation: Explanation,
-    measured: Evaluation,
+    measured: Claimed,
     history: IncidentHistory,
     judge: LanguageModel | None,
-) -> tuple[Evaluation, str]:
-    """Return the evaluation of the cause and its version.
+) -> Claimed:
+    """Return the claim of the first cause as `judge` estimates it, if a model made it; else as it was `measured`.
 
-    The evidence engine's own measures are kept. A cause that a model ranked first is judged by `judge`, if there is
-    one, against similar incidents from before this one.
+    It is judged against similar incidents from before this one.
     """
-    if explanation.engine == EVIDENCE or explanation.cause is None:
-        return measured, VERSION
-    if judge is None:
-        return measured, RANKING_VERSION
+    estimator, evaluation = measured
+    if estimator.engine == EVIDENCE or explanation.cause is None or judge is None:
+        return measured
     situation = f"{incident.description}\n{incident.service}"
     similar = history.similar(situation, JUDGED_BY, without=frozenset({incident.id}))
-    return await estimate_confidence(
+    evaluation, version = await estimate_confidence(
         Claim(incident.id, situation, explanation.cause.cause, incident.started_at),
         [settled_case(neighbour.incident) for neighbour in similar],
-        (measured, RANKING_VERSION),
+        (evaluation, estimator.version),
         model=judge,
         urgency=Urgency.INCIDENT,
         requester=incident.id,
     )
+    return replace(estimator, version=version), evaluation
 
 
 def _group(cause: Hypothesis, teams: Sequence[Team]) -> str:

@@ -11,6 +11,7 @@ from core.incidents.thread_notes import with_note
 from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Stage, ThreadNote
+from core.model_calls.choice import Use
 from core.ports import AlertMonitor, Store, Task
 from core.rca.observations import Observations
 from handlers.feedback.record_prediction import is_rejected
@@ -168,7 +169,7 @@ async def triage(incident: Incident, audience: Audience, ports: IncidentPorts, s
 
     `show` receives the evidence-only result before the model is asked.
     """
-    if show is not None and ports.examined is not None:
+    if show is not None and ports.examined is not None and ports.examined.skill(Use.OWNERS) is not None:
         await show(await _triage_without_model(incident, audience, ports))
     return await _triage(incident, audience, ports)
 
@@ -191,7 +192,7 @@ async def explain(
 
     history = await asyncio.to_thread(ports.history_for, audience)
     explained = await explain_incident(incident, ports, history=history, progress=progress, show=show_owned)
-    if ports.examined is not None:
+    if ports.examined is not None and ports.examined.skill(Use.OWNERS) is not None:
         await show_owned(explained)
     return await _triage(replace(explained, cut_short=""), audience, ports)
 

@@ -1,31 +1,49 @@
-"""Let a language model call further tools if they may show something new, and rank the causes."""
+"""Let a language model investigate an incident with tools, or choose among the causes that the evidence engine names."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
+from core.answering.model_text import oversteps
+from core.answering.statements import sentences
+from core.model.answer import EVIDENCE
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.incident import Explanation, Gap
 from core.model.language_model import ModelRequest, Urgency
+from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model.trajectory import Ending, Finding, Step
+from core.model_calls.choice import Skill
 from core.ports import LanguageModel, Tool
-from core.rca.controller import MAX_SECONDS, MAX_TOKENS, SAMPLES, Investigation, investigate
-from core.rca.grounding import grounded
+from core.rca.agent.actions import Snapshots
+from core.rca.agent.budget import Limits, MeteredModel
+from core.rca.agent.conclusion import Verdict, compared
+from core.rca.agent.controller import Investigation
+from core.rca.agent.grounding import grounded, matched
+from core.rca.agent.self_consistency import investigate
+from core.rca.cause_evidence import FINDING_VERSION, RANKING_VERSION, VERSION, evaluate_finding, evaluate_ranking
 from core.rca.incident_signals import IncidentSignals
-from core.rca.merge import merged
 from core.rca.model_ranking import ranked_by_model, situation
-from core.rca.observation_tools import LogExpert, observation_tools, planned_calls
+from core.rca.observation_tools import (
+    LIST_CHANGES,
+    LIST_DEPENDENCIES,
+    MAX_LISTED,
+    READ_METRICS,
+    LogExpert,
+    observation_tools,
+)
 from core.rca.observations import Observations
+from handlers.feedback.record_prediction import Claimed
 from handlers.incidents.observe_incident import offer_tools
 from handlers.ports import Readers
 
 DEADLINE = 60.0  # seconds for the choice among the causes
 REPLY_DEADLINE = 120.0  # seconds that one reply of the controller may take
-NOTHING_MORE = Readers((), (), (), {})
+NOTHING_MORE = Readers()
+OWN_TOOLS = frozenset({READ_METRICS, LIST_CHANGES, LIST_DEPENDENCIES})  # what they return is not anybody's log text
 CHOOSING = "comparing the causes with the language model, for at most {seconds:.0f} s"
 
 Progress = Callable[[str], Awaitable[None]]  # receives one line about the current activity
@@ -33,81 +51,172 @@ Progress = Callable[[str], Awaitable[None]]  # receives one line about the curre
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """An explanation, and what is claimed by it.
+
+    `first` is the claim of its first cause, None without one; `second` is that of its second, if the engines disagree.
+    """
+
+    explanation: Explanation
+    first: Claimed | None
+    second: Claimed | None = None
+
+
+def by_evidence(explanation: Explanation, evaluation: Evaluation | None) -> Conclusion:
+    """Return the conclusion of the evidence engine alone."""
+    return Conclusion(explanation, evaluation and (Estimator(PredictionKind.CAUSE, EVIDENCE, VERSION), evaluation))
+
+
 async def investigate_with_model(
-    explanation: Explanation,
+    before: Conclusion,
     observations: Observations,
     incident_signals: IncidentSignals,
     *,
     model: LanguageModel,
-    right: float,
+    skill: Skill,
     progress: Progress,
-    samples: int = SAMPLES,
+    limits: Limits | None = None,
     readers: Readers = NOTHING_MORE,
-) -> Explanation:
-    """Return the explanation with the causes ranked by the model, and with its own finding if it investigated further.
+) -> Conclusion:
+    """Return the conclusion of the evidence engine, `before`, with that of a model.
 
-    It investigates further only if the code or a toolbox of `readers` has tools that the fixed plan could not call.
-    `right` is its skill, in [0, 1]. If it fails, the findings so far are kept.
+    A model that can use tools investigates with all of them within the `limits`. One that cannot chooses among two or more
+    causes. If it fails, or finds nothing that its quotes show, the evidence engine's conclusion is kept.
     """
     incident = observations.incident
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=REPLY_DEADLINE)
+    if not skill.tools:
+        return await _chosen(before, observations, incident_signals, model, skill.right, request, progress)
     tools, gaps = await action_set(observations, incident_signals, readers)
-    if gaps:
-        explanation = replace(explanation, gaps=tuple(dict.fromkeys((*explanation.gaps, *gaps))))
-    if tools:
-        investigation = Investigation(model, tools, observations.services, request)
-        explanation = await _investigated_further(
-            explanation, observations, incident_signals, investigation, progress, samples
-        )
-    if len(explanation.hypotheses) < 2:
-        return explanation
+    explanation = replace(before.explanation, gaps=tuple(dict.fromkeys((*before.explanation.gaps, *gaps))))
+    metered = MeteredModel(model, limits)
+    changes = tuple(dict.fromkeys(each.id for each in sorted(observations.changes, key=lambda each: each.at)))
+    investigation = Investigation(metered, tools, observations.services, request, changes[-MAX_LISTED:])
+    return await _investigated(
+        replace(before, explanation=explanation), observations, incident_signals, investigation, skill.tools, progress
+    )
+
+
+async def _chosen(
+    before: Conclusion,
+    observations: Observations,
+    incident_signals: IncidentSignals,
+    model: LanguageModel,
+    right: float,
+    request: ModelRequest,
+    progress: Progress,
+) -> Conclusion:
+    """Return the conclusion with the causes ranked by the model's choice."""
+    explanation = before.explanation
+    if before.first is None or len(explanation.hypotheses) < 2:
+        return before
     await progress(CHOOSING.format(seconds=DEADLINE))
     try:
         async with asyncio.timeout(DEADLINE):
             asked = replace(request, deadline=DEADLINE)
             ranked = await ranked_by_model(explanation.hypotheses, observations, model, asked, right)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
-        log.warning("causes not ranked by the language model", incident=incident.id, reason=str(error) or "too slow")
-        return explanation
-    return replace(explanation, hypotheses=ranked, engine=model.name)
+        incident = observations.incident.id
+        log.warning("causes not ranked by the language model", incident=incident, reason=str(error) or "too slow")
+        return before
+    judged = evaluate_ranking(ranked, before.first[1], incident_signals, observations)
+    claim = Estimator(PredictionKind.CAUSE, model.name, RANKING_VERSION), judged
+    return Conclusion(replace(explanation, hypotheses=ranked, engine=model.name), claim)
 
 
-async def _investigated_further(
-    explanation: Explanation,
+async def _investigated(
+    before: Conclusion,
     observations: Observations,
     incident_signals: IncidentSignals,
     investigation: Investigation,
+    right: float,
     progress: Progress,
-    samples: int,
-) -> Explanation:
-    """Return the explanation with the controller's trajectory, and with its finding if the observations support it."""
+) -> Conclusion:
+    """Return the conclusion with the model's trajectory, and with its finding if quotes of what it read show it."""
+    model, limits = investigation.model, investigation.model.limits
 
     async def report(step: Step) -> None:
         if step.action and not step.fault:
             asked = ", ".join(step.action.arguments.values())
-            spent = f"{investigation.tokens:,} of {MAX_TOKENS:,} tokens"
-            await progress(f"{step.action.tool}({asked}) · {spent}, {investigation.seconds:.0f} of {MAX_SECONDS:.0f} s")
+            spent = f"{model.tokens:,} of {limits.tokens:,} tokens, {model.seconds:.0f} of {limits.seconds:.0f} s"
+            await progress(f"{step.action.tool}({asked}) · {spent}")
 
     investigation.listener = report
     try:
-        async with asyncio.timeout(MAX_SECONDS):
-            trajectory = await investigate(investigation, situation(observations), samples=samples)
+        async with asyncio.timeout(limits.seconds):
+            trajectory = await investigate(investigation, situation(observations))
     except TimeoutError:
         trajectory = investigation.ended(Ending.MODEL_UNAVAILABLE)
-    explanation = replace(explanation, trajectory=trajectory)
-    finding = trajectory.finding
-    if finding is None:
-        return explanation
-    shown = tuple(investigation.snapshots.read.values())
-    evidence = await asyncio.to_thread(grounded, finding.evidence, shown, observations)  # aligns megabytes of text
-    hypotheses = merged(
-        explanation.hypotheses, finding, evidence, _votes(finding, trajectory.samples), incident_signals
+    explanation = replace(before.explanation, trajectory=trajectory)
+    kept = replace(before, explanation=explanation)
+    finding = trajectory.finding and await asyncio.to_thread(  # aligns megabytes of text
+        supported, trajectory.finding, investigation.snapshots, observations
     )
-    led = bool(evidence and hypotheses) and hypotheses[0].service == finding.service
-    engine = investigation.model.name if led else explanation.engine
-    blamed = tuple(f"{hypothesis.service}: " for hypothesis in hypotheses if hypothesis.service)
-    ruled_out = tuple(line for line in explanation.ruled_out if not line.startswith(blamed))
-    return replace(explanation, hypotheses=hypotheses, ruled_out=ruled_out, engine=engine)
+    if not finding:
+        return kept
+    evidence = await asyncio.to_thread(grounded, finding.evidence, investigation.snapshots.read, observations)
+    if not evidence:
+        return kept
+    said = replace(trajectory, finding=finding)
+    verdict = compared(explanation.hypotheses, said, evidence, right, incident_signals, observations)
+    return _conclusion(
+        replace(kept, explanation=replace(explanation, trajectory=said)), verdict, observations, incident_signals
+    )
+
+
+def supported(finding: Finding, snapshots: Snapshots, observations: Observations) -> Finding | None:
+    """Return the finding without sentences whose numbers, names or commands were not read; None if it has no cause then.
+
+    A cause is an inference, so it may say what no text does; but what it names must have been read. A solution is not taken
+    from what others wrote: a sentence of theirs is dropped, and so are its names and commands if only a log or an outside
+    system has them.
+    """
+    given = (observations.incident.description, *observations.services)
+    own = [text for text, call in snapshots.read.items() if call.partition(" ")[0] in OWN_TOOLS]
+
+    def kept(text: str, known: str) -> list[str]:
+        return [each for each in sentences(text) if not oversteps(each, known)]
+
+    read = "\n".join((*given, *snapshots.read))
+    cause = " ".join(kept(finding.root_cause, read))
+    if not cause:
+        return None
+    solution = [
+        each
+        for each in kept(finding.solution, "\n".join((*given, *own)))
+        if not any(
+            matched(" ".join(each.split()), text) for text in (observations.incident.description, *snapshots.read)
+        )
+    ]
+    return replace(
+        finding, root_cause=cause, solution=" ".join(solution), disproof=" ".join(kept(finding.disproof, read))
+    )
+
+
+def _conclusion(
+    kept: Conclusion, verdict: Verdict, observations: Observations, incident_signals: IncidentSignals
+) -> Conclusion:
+    """Return the conclusion of a verdict, with the claim of each engine."""
+    blamed = tuple(f"{each.service}: " for each in verdict.hypotheses if each.service)
+    explanation = replace(
+        kept.explanation,
+        hypotheses=verdict.hypotheses,
+        ruled_out=tuple(line for line in kept.explanation.ruled_out if not line.startswith(blamed)),
+        unchecked=tuple(line for line in kept.explanation.unchecked if not line.startswith(blamed)),
+    )
+    assert explanation.trajectory is not None
+    if not (verdict.by_model or verdict.dissent):
+        return replace(kept, explanation=explanation)
+    theirs = verdict.hypotheses[0 if verdict.by_model else 1]
+    if theirs.found_by or kept.first is None:
+        judged = evaluate_finding(theirs, incident_signals, observations)
+    else:
+        judged = evaluate_ranking((theirs,), kept.first[1], incident_signals, observations)
+    claim = Estimator(PredictionKind.CAUSE, explanation.trajectory.model, FINDING_VERSION), judged
+    if not verdict.by_model:
+        return Conclusion(explanation, kept.first, claim)
+    return Conclusion(replace(explanation, engine=explanation.trajectory.model), claim, kept.first)
 
 
 async def action_set(
@@ -115,15 +224,10 @@ async def action_set(
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
     """Return the tools of the controller, and a gap for each system that could not list its tools.
 
-    Returns no tools if the fixed plan could call all of them.
+    They are all readers: what the fixed plan has read of logs, metrics, traces, changes, builds and past incidents, the
+    code, and the tools of Kubernetes, build servers and MCP servers.
     """
     more, gaps = await offer_tools(readers.code, readers.toolboxes, observations)
-    unasked = [tool for tool in more if not planned_calls([tool], observations.services)]
-    if not unasked:
-        return (), gaps
-    return (*observation_tools(observations, incident_signals), *unasked, LogExpert()), gaps
-
-
-def _votes(finding: Finding, samples: tuple[Finding, ...]) -> float:
-    """Return the share of samples that name the same service; 1 if there are no samples."""
-    return sum(each.service == finding.service for each in samples) / len(samples) if samples else 1.0
+    own = observation_tools(observations, incident_signals)
+    names = {tool.name for tool in own}
+    return (*own, *(tool for tool in more if tool.name not in names), LogExpert()), gaps

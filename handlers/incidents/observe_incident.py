@@ -29,7 +29,7 @@ from core.ports import (
     Toolbox,
     gap_of,
 )
-from core.rca.code_expert import CodeExpert
+from core.rca.agent.code_expert import CodeExpert
 from core.rca.dependencies import neighbourhood, service_of, united
 from core.rca.observation_tools import PlannedCall, planned_calls
 from core.rca.observations import (

@@ -39,7 +39,8 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.language_model import ModelRequest, Urgency
 from core.model.trajectory import Ending, Trajectory
-from core.rca.controller import Investigation
+from core.rca.agent.budget import MeteredModel
+from core.rca.agent.controller import Investigation
 from core.rca.incident_signals import survey
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
@@ -83,7 +84,7 @@ async def _investigated(server: LlamaServer, observations: Observations, seed: i
     tools, gaps = await action_set(observations, survey(observations), _readers())
     if gaps:
         raise ToolUnavailable("; ".join(gap.text for gap in gaps))
-    investigation = Investigation(server, tools, observations.services, request, temperature=1.0)
+    investigation = Investigation(MeteredModel(server), tools, observations.services, request, temperature=1.0)
     return await investigation.run(f"{incident.description}\nService: {incident.service}")
 
 

@@ -10,7 +10,7 @@ from adapters.tools import code_repository
 from adapters.tools.code_repository import CodeRepositories
 from core.model.errors import ToolUnavailable
 from core.ports import Definition
-from core.rca.code_expert import CodeExpert
+from core.rca.agent.code_expert import CodeExpert
 
 PYTHON = """\
 class Pool:

@@ -53,7 +53,10 @@ def test_the_causes_of_generated_incidents_are_paired(tmp_path: Path) -> None:
     with invented(8, 3) as folder:
         figures = run(folder, llm=Recorded(simulate=1.0))
     assert figures["results"].keys() == {"evidence", "model", "plumbline"}
-    assert 0 < figures["asked"] < 8, "only where the evidence engine is not sure"
+    assert figures["asked"] == 8
+    results = figures["results"]
+    assert results["model"]["first"] == 1.0
+    assert results["evidence"]["first"] <= results["plumbline"]["first"]
     assert figures["exam"] == str(FULL)
     assert figures["paired"].keys() == {"model", "plumbline"}
     with (tmp_path / "table.txt").open("w") as out:

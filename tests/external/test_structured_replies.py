@@ -19,7 +19,7 @@ from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.structured_reply import schema_of
 from core.ports import ToolParameter
-from core.rca.actions import Choices, Snapshots, schema
+from core.rca.agent.actions import Choices, Snapshots, schema
 from tests.external.llama_servers import llama_server
 from tests.fakes.investigation import SERVICES, FakeTool
 from tests.fakes.random_model import Shape, write_random_model

@@ -65,8 +65,10 @@ class ScriptedModel:
         return {choice: odds.get(choice, 0.0) / total for choice in choices}
 
 
-async def passed(model: ScriptedModel, right: int = FULL.find, *, writes: bool = False) -> ExaminedModel:
-    """Return the model with so many right choices in its exam, and with all or none of its right answers."""
-    examined = ExaminedModel(model, lambda: Marks(right, FULL.write if writes else 0, 0))
+async def passed(
+    model: ScriptedModel, right: int = FULL.find, *, writes: bool = False, tools: bool = False
+) -> ExaminedModel:
+    """Return the model with so many right choices in its exam, and with all or none of its right answers and calls."""
+    examined = ExaminedModel(model, lambda: Marks(right, FULL.write if writes else 0, FULL.tool if tools else 0))
     await examined.recall()
     return examined

@@ -128,7 +128,10 @@ async def looked_into(payload: str, place: str) -> Outcome:
     found = await explain_incident(
         incident(title=payload if place == "alert label" else "ShopLatencyHigh"),
         incident_ports(
-            readers=readers, store=FakePredictionStore(), clock=FakeClock(START), examined=await passed(model)
+            readers=readers,
+            store=FakePredictionStore(),
+            clock=FakeClock(START),
+            examined=await passed(model, tools=True),
         ),
         history=IncidentHistory(()),
     )
@@ -141,7 +144,7 @@ QUERY = ToolParameter("query", "what is looked for, which the fixed plan cannot 
 @pytest.fixture(autouse=True)
 def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model is asked however strong the evidence is."""
-    monkeypatch.setattr("handlers.incidents.explain_incident.needs_ranking", bool)
+    monkeypatch.setattr("handlers.incidents.explain_incident.is_unsure", bool)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -151,6 +154,8 @@ async def test_what_is_read_orders_nothing_and_is_shown_as_text(payload: str, pl
     _nothing_was_called_outside_of_the_plan(outcome)
     _no_quotation_was_ended(outcome.model.requests)
     _only_text_is_shown(outcome.incident, payload, place)
+    assert outcome.incident.explanation is not None
+    assert not any(each.solution for each in outcome.incident.explanation.hypotheses), "orders are no solution"
 
 
 def test_there_are_a_hundred_of_them() -> None:
@@ -191,9 +196,12 @@ def _only_text_is_shown(found: Incident, payload: str, place: str) -> None:
         assert "<at" not in json.dumps(card.content)
         assert set(_verbs(card.content)) <= OURS
         told += " ".join([*block_kit.texts(slack.blocks), *adaptive_card.texts(card.content)])
-    assert MARK in told or (
+    assert found.explanation is not None
+    is_found = any(each.found_by for each in found.explanation.hypotheses)
+    is_untold = (  # of a record, the first line is told, and of a tool's output what a finding quotes
         place == "log line" and MARK not in payload.partition("\n")[0]
-    )  # of a record, the first line
+    ) or (place == "tool output" and not is_found)
+    assert MARK in told or is_untold
     assert not set(told) & set("\u202e\u2066\u2069\u200b")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.model.language_model import ChatMessage, Role
-from core.model.trajectory import Step
+from core.model.trajectory import Finding, Step
 from core.model_calls.prompts.quoted import quoted
 from core.model_calls.prompts.template import template
 from core.ports import Tool
@@ -31,6 +31,20 @@ def step_taken(step: Step) -> Messages:
             tool=step.action.tool, key=step.snapshot, shown=quoted(step.shown)
         )
     return ChatMessage(Role.ASSISTANT, step.reply), ChatMessage(Role.USER, answer)
+
+
+def aggregate(findings: Sequence[Finding]) -> Messages:
+    """Return the prompt that merges findings about one cause into one (section 3.4.1)."""
+    reports = "\n\n".join(
+        f"Report {number}: {_line(each.root_cause)}\nSolution: {_line(each.solution)}\nDisproof: {_line(each.disproof)}\n"
+        f"Evidence:\n" + "\n".join(f"- {_line(quote)}" for quote in each.evidence)
+        for number, each in enumerate(findings, start=1)
+    )
+    return (ChatMessage(Role.USER, template("rca_aggregate").substitute(reports=quoted(reports))),)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _documented(tool: Tool) -> str:

@@ -3,31 +3,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
+from core.confidence.calibrator import PROBABLE, badge_for
+from core.model.badge import Strength
 from core.model.errors import ModelUnavailable
-from core.model.incident import Explanation
+from core.model.incident import Hypothesis, SimilarIncident
 from core.model.language_model import ModelReply, ModelRequest
+from core.model.prediction import Estimator, PredictionKind
 from core.model.trajectory import Ending, Responsibility
-from core.rca.actions import Snapshots
+from core.model_calls.choice import Skill
+from core.ports import ToolParameter
+from core.rca.agent.actions import Snapshots
+from core.rca.agent.budget import Limits
+from core.rca.cause_evidence import FINDING_VERSION
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
-from handlers.incidents.investigate_with_model import investigate_with_model
+from handlers.incidents.investigate_with_model import Conclusion, action_set, by_evidence, investigate_with_model
 from handlers.incidents.observe_incident import Readers
 from tests.fakes.code import FakeCodeReader, definition
-from tests.fakes.investigation import call, finalise
+from tests.fakes.investigation import FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import change, errors, observations, traffic
+from tests.fakes.tools import FakeToolbox
 
 FULL = "FATAL no space left on device"
 SEEN = observations(
     [traffic("shop"), errors("shop", "stock does not answer", since=-5), errors("stock", FULL, since=-6, per_minute=4)],
     changes=[change("C-1", "edge", -14)],
 )
-BEFORE, _ = explain(SEEN)
+BEFORE = by_evidence(*explain(SEEN))
 WITH_CODE = Readers((), (), (), {}, code=[FakeCodeReader([definition("acquire")])])
 LOOK = (call(service="shop"), call(service="stock"))
 
@@ -36,7 +44,7 @@ async def silent(_: str) -> None:
     """Nobody looks on."""
 
 
-PORTS: dict[str, Any] = {"right": 1.0, "progress": silent, "readers": WITH_CODE}
+TOOLS = Skill(0.8, tools=0.8)
 
 
 def scripted(*replies: str | Exception) -> ScriptedModel:
@@ -51,52 +59,114 @@ def scripted(*replies: str | Exception) -> ScriptedModel:
     return ScriptedModel(reply, context=100_000, name="local-8b")
 
 
-async def looked_into(replies: Sequence[str | Exception], told: list[str] | None = None) -> Explanation:
+async def looked_into(
+    replies: Sequence[str | Exception] | ScriptedModel,
+    told: list[str] | None = None,
+    *,
+    before: Conclusion = BEFORE,
+    skill: Skill = TOOLS,
+    limits: Limits | None = None,
+    readers: Readers = WITH_CODE,
+) -> Conclusion:
     async def progress(line: str) -> None:
         if told is not None:
             told.append(line)
 
     return await investigate_with_model(
-        BEFORE,
+        before,
         SEEN,
         survey(SEEN),
-        model=scripted(*replies),
-        right=1.0,
+        model=replies if isinstance(replies, ScriptedModel) else scripted(*replies),
+        skill=skill,
         progress=progress,
-        samples=0,
-        readers=WITH_CODE,
+        limits=limits or Limits(samples=0),
+        readers=readers,
     )
 
 
-async def test_a_finding_with_evidence_that_stands_there_supports_the_cause() -> None:
-    found = await looked_into([*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])])
-    assert (found.cause and found.cause.service, found.engine) == ("stock", "local-8b")
-    assert found.cause is not None
-    assert BEFORE.cause is not None
-    assert found.cause.score > BEFORE.cause.score
-    assert found.cause.responsibility is Responsibility.DEPENDENCY
-    assert found.trajectory is not None
-    assert [step.action.tool for step in found.trajectory.steps if step.action] == ["read_logs", "read_logs"]
+def first(found: Conclusion) -> Hypothesis:
+    assert found.explanation.cause is not None
+    return found.explanation.cause
 
 
-async def test_a_finding_with_invented_evidence_changes_nothing_but_is_kept() -> None:
-    invented = finalise("Aliens.", "vault", evidence=["The vault was opened by aliens at midnight"])
-    found = await looked_into([*LOOK, invented])
-    assert (found.hypotheses, found.engine) == (BEFORE.hypotheses, "evidence")
-    assert found.trajectory is not None
-    assert found.trajectory.finding is not None
+def ending(found: Conclusion) -> Ending:
+    assert found.explanation.trajectory is not None
+    return found.explanation.trajectory.ending
+
+
+async def test_a_finding_with_evidence_that_stands_there_supports_the_cause_and_says_what_to_do() -> None:
+    found = await looked_into([*LOOK, finalise("The disk is full.", "stock", evidence=[FULL], solution="Free space.")])
+    assert first(found) == replace(
+        first(BEFORE), solution="Free space.", evidence=first(found).evidence, responsibility=Responsibility.DEPENDENCY
+    )
+    assert FULL in [each.quote.partition(" request=")[0] for each in first(found).evidence]
+    assert (found.first, found.second, found.explanation.engine) == (BEFORE.first, None, "evidence")
+    assert found.explanation.trajectory is not None
+    steps = found.explanation.trajectory.steps
+    assert [step.action.tool for step in steps if step.action] == ["read_logs", "read_logs"]
+
+
+async def test_where_the_evidence_has_no_cause_the_finding_is_the_cause_with_a_claim_of_its_own() -> None:
+    nothing = Conclusion(replace(BEFORE.explanation, hypotheses=()), None)
+    found = await looked_into([*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])], before=nothing)
+    assert (first(found).cause, first(found).found_by, found.explanation.engine) == (
+        "The disk is full.",
+        "local-8b",
+        "local-8b",
+    )
+    assert found.first is not None
+    assert found.first[0] == Estimator(PredictionKind.CAUSE, "local-8b", FINDING_VERSION)
+    assert badge_for(found.first[1], None, scale=PROBABLE).strength is not Strength.STRONG
+
+
+async def test_where_the_engines_disagree_both_are_kept_with_their_own_claims() -> None:
+    found = await looked_into([*LOOK, finalise("The cart waits.", "cart", evidence=["stock does not answer"])])
+    assert {each.service for each in found.explanation.hypotheses} >= {"stock", "cart"}
+    assert found.first is not None
+    assert found.second is not None
+    assert {found.first[0].engine, found.second[0].engine} == {"evidence", "local-8b"}
+    assert BEFORE.first in (found.first, found.second)
 
 
 @pytest.mark.parametrize(
-    ("replies", "ending"), [((ModelUnavailable("down"),), Ending.MODEL_UNAVAILABLE), (("?",) * 20, Ending.FAILED)]
+    "invented",
+    [
+        finalise("Aliens.", "stock", evidence=["The vault was opened by aliens at midnight"]),
+        finalise("Error E7131 of pool-17 in 413 s.", "stock", evidence=[FULL]),
+        finalise("Nothing explains it.", "stock", evidence=[]),
+    ],
+)
+async def test_a_finding_that_nothing_read_shows_changes_nothing_but_its_steps_are_kept(invented: str) -> None:
+    found = await looked_into([*LOOK, invented])
+    assert (found.explanation.hypotheses, found.first) == (BEFORE.explanation.hypotheses, BEFORE.first)
+    assert found.explanation.trajectory is not None
+    assert found.explanation.trajectory.finding is not None
+
+
+async def test_a_command_that_was_read_nowhere_is_not_proposed() -> None:
+    said = finalise("Full.", "stock", evidence=[FULL], solution="Run `opsctl repair --all`. Free some space.")
+    assert first(await looked_into([*LOOK, said])).solution == "Free some space."
+
+
+async def test_a_past_incident_is_no_evidence_of_this_one() -> None:
+    past = SimilarIncident("OLD-1", "shop slow", "sales", "A certificate of the vault had expired", "", 0.9)
+    seen = replace(SEEN, similar=(past,))
+    said = [call("past_incidents"), *LOOK, finalise("Expired.", "stock", evidence=[past.root_cause])]
+    found = await investigate_with_model(
+        BEFORE, seen, survey(seen), model=scripted(*said), skill=TOOLS, progress=silent, limits=Limits(samples=0)
+    )
+    assert found.explanation.hypotheses == BEFORE.explanation.hypotheses
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected"), [((ModelUnavailable("down"),), Ending.MODEL_UNAVAILABLE), (("?",) * 20, Ending.FAILED)]
 )
 async def test_a_model_that_fails_leaves_the_evidence_engine_s_explanation(
-    replies: tuple[str | Exception, ...], ending: Ending
+    replies: tuple[str | Exception, ...], expected: Ending
 ) -> None:
     found = await looked_into(replies)
-    assert (found.hypotheses, found.engine) == (BEFORE.hypotheses, "evidence")
-    assert found.trajectory is not None
-    assert found.trajectory.ending is ending
+    assert (found.explanation.hypotheses, found.first) == (BEFORE.explanation.hypotheses, BEFORE.first)
+    assert ending(found) is expected
 
 
 async def test_every_step_is_told() -> None:
@@ -104,7 +174,7 @@ async def test_every_step_is_told() -> None:
     await looked_into([*LOOK, finalise(service="stock", evidence=[FULL])], told)
     steps = [line.partition(" · ")[0] for line in told]
     assert steps[:2] == ["read_logs(shop)", "read_logs(stock)"]
-    assert "of 24,000 tokens" in told[0]
+    assert "of 60,000 tokens" in told[0]
     assert "of 180 s" in told[0]
 
 
@@ -114,47 +184,67 @@ async def test_the_log_expert_quotes_what_complains_in_an_observation() -> None:
     found = await looked_into(
         [*LOOK, call("read_for_trouble", snapshot=key), finalise("Full.", "stock", evidence=[FULL])]
     )
-    assert found.trajectory is not None
-    step = found.trajectory.steps[-1]
+    assert found.explanation.trajectory is not None
+    step = found.explanation.trajectory.steps[-1]
     assert not step.fault
     assert FULL in step.shown
 
 
 async def test_a_service_that_the_model_blames_with_evidence_is_not_ruled_out_any_more() -> None:
     ruled_out = ("cart: the evidence is weak.", "vault: its trouble began after the first sign.")
-    before = replace(BEFORE, ruled_out=ruled_out)
+    before = replace(BEFORE, explanation=replace(BEFORE.explanation, ruled_out=ruled_out))
     replies = [*LOOK, finalise("The cart waits.", "cart", evidence=["stock does not answer"])]
-    found = await investigate_with_model(before, SEEN, survey(SEEN), model=scripted(*replies), samples=0, **PORTS)
-    assert "cart" in [each.service for each in found.hypotheses]
-    assert found.ruled_out == ruled_out[1:]
+    found = await looked_into(replies, before=before)
+    assert "cart" in [each.service for each in found.explanation.hypotheses]
+    assert found.explanation.ruled_out == ruled_out[1:]
 
 
-async def test_a_finding_is_not_lost_when_the_time_is_up_while_more_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_finding_is_not_lost_when_the_time_is_up_while_more_are_drawn() -> None:
     class StuckInSamples(ScriptedModel):
         async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
             await asyncio.Event().wait()
             raise AssertionError
 
-    monkeypatch.setattr("handlers.incidents.investigate_with_model.MAX_SECONDS", 0.3)
     said = [*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])]
     model = StuckInSamples(lambda _: said.pop(0), context=100_000, name="local-8b")
-    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=3, **PORTS)
-    assert found.engine == "local-8b"
-    assert found.trajectory is not None
-    assert found.trajectory.ending is Ending.FINALISED
+    found = await looked_into(model, limits=Limits(seconds=0.3))
+    assert first(found).solution == "Stop the batch job."
+    assert ending(found) is Ending.FINALISED
 
 
 async def test_no_samples_are_drawn_from_a_server_that_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.rca.controller.SLOW", -1.0)
-    model = scripted(*LOOK, finalise("The disk is full.", "stock", evidence=[FULL]))
-    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=3, **PORTS)
-    assert found.trajectory is not None
-    assert (found.trajectory.samples, len(model.requests)) == ((), 3)
+    replies = [*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])]
+    now = 0.0
+
+    def reply(_: ModelRequest) -> str:
+        nonlocal now
+        now += 40.0
+        return replies.pop(0)
+
+    monkeypatch.setattr("core.rca.agent.budget.time", SimpleNamespace(monotonic=lambda: now))
+    model = ScriptedModel(reply, context=100_000, name="local-8b")
+    found = await looked_into(model, limits=Limits(seconds=180.0, samples=10))
+    assert found.explanation.trajectory is not None
+    assert (found.explanation.trajectory.samples, len(model.requests)) == ((), 3)
 
 
-async def test_where_no_tool_can_show_more_the_model_only_chooses() -> None:
+async def test_a_model_that_cannot_use_tools_only_chooses() -> None:
     model = ScriptedModel(context=100_000, name="local-8b")
-    ports: dict[str, Any] = PORTS | {"readers": Readers((), (), (), {})}
-    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, **ports)
-    assert found.trajectory is None
-    assert len(model.requests) == (len(BEFORE.hypotheses) > 1)
+    found = await looked_into(model, skill=Skill(0.8))
+    assert found.explanation.trajectory is None
+    assert len(model.requests) == (len(BEFORE.explanation.hypotheses) > 1)
+
+
+async def test_every_reader_is_an_action() -> None:
+    box = FakeToolbox("k8s", [FakeTool("describe_pods", parameters=(ToolParameter("service", "", ("shop",)),))])
+    tools, gaps = await action_set(SEEN, survey(SEEN), replace(WITH_CODE, toolboxes=[box]))
+    assert gaps == ()
+    assert {tool.name for tool in tools} >= {
+        "read_logs",
+        "read_metrics",
+        "list_dependencies",
+        "list_changes",
+        "past_incidents",
+        "read_code",
+        "describe_pods",
+    }

@@ -11,7 +11,7 @@ from core.model.incident import Explanation, Incident, SimilarIncident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import NONE
-from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_ranking, needs_ranking
+from core.rca.cause_evidence import RANKING_VERSION, VERSION, evaluate_ranking, is_unsure
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.model_ranking import ranked_by_model
@@ -69,7 +69,7 @@ async def explained(store: FakePredictionStore, model: ScriptedModel | None, rig
 
 
 async def test_the_model_chooses_among_the_causes_by_what_was_observed_and_the_past_is_labelled_as_such() -> None:
-    assert needs_ranking(EVALUATION)
+    assert is_unsure(EVALUATION)
     before = [each.change.id for each in FOUND.hypotheses if each.change]
     assert set(before[:2]) == {"C-1", "C-2"}
     model = choosing(before[1])

@@ -4,8 +4,9 @@ from core.model.errors import InvalidReply, ModelUnavailable
 from core.model.language_model import ModelRequest, Role, Urgency
 from core.model.trajectory import Ending, Step
 from core.ports import ToolParameter
-from core.rca.actions import HEAD, MAX_FINDING_TOKENS
-from core.rca.controller import LAST_TRIES, MAX_STEPS, Investigation
+from core.rca.agent.actions import HEAD, MAX_FINDING_TOKENS
+from core.rca.agent.budget import Limits, MeteredModel
+from core.rca.agent.controller import LAST_TRIES, Investigation
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 
@@ -27,7 +28,7 @@ def scripted(*replies: str | Exception) -> ScriptedModel:
 
 
 def investigation(model: ScriptedModel, *tools: FakeTool) -> Investigation:
-    return Investigation(model, tools or (FakeTool(),), SERVICES, REQUEST)
+    return Investigation(MeteredModel(model), tools or (FakeTool(),), SERVICES, REQUEST)
 
 
 async def test_it_looks_and_then_reports() -> None:
@@ -71,11 +72,11 @@ async def test_finalising_early_is_answered_with_advice() -> None:
 async def test_a_model_that_never_says_anything_valid_ends_without_a_finding() -> None:
     trajectory = await investigation(scripted("assistant: finalize")).run(INCIDENT)
     assert (trajectory.ending, trajectory.finding) == (Ending.FAILED, None)
-    assert len(trajectory.steps) == MAX_STEPS - 1 + LAST_TRIES
+    assert len(trajectory.steps) == Limits().steps - 1 + LAST_TRIES
 
 
 async def test_a_model_that_would_look_for_ever_must_report_at_the_last_step() -> None:
-    tools = [FakeTool(f"tool_{number}") for number in range(MAX_STEPS)]
+    tools = [FakeTool(f"tool_{number}") for number in range(Limits().steps)]
     left = [call(tool.name, service="api") for tool in tools]
 
     def reply(request: ModelRequest) -> str:
@@ -83,7 +84,7 @@ async def test_a_model_that_would_look_for_ever_must_report_at_the_last_step() -
 
     trajectory = await investigation(ScriptedModel(reply, context=100_000), *tools).run(INCIDENT)
     assert trajectory.ending is Ending.FINALISED
-    assert len(trajectory.steps) == MAX_STEPS - 1
+    assert len(trajectory.steps) == Limits().steps - 1
 
 
 async def test_a_long_observation_is_shown_by_its_head_and_expanded_for_an_expert() -> None:
@@ -94,7 +95,7 @@ async def test_a_long_observation_is_shown_by_its_head_and_expanded_for_an_exper
     )
     run = investigation(ScriptedModel(context=100_000), logs, expert)
     key = run.snapshots.keep(log)
-    run.model = scripted(call(service="api"), call("analyse_log", material=key), finalise())
+    run.model = MeteredModel(scripted(call(service="api"), call("analyse_log", material=key), finalise()))
     trajectory = await run.run(INCIDENT)
     assert trajectory.steps[0].snapshot == key
     assert len(trajectory.steps[0].shown) < HEAD + 100

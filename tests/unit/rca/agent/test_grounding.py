@@ -4,14 +4,17 @@ import pytest
 
 from core.model.incident import EvidenceKind
 from core.ports import LogLine
-from core.rca.grounding import grounded
+from core.rca.agent.grounding import grounded
 from tests.fakes.outage import START, change, observations
 
 ERROR = "connection pool exhausted, 40 of 40 in use by batch job"
 LINE = LogLine("stock", START, "ERROR", ERROR)
 CHANGE = change("CHG-7", "stock", -5, "Lower the pool to 40", "config")
 SEEN = observations([[LINE]], changes=[CHANGE])
-SHOWN = (f"09:25, 3 times, ERROR: {ERROR}", "09:20: config CHG-7 of stock by Asha: Lower the pool to 40")
+SHOWN = {
+    f"09:25, 3 times, ERROR: {ERROR}": "read_logs stock",
+    "09:20: config CHG-7 of stock by Asha: Lower the pool to 40": "list_changes stock",
+}
 
 
 @pytest.mark.parametrize(
@@ -27,9 +30,15 @@ def test_a_quote_of_a_change_is_given_with_its_author_and_time() -> None:
     assert (found.kind, found.source, found.at) == (EvidenceKind.CHANGE, "config CHG-7 by Asha", CHANGE.at)
 
 
-def test_a_quote_of_something_else_is_given_as_it_stands_there() -> None:
-    (found,) = grounded(["p99 latency rose from 0.4 s"], ["09:27:00: p99 latency rose from 0.4 s to 3 s"], SEEN)
-    assert (found.quote, found.at) == ("p99 latency rose from 0.4 s", None)
+@pytest.mark.parametrize(
+    ("call", "kind"), [("read_metrics stock", EvidenceKind.METRIC), ("describe_pods stock", EvidenceKind.LOG)]
+)
+def test_a_quote_of_something_else_is_given_as_it_stands_there_with_the_call_that_returned_it(
+    call: str, kind: EvidenceKind
+) -> None:
+    read = {"09:27:00: p99 latency rose from 0.4 s to 3 s": call}
+    (found,) = grounded(["p99 latency rose from 0.4 s"], read, SEEN)
+    assert (found.quote, found.at, found.source, found.kind) == ("p99 latency rose from 0.4 s", None, call, kind)
 
 
 @pytest.mark.parametrize("quote", ["The disk of the database is full and nobody noticed", "ERROR", "", "40 of 40"])

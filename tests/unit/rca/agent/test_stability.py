@@ -10,8 +10,9 @@ import pytest
 
 from core.model.language_model import ModelRequest
 from core.model.trajectory import Ending
-from core.rca.code_expert import CodeExpert
-from core.rca.controller import Investigation
+from core.rca.agent.budget import MeteredModel
+from core.rca.agent.code_expert import CodeExpert
+from core.rca.agent.controller import Investigation
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import LogExpert, observation_tools
 from tests.fakes.anything import anything
@@ -36,7 +37,14 @@ def said(request: ModelRequest, *, chance: random.Random) -> str:
 async def test_whatever_is_said_the_investigation_ends_well(seed: int) -> None:
     model = ScriptedModel(partial(said, chance=random.Random(seed)), context=200_000)
     experts = (CodeExpert(FakeCodeReader([definition("acquire")])), LogExpert())
-    run = Investigation(model, (*observation_tools(SEEN, SCENE), *experts), SEEN.services, REQUEST, temperature=1.0)
+    run = Investigation(
+        MeteredModel(model),
+        (*observation_tools(SEEN, SCENE), *experts),
+        SEEN.services,
+        REQUEST,
+        ("C-1",),
+        temperature=1.0,
+    )
     trajectory = await run.run("shop is slow")
     assert trajectory.ending is Ending.FINALISED
     assert trajectory.invalid_rate == 0

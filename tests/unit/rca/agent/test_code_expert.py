@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.rca.code_expert import MAX_DEFINITIONS, MAX_ROUNDS, MAX_TEXT, CodeExpert, qualified
+from core.rca.agent.code_expert import MAX_DEFINITIONS, MAX_ROUNDS, MAX_TEXT, CodeExpert, qualified
 from tests.fakes.code import FakeCodeReader, definition
 
 

@@ -19,6 +19,7 @@ from core.model.trajectory import Action, Finding, Responsibility
 from core.ports import Tool, ToolParameter
 
 FINALISE = "finalize"
+NO_CHANGE = "none"  # in place of the id of a change
 EARLIEST_FINALISE = 2  # different observations required before finalising
 TRIVIAL = 40  # characters of an observation; an expert cannot use a shorter one
 MAX_THOUGHT = 200  # characters, as the other lengths
@@ -43,27 +44,25 @@ KEY_LENGTH = 6  # hexadecimal digits; an investigation has a few dozen observati
 
 @dataclass(slots=True)
 class Snapshots:
-    """The observations of one investigation by key.
+    """The observations of one investigation by key (RCAgent, section 3.1).
 
-    `written` are the keys of those that show nothing of the system, because it could not be read.
+    `read` maps those that show something of the system, and so can be quoted as evidence, to the call that returned them.
     """
 
     by_key: dict[str, str] = field(default_factory=dict[str, str])
-    written: set[str] = field(default_factory=set[str])
+    read: dict[str, str] = field(default_factory=dict[str, str])
 
-    def keep(self, observation: str, *, written: bool = False) -> str:
-        """Store an observation, and return its key, which depends only on the text."""
+    def keep(self, observation: str, call: str = "") -> str:
+        """Store an observation, and return its key, which depends only on the text.
+
+        `call` is the call that returned it; empty if it shows nothing of the system.
+        """
         digest = sha256(observation.encode("utf-8", "surrogatepass")).hexdigest()
         key = f"obs_{digest[:KEY_LENGTH]}"
         self.by_key[key] = observation
-        if written:
-            self.written.add(key)
+        if call:
+            self.read.setdefault(observation, call)
         return key
-
-    @property
-    def read(self) -> dict[str, str]:
-        """Return the observations that show something of the system, and so can be quoted as evidence."""
-        return {key: text for key, text in self.by_key.items() if key not in self.written}
 
     def head(self, key: str) -> str:
         """Return the part of an observation that is shown: its first whole lines, and the length of the rest."""
@@ -87,6 +86,7 @@ class Choices:
     snapshots: Snapshots
     called: Collection[Call]
     must_finalise: bool
+    changes: tuple[str, ...] = ()  # the ids of those that may be the cause
 
     @property
     def may_finalise(self) -> bool:
@@ -117,7 +117,8 @@ class Choices:
         """Return the values of a parameter that are allowed now; empty if any text is."""
         if not parameter.snapshot:
             return parameter.choices
-        return tuple(key for key, text in self.snapshots.read.items() if len(text) >= TRIVIAL)
+        read = self.snapshots.read
+        return tuple(key for key, text in self.snapshots.by_key.items() if text in read and len(text) >= TRIVIAL)
 
 
 def _closed(parameter: ToolParameter) -> bool:
@@ -128,7 +129,7 @@ def schema(choices: Choices) -> dict[str, Any]:
     """Return the JSON schema of the next reply."""
     options = [_call_schema(tool, left) for tool, left in choices.open_calls]
     if choices.may_finalise:
-        options.append(finding_schema(choices.services))
+        options.append(finding_schema(choices.services, choices.changes))
     return {
         "type": "object",
         "properties": {"thought": _text(MAX_THOUGHT), "action": {"anyOf": options}},
@@ -153,7 +154,7 @@ def parse(reply: str, choices: Choices) -> Action | Finding:
         return _call(thought, str(name), named, choices)
     if not choices.may_finalise:
         raise Refused(f"It is too early to {FINALISE}: look at logs, metrics and changes first.")
-    return _finding(thought, named, choices.services)
+    return finding_of(thought, named, choices.services, choices.changes)
 
 
 def _call(thought: str, name: str, arguments: Mapping[str, object], choices: Choices) -> Action:
@@ -191,9 +192,12 @@ class _Finding(BaseModel):
     service: str
     responsibility: Responsibility
     evidence: list[str] = Field(default_factory=list)
+    change: str = NO_CHANGE
+    disproof: str = ""
 
 
-def _finding(thought: str, fields: Mapping[str, object], services: Sequence[str]) -> Finding:
+def finding_of(thought: str, fields: Mapping[str, object], services: Sequence[str], changes: Sequence[str]) -> Finding:
+    """Return the fields of a report as a finding. Raises Refused with advice if they are not one."""
     try:
         said = _Finding.model_validate(fields)
     except ValidationError as error:
@@ -201,6 +205,8 @@ def _finding(thought: str, fields: Mapping[str, object], services: Sequence[str]
         raise Refused(f"{FINALISE} has faults in: {faults}.") from None
     if services and said.service not in services:
         raise Refused(f"service is one of: {', '.join(services)}.")
+    if said.change not in (*changes, NO_CHANGE, ""):
+        raise Refused(f"change is one of: {', '.join((*changes, NO_CHANGE))}.")
     return Finding(
         thought,
         said.root_cause[:MAX_TEXT],
@@ -208,29 +214,42 @@ def _finding(thought: str, fields: Mapping[str, object], services: Sequence[str]
         said.service,
         said.responsibility,
         tuple(quote[:MAX_QUOTE] for quote in said.evidence[:MAX_EVIDENCE]),
+        "" if said.change == NO_CHANGE else said.change,
+        said.disproof[:MAX_TEXT],
     )
 
 
 def _call_schema(tool: Tool, left: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    properties = {
-        name: {"type": "string", "enum": list(allowed)} if allowed else _text(MAX_TEXT)
-        for name, allowed in left.items()
-    }
+    properties = {name: _one_of(allowed) if allowed else _text(MAX_TEXT) for name, allowed in left.items()}
     return _object({"tool": {"const": tool.name}, **properties})
 
 
-def finding_schema(services: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON schema of a finding. `services` are the possible places of the cause; if empty, any text is allowed."""
+def finding_schema(services: Sequence[str], changes: Sequence[str], quotes: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the JSON schema of a finding.
+
+    `services` are the possible places of the cause, `changes` the ids of those that may be it, and `quotes` the possible
+    evidence; if there are no services or quotes, any text is allowed.
+    """
     return _object(
         {
             "tool": {"const": FINALISE},
             "root_cause": {**_text(MAX_TEXT), "minLength": 1},
             "solution": _text(MAX_TEXT),
-            "service": {"type": "string", "enum": list(services)} if services else _text(MAX_TEXT),
-            "responsibility": {"type": "string", "enum": [str(each) for each in Responsibility]},
-            "evidence": {"type": "array", "items": _text(MAX_QUOTE), "maxItems": MAX_EVIDENCE},
+            "service": _one_of(services) if services else _text(MAX_TEXT),
+            "change": _one_of([*changes, NO_CHANGE]),
+            "responsibility": _one_of([str(each) for each in Responsibility]),
+            "evidence": {
+                "type": "array",
+                "items": _one_of(quotes) if quotes else _text(MAX_QUOTE),
+                "maxItems": MAX_EVIDENCE,
+            },
+            "disproof": _text(MAX_TEXT),
         }
     )
+
+
+def _one_of(values: Sequence[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)}
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:

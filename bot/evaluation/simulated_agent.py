@@ -1,0 +1,213 @@
+"""The steps of a simulated language model that investigates incidents, to measure what the product makes of one.
+
+It understands an incident with the probability `right`, drawn once for each incident, and then looks where the cause is and
+reports it, with a quote if it has read one. Otherwise it errs in one of the ways in which models err: another change,
+another service, an invented quote, an invented command, “nothing explains it”, a malformed reply. It reads only its prompts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, cast
+
+from core.model.language_model import ModelRequest, Role
+from core.model_calls.choice import NONE
+from core.rca.agent.actions import FINALISE, NO_CHANGE
+from core.rca.observation_tools import EVERY_SERVICE, LIST_CHANGES, READ_LOGS
+
+LOOKS = 6  # calls before it reports what it has
+NOISE = 0.1  # share of the samples in which it reports something else than it understood
+LONGEST = 200  # characters of a quote
+
+_RESULT = re.compile(r"^Result of \w+ \(obs_\w+\):\n=====\n(.*?)\n=====$", re.MULTILINE | re.DOTALL)
+_REPORT = re.compile(r"^Report 1: (.*)\nSolution: (.*)\nDisproof: (.*)$", re.MULTILINE)
+_PREFIX = re.compile(r"^[\d: -]{19} UTC(?: to [\d: -]{19} UTC, \d+ times, \w+)?: ")
+
+
+class Error(StrEnum):
+    OTHER_CHANGE = "other change"
+    OTHER_SERVICE = "other service"
+    INVENTED_QUOTE = "invented quote"
+    INVENTED_COMMAND = "invented command"
+    NOT_FOUND = "not found"
+    MALFORMED = "malformed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The truth about an incident that contains `incident` in its prompts.
+
+    `changes` are the ids of the change that caused it, empty if none did. `shows` returns whether a line shows the cause,
+    and `said` is the cause in words; if it is empty, the line is.
+    """
+
+    incident: str
+    service: str
+    changes: frozenset[str]
+    shows: Callable[[str], bool]
+    said: str = ""
+
+
+class SimulatedInvestigator:
+    """Replies to the requests of an investigation. `causes` may grow while it is used."""
+
+    def __init__(self, causes: Sequence[Cause], right: float) -> None:
+        self._causes = causes
+        self._right = right
+
+    def reply(self, request: ModelRequest, sample: int = 0) -> str | None:
+        """Return the reply to a request of an investigation; None if it is no such request."""
+        schema = request.schema or {}
+        prompt = request.messages[0].text if len(request.messages) == 1 else request.messages[1].text
+        if FINALISE in str(schema.get("properties", {}).get("tool")):
+            return self._merged(request)
+        options = schema.get("properties", {}).get("action", {}).get("anyOf")
+        cause = next((each for each in self._causes if each.incident in prompt), None)
+        if options is None or cause is None:
+            return None
+        understood = _drawn(cause.incident).random() < self._right
+        draw = _drawn(f"{cause.incident}\n{sample}\n{len(request.messages)}")
+        if sample and draw.random() < NOISE:
+            understood = not understood
+        return self._step(request, cast("Sequence[Mapping[str, Any]]", options), cause, draw, understood=understood)
+
+    def choice(self, request: ModelRequest, choices: Sequence[str]) -> str | None:
+        """Return the candidate that a choice of a cause names; None if it is no such choice."""
+        prompt = request.messages[-1].text
+        cause = next((each for each in self._causes if each.incident in prompt), None)
+        if cause is None or "Possible causes of today's incident" not in prompt:
+            return None
+        if cause.changes:
+            named = [each for each in choices if any(change in each.split() for change in cause.changes)]
+        else:
+            named = [each for each in choices if cause.service in each]
+        right = named[0] if named else NONE
+        if _drawn(cause.incident).random() < self._right:
+            return right
+        return _drawn(prompt).choice([each for each in choices if each != right])
+
+    def _step(
+        self,
+        request: ModelRequest,
+        options: Sequence[Mapping[str, Any]],
+        cause: Cause,
+        draw: random.Random,
+        *,
+        understood: bool,
+    ) -> str:
+        tools = {each["properties"]["tool"]["const"]: each["properties"] for each in options}
+        finding = tools.pop(FINALISE, None)
+        read = _read(request)
+        shown = [line for line in read if cause.shows(line)]
+        looks = sum(message.role is Role.ASSISTANT for message in request.messages)
+        if finding is not None and (looks >= LOOKS or not tools or (shown and understood)):
+            action = self._report(finding, cause, read, shown, draw, understood=understood)
+            return action if isinstance(action, str) else json.dumps({"thought": "I know enough.", "action": action})
+        listed = [each for each in options if each["properties"]["tool"]["const"] != FINALISE]
+        return json.dumps({"thought": "I look further.", "action": _call(listed, cause, draw, understood=understood)})
+
+    def _report(
+        self,
+        finding: Mapping[str, Any],
+        cause: Cause,
+        read: Sequence[str],
+        shown: Sequence[str],
+        draw: random.Random,
+        *,
+        understood: bool,
+    ) -> dict[str, Any] | str:
+        services = finding["service"].get("enum", [cause.service])
+        changes = [each for each in finding["change"]["enum"] if each != NO_CHANGE]
+        right = next((each for each in changes if each in cause.changes), NO_CHANGE)
+        service = cause.service if cause.service in services else services[0]
+        if understood and shown:
+            quotes = [_quote(line) for line in shown[:2]]
+            return _finding(cause.said or quotes[0], service, right, quotes, f"Undo what happened to {service}.")
+        if understood:
+            return _finding("Nothing that I read explains the incident.", service, NO_CHANGE, [], "")
+        error = draw.choice(list(Error))
+        other = [line for line in read if not cause.shows(line) and len(line) > 40] or ["It is quiet today."]
+        quote = _quote(draw.choice(other))
+        elsewhere = draw.choice([each for each in services if each != service] or services)
+        innocent = draw.choice([each for each in changes if each not in cause.changes] or [NO_CHANGE])
+        match error:
+            case Error.MALFORMED:
+                return draw.choice(['{"thought": "', "As an AI model, I cannot tell.", "Sure! The cause is:"])
+            case Error.NOT_FOUND:
+                return _finding("Nothing that I read explains the incident.", service, NO_CHANGE, [], "")
+            case Error.INVENTED_QUOTE:
+                return _finding("The kernel crashed.", elsewhere, NO_CHANGE, ["kernel panic: not syncing: fatal"], "")
+            case Error.INVENTED_COMMAND:
+                return _finding(quote, elsewhere, NO_CHANGE, [quote], "Run `opsctl repair --all --force`.")
+            case Error.OTHER_SERVICE:
+                return _finding(quote, elsewhere, NO_CHANGE, [quote], f"Restart {elsewhere}.")
+            case Error.OTHER_CHANGE:
+                said = [_quote(line) for line in read if innocent in line] or [quote]
+                return _finding(said[0], elsewhere, innocent, said[:1], f"Revert {innocent}.")
+
+    def _merged(self, request: ModelRequest) -> str | None:
+        """Return the first of the reports to be merged, with all quotes that are allowed."""
+        properties = (request.schema or {})["properties"]
+        report = _REPORT.search(request.messages[0].text)
+        if report is None:
+            return None
+        quotes = properties["evidence"]["items"].get("enum", [])[:3]
+        service, change = properties["service"]["enum"][0], properties["change"]["enum"][0]
+        return json.dumps(_finding(report[1], service, change, quotes, report[2], report[3]))
+
+
+def _drawn(text: str) -> random.Random:
+    return random.Random(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+
+
+def _read(request: ModelRequest) -> list[str]:
+    """Return the lines of the results in a prompt, each once."""
+    said = (message.text for message in request.messages[2:] if message.role is Role.USER)
+    found = (line.strip() for text in said for shown in _RESULT.findall(text) for line in shown.splitlines())
+    return list(dict.fromkeys(line for line in found if line))
+
+
+def _quote(line: str) -> str:
+    return _PREFIX.sub("", line)[:LONGEST]
+
+
+def _call(
+    options: Iterable[Mapping[str, Any]], cause: Cause, draw: random.Random, *, understood: bool
+) -> dict[str, str]:
+    """Return the next call: where the cause is, if the incident is understood, otherwise any."""
+    calls = [
+        {name: each.get("const") or draw.choice(each.get("enum", [cause.service])) for name, each in fields.items()}
+        for option in options
+        if (fields := cast("Mapping[str, Mapping[str, Any]]", option["properties"]))
+    ]
+    if not understood:
+        return draw.choice(calls)
+    for option in options:
+        fields = option["properties"]
+        allowed = fields.get("service", {}).get("enum", ())
+        wanted = (LIST_CHANGES,) if cause.changes else (READ_LOGS,)
+        for place in (cause.service, EVERY_SERVICE):
+            if fields["tool"]["const"] in wanted and place in allowed:
+                return {"tool": fields["tool"]["const"], "service": place}
+    return draw.choice(calls)
+
+
+def _finding(
+    root_cause: str, service: str, change: str, evidence: Sequence[str], solution: str, disproof: str = ""
+) -> dict[str, Any]:
+    return {
+        "tool": FINALISE,
+        "root_cause": root_cause[:300],
+        "solution": solution[:300],
+        "service": service,
+        "change": change,
+        "responsibility": "own code",
+        "evidence": list(evidence),
+        "disproof": disproof or f"{service} stays in trouble after it was undone.",
+    }

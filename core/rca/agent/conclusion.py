@@ -1,0 +1,132 @@
+"""Compare the finding of a language model with the causes of the evidence engine, and rank them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.model.incident import BlamedChange, Evidence, Hypothesis
+from core.model.trajectory import Finding, Trajectory
+from core.model_calls.choice import weighed
+from core.ports import Change
+from core.rca.incident_signals import SLACK, IncidentSignals, precedes
+from core.rca.merge import MAX_HYPOTHESES, MIN_SCORE, contradicting
+from core.rca.model_ranking import LEAST
+from core.rca.observations import Observations
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The causes of both engines, best first.
+
+    `dissent` tells whether the first two are those of engines that disagree. `by_model`: the first is the model's.
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    dissent: bool
+    by_model: bool
+
+
+def compared(
+    hypotheses: Sequence[Hypothesis],
+    trajectory: Trajectory,
+    evidence: tuple[Evidence, ...],
+    right: float,
+    incident_signals: IncidentSignals,
+    observations: Observations,
+) -> Verdict:
+    """Return the evidence engine's hypotheses and the model's finding, whose grounded `evidence` is not empty.
+
+    A finding that names the cause of a hypothesis supports it with its quotes and its solution. Otherwise both are kept.
+    Which comes first follows from the scores of the hypotheses, the share of the samples that name each, and `right`, the
+    model's skill in [0, 1], by Bayes' rule.
+    """
+    finding = trajectory.finding
+    if finding is None:
+        raise ValueError("A trajectory without a finding cannot be compared.")
+    known = _naming(finding, hypotheses)
+    own = _cause(finding, evidence, trajectory, right, incident_signals, observations)
+    if known is None and own.score < MIN_SCORE:
+        return Verdict(tuple(hypotheses), dissent=False, by_model=False)
+    if not hypotheses:
+        return Verdict((own,), dissent=False, by_model=True)
+    supported = [_supported(each, own) if place == known else each for place, each in enumerate(hypotheses)]
+    if known == 0:
+        return Verdict(tuple(supported), dissent=False, by_model=False)
+    samples = trajectory.samples or (finding,)
+    named = [_naming(each, hypotheses) for each in samples]
+    told = [named.count(place) / len(samples) for place in (*range(len(hypotheses)), None)]
+    scores = [each.score for each in hypotheses]
+    odds = weighed(told, [*scores, max(LEAST, 1.0 - sum(scores))], right)
+    theirs = supported[known] if known is not None else own
+    is_likelier = odds[known if known is not None else -1] > odds[0]
+    pair = (theirs, supported[0]) if is_likelier else (supported[0], theirs)
+    others = (each for place, each in enumerate(supported) if place not in (0, known))
+    return Verdict((*pair, *others)[:MAX_HYPOTHESES], dissent=True, by_model=is_likelier)
+
+
+def _naming(finding: Finding, hypotheses: Sequence[Hypothesis]) -> int | None:
+    """Return the index of the hypothesis with the same change, or with the same service and no change; None if none has."""
+    for place, each in enumerate(hypotheses):
+        blamed = {each.change.id, *each.change.deploys} if each.change else set[str]()
+        if finding.change in blamed if finding.change else not blamed and each.service == finding.service:
+            return place
+    return None
+
+
+def _supported(known: Hypothesis, own: Hypothesis) -> Hypothesis:
+    return replace(
+        known,
+        responsibility=known.responsibility or own.responsibility,
+        evidence=(*known.evidence, *(each for each in own.evidence if each not in known.evidence)),
+        solution=own.solution,
+    )
+
+
+def _cause(
+    finding: Finding,
+    evidence: tuple[Evidence, ...],
+    trajectory: Trajectory,
+    right: float,
+    incident_signals: IncidentSignals,
+    observations: Observations,
+) -> Hypothesis:
+    """Return a finding as a cause. Its score is the share of samples that agree, times the model's skill.
+
+    The later the change or evidence and the less plausible the service, the lower the score; evidence from after the first
+    sign is an effect, and counts against it.
+    """
+    change = next((each for each in observations.changes if each.id == finding.change), None)
+    times = [each.at for each in evidence if each.at is not None]
+    began = change.at if change is not None else min(times, default=None)
+    in_time = precedes(began, incident_signals.first_sign) if began is not None else 1.0
+    late = tuple(each for each in evidence if each.at is not None and each.at > incident_signals.first_sign + SLACK)
+    against = contradicting(finding.service, began, incident_signals)
+    place = incident_signals.place_weight(finding.service) if incident_signals.incident.service else 1.0
+    return Hypothesis(
+        cause=finding.root_cause,
+        service=finding.service,
+        score=trajectory.agreement * right * in_time * place,
+        evidence=tuple(each for each in evidence if each not in late) or evidence,
+        disproof=finding.disproof
+        or f"{finding.service} is fixed and {incident_signals.incident.service or 'the incident'} does not recover.",
+        next_check="",
+        responsibility=finding.responsibility,
+        contradicting=tuple(dict.fromkeys((*(late if len(late) < len(evidence) else ()), *against))),
+        change=_blamed(change) if change is not None else None,
+        solution=finding.solution,
+        found_by=trajectory.model,
+    )
+
+
+def _blamed(change: Change) -> BlamedChange:
+    return BlamedChange(
+        change.id,
+        change.kind,
+        change.title,
+        change.author,
+        change.at,
+        change.touched,
+        url=change.url,
+        files=change.files,
+    )
