@@ -25,6 +25,7 @@ STEPS = tuple(
     for pair in "Task failed,Job failed,Job abandoned,Task canceled,Job canceled,Task succeededWithIssues".split(",")
 )
 """Types and results of timeline records that count as steps; the first pair that occurs is used."""
+OLD_HOST = ".visualstudio.com"
 PAGES = ("results", "index", "")  # of a run, below _build
 
 
@@ -88,7 +89,7 @@ class AzureDevOps:
         self._http = http
 
     def link(self, url: URL, project: str) -> BuildLink | None:
-        run, page = url.query.get("buildId", ""), page_of(url, URL(self._http.url))
+        run, page = url.query.get("buildId", ""), page_of(_current(url), _current(URL(self._http.url)))
         pages = [f"{project.rpartition('/')[0]}/_build/{name}" for name in PAGES]
         if not any(same(each, page) for each in pages) or not (run.isascii() and run.isdecimal()):
             return None
@@ -210,6 +211,15 @@ def _as_step(record: _Record, records: dict[str, _Record]) -> Step:
     job = records.get(record.parentId or "")
     name = f"{job.name}: {record.name}" if job and job.type == "Job" else f"{record.name}"
     return Step(name, record.id, str(record.log or ""), record.outcome)
+
+
+def _current(url: URL) -> URL:
+    """Return the address on dev.azure.com of a page at an organization's earlier address."""
+    host = url.host or ""
+    if not host.endswith(OLD_HOST):
+        return url
+    path = url.path.removeprefix("/DefaultCollection")
+    return URL.build(scheme="https", host="dev.azure.com", path=f"/{host.removesuffix(OLD_HOST)}{path}")
 
 
 def _deployment(run: _Build, commits: Sequence[Commit]) -> Change:

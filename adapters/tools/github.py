@@ -26,6 +26,11 @@ _PAGE = re.compile(
     r"(?P<project>[^/]+/[^/]+)/actions/runs/(?P<run>\d+)(?:/attempts/(?P<attempt>\d+))?(?:/jobs?/(?P<job>\d+))?(?:/.*)?"
 )
 
+_CHECK = re.compile(
+    r"(?P<project>[^/]+/[^/]+)/(?:runs/(?P<job>\d+)|(?:pull|commit)/\w+/checks(?:/(?P<check>\d+))?)(?:/.*)?"
+)
+"""The page of a check. One of GitHub Actions has the id of its job."""
+
 
 class _Runs(BaseModel):
     workflow_runs: list[Run]
@@ -52,6 +57,10 @@ class _Jobs(BaseModel):
     jobs: Items[_Job]
 
 
+class _JobOfRun(BaseModel):
+    run_id: int
+
+
 class _Status(BaseModel):
     state: str
     at: AwareDatetime | None = Field(None, validation_alias="created_at")
@@ -64,6 +73,7 @@ class _Whole(BaseModel):
 _RUN = TypeAdapter(Run)
 _RUNS = TypeAdapter(_Runs)
 _JOBS = TypeAdapter(_Jobs)
+_JOB = TypeAdapter(_JobOfRun)
 _WHOLE = TypeAdapter(_Whole)
 _DEPLOYMENTS = TypeAdapter(Items[Deployment])
 _STATUSES = TypeAdapter(Items[_Status])
@@ -81,14 +91,20 @@ class GitHub:
     def link(self, url: URL, project: str) -> BuildLink | None:
         api = URL(self._http.url)  # of a self-hosted installation: https://HOST/api/v3
         base = URL("https://github.com") if api.host == "api.github.com" else api.origin()
-        page = _PAGE.fullmatch(page_of(url, base))
-        if page is None or not same(project, page["project"]):
-            return None
-        return BuildLink(page["run"], page["job"] or "", page["attempt"] or "")
+        path = page_of(url, base)
+        page = _PAGE.fullmatch(path)
+        if page and same(project, page["project"]):
+            return BuildLink(page["run"], page["job"] or "", page["attempt"] or "")
+        check = _CHECK.fullmatch(path)
+        if check and same(project, check["project"]):
+            job = check["job"] or check["check"] or url.query.get("check_run_id", "")
+            return BuildLink("", job) if job.isascii() and job.isdecimal() else None
+        return None
 
     async def run(self, project: str, link: BuildLink) -> Run:
         """Return the run; without the result, which is the latest attempt's, if the link names an earlier one."""
-        run = await self._http.parsed(f"{_path(project)}/actions/runs/{link.run}", _RUN)
+        number = link.run or (await self._http.parsed(f"{_path(project)}/actions/jobs/{link.job}", _JOB)).run_id
+        run = await self._http.parsed(f"{_path(project)}/actions/runs/{number}", _RUN)
         if link.attempt in ("", str(run.attempts)):
             return run
         return run.model_copy(update={"earlier": link.attempt, "conclusion": None, "status": None})

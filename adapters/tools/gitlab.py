@@ -16,6 +16,8 @@ from adapters.tools.hosted_changes import COMMITS, FILES, MAX_COMMITS, MAX_DEPLO
 from adapters.tools.parts import Items, mapped
 from core.ports import Change, TimeWindow
 
+MAX_CHILD_LEVELS = 2  # of child pipelines, the maximum of GitLab
+MAX_CHILDREN = 5  # failed child pipelines whose jobs are requested
 _PAGE = re.compile(r"(?P<project>.+?)/(?:-/)?(?:pipelines/(?P<run>\d+)|(?:jobs|builds)/(?P<job>\d+))(?:/.*)?")
 
 
@@ -35,6 +37,24 @@ class _Job(BaseModel):
         return Step(name, str(self.id), result=self.status)
 
 
+class _Pipeline(BaseModel):
+    id: int
+    project: int = Field(0, validation_alias="project_id")
+
+
+class _Trigger(_Job):
+    """A job that starts another pipeline, which may be of another project."""
+
+    within: _Pipeline = Field(validation_alias="pipeline")
+    started: _Pipeline | None = Field(None, validation_alias="downstream_pipeline")
+
+    @property
+    def child(self) -> int | None:
+        """Return the pipeline of the same project that failed; None for an optional one or another project's."""
+        is_child = self.started is not None and self.started.project == self.within.project
+        return self.started.id if self.started is not None and is_child and not self.allow_failure else None
+
+
 class _Deployment(Deployment):
     at: AwareDatetime = Field(validation_alias="updated_at")
 
@@ -43,6 +63,7 @@ _JOB = TypeAdapter(_Job)
 _RUN = TypeAdapter(Run)
 _RUNS = TypeAdapter(list[Run])
 _JOBS = TypeAdapter(Items[_Job])
+_TRIGGERS = TypeAdapter(Items[_Trigger])
 _DEPLOYMENTS = TypeAdapter(Items[_Deployment])
 
 
@@ -67,10 +88,26 @@ class GitLab:
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
     async def steps(self, project: str, run: Run) -> list[Step]:
-        """Return the jobs that failed in their latest attempt. One that took too long is among them."""
-        path = f"{_path(project)}/pipelines/{run.id}/jobs"
+        """Return the jobs that failed in their latest attempt; those of child pipelines if none did.
+
+        One that took too long is among them.
+        """
+        pipelines = [run.id]
+        for _ in range(1 + MAX_CHILD_LEVELS):
+            if steps := [step for each in pipelines for step in await self._failed_jobs(project, each)]:
+                return steps
+            pipelines = [child for each in pipelines for child in await self._failed_children(project, each)]
+        return []
+
+    async def _failed_jobs(self, project: str, pipeline: str) -> list[Step]:
+        path = f"{_path(project)}/pipelines/{pipeline}/jobs"
         jobs = await all_pages(lambda page: self._http.parsed(path, _JOBS, page | {"scope[]": "failed"}))
         return [job.step for job in jobs if not job.allow_failure]
+
+    async def _failed_children(self, project: str, pipeline: str) -> list[str]:
+        path = f"{_path(project)}/pipelines/{pipeline}/bridges"
+        triggers = await all_pages(lambda page: self._http.parsed(path, _TRIGGERS, page | {"scope[]": "failed"}))
+        return [str(each.child) for each in triggers if each.child is not None][:MAX_CHILDREN]
 
     async def step(self, project: str, run: Run, job: str) -> Step:
         return (await self._job(project, job)).step

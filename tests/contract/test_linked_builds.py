@@ -6,8 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import pytest
+from yarl import URL
 
+from adapters.http import Http, Token
+from adapters.tools.azure_devops import AzureDevOps
 from adapters.tools.ci import Builds
 from core.model.errors import NoFailedBuild
 from core.ports import FailedBuild
@@ -66,6 +70,11 @@ def rerun(conclusion: str | None = "failure") -> tuple[World, FakeGitHub]:
         ("actions/runs/2/attempts/2", "build", "log of 21"),
         ("actions/runs/2/attempts/3", "deploy", "log of 31"),
         ("actions/runs/2/attempts/1/job/12", "unit", "log of 12"),
+        ("runs/11", "lint", "log of 11"),
+        ("runs/31?check_suite_focus=true", "deploy", "log of 31"),
+        ("pull/7/checks?check_run_id=12", "unit", "log of 12"),
+        ("commit/9b03d51c2f7a/checks?check_run_id=21", "build", "log of 21"),
+        ("commit/9b03d51c2f7a/checks/31/logs", "deploy", "log of 31"),
     ],
 )
 async def test_the_log_of_the_linked_attempt_and_job_of_github_is_read(page: str, step: str, log: str) -> None:
@@ -86,6 +95,8 @@ async def test_the_log_of_the_linked_attempt_and_job_of_github_is_read(page: str
         ("actions/runs/2/job/99", "job 99 of run 2 of acme/api is gone"),
         ("actions/runs/1", "run 1 of acme/api passed"),
         ("actions/runs/98", "run 98 of acme/api, or its log, is gone"),
+        ("runs/22", "job lint of run 2 of acme/api passed"),
+        ("runs/99", "job 99 of acme/api, or its log, is gone"),
     ],
 )
 async def test_a_link_to_what_did_not_fail_says_its_state_and_reads_no_other_job(page: str, state: str) -> None:
@@ -179,6 +190,46 @@ async def test_a_job_of_gitlab_that_did_not_fail_says_its_state(page: str, state
         await linked(retried(), f"acme/api/{page}")
 
 
+def bridge(number: int, child: int, *, project: int = 5, **more: Any) -> dict[str, Any]:
+    within = {"id": 2, "project_id": 5}
+    started = {"id": child, "project_id": project, "status": "failed"}
+    return {"id": number, "name": "e2e", "status": "failed", "pipeline": within, "downstream_pipeline": started} | more
+
+
+def with_children(bridges: dict[str, list[dict[str, Any]]]) -> World:
+    """Pipeline 2 of GitLab, of which no own job failed; a job failed in pipeline 9."""
+    world = gitlab()
+    assert isinstance(world.fake, FakeGitLab)
+    world.fake.jobs = {"93": {"id": 93, "name": "smoke", "stage": "test", "status": "failed", "in": "9"}}
+    world.fake.logs, world.fake.bridges = {"93": "log of 93\n"}, bridges
+    return world
+
+
+@pytest.mark.parametrize(
+    "bridges",
+    [{"2": [bridge(90, 9)]}, {"2": [bridge(90, 7), bridge(91, 8)], "8": [bridge(92, 9)]}],
+    ids=["child", "grandchild"],
+)
+async def test_the_job_that_failed_in_a_child_pipeline_is_read(bridges: dict[str, list[dict[str, Any]]]) -> None:
+    found = await linked(with_children(bridges), "acme/api/-/pipelines/2")
+    assert found is not None
+    assert (found.step, found.log.strip()) == ("test: smoke", "log of 93")
+
+
+@pytest.mark.parametrize(
+    "bridges",
+    [
+        [bridge(90, 9, project=6)],
+        [bridge(90, 9, allow_failure=True)],
+        [bridge(90, 9, downstream_pipeline=None)],
+    ],
+    ids=["of another project", "optional", "never started"],
+)
+async def test_a_pipeline_that_is_no_failed_child_is_not_read(bridges: list[dict[str, Any]]) -> None:
+    with pytest.raises(NoFailedBuild, match="run 2 of acme/api failed, but has no failed job"):
+        await linked(with_children({"2": bridges}), "acme/api/-/pipelines/2")
+
+
 def attempted() -> World:
     """Run 2 of Azure DevOps, whose stage ran before, with other records."""
     world = azure()
@@ -215,6 +266,24 @@ async def test_the_linked_attempt_and_job_of_azure_devops_is_read(page: str, que
     assert found is not None
     assert found.step == step
     assert log in found.log
+
+
+@pytest.mark.parametrize("server", ["https://dev.azure.com/acme", "https://acme.visualstudio.com"])
+@pytest.mark.parametrize(
+    ("page", "run"),
+    [
+        ("https://dev.azure.com/acme/Shop/_build/results?buildId=2", "2"),
+        ("https://acme.visualstudio.com/Shop/_build/results?buildId=2&view=logs", "2"),
+        ("https://acme.visualstudio.com/DefaultCollection/Shop/_build/index?buildId=2", "2"),
+        ("https://other.visualstudio.com/Shop/_build/results?buildId=2", ""),
+        ("https://visualstudio.com/acme/Shop/_build/results?buildId=2", ""),
+        ("https://acme.visualstudio.com.example/Shop/_build/results?buildId=2", ""),
+    ],
+)
+async def test_both_addresses_of_an_organization_lead_to_its_builds(server: str, page: str, run: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        link = AzureDevOps(Http("the server", server, session, Token(""))).link(URL(page), "Shop/12")
+    assert (link.run if link else "") == run
 
 
 @pytest.mark.parametrize(("query", "state"), [("&j=j8", "job docs of run 2 .* passed"), ("&j=j7", "job j7 .* is gone")])

@@ -194,8 +194,14 @@ class FakeGitHub(FakeToolServer):
             web.get(f"{base}/runs/{{run}}", self._run),
             web.get(f"{base}/runs/{{run}}/jobs", self._jobs),
             web.get(f"{base}/runs/{{run}}/attempts/{{attempt}}/jobs", self._jobs),
+            web.get(f"{base}/jobs/{{job}}", self._job),
             web.get(f"{base}/jobs/{{job}}/logs", self._log),
         ]
+
+    async def _job(self, request: web.Request) -> web.Response:
+        known = [job for jobs in self.jobs.values() for job in jobs if str(job["id"]) == request.match_info["job"]]
+        missing = {"message": "Not Found"}
+        return web.json_response(known[0] | {"run_id": 2}) if known else web.json_response(missing, status=404)
 
     async def _runs(self, request: web.Request) -> web.Response:
         newest = [run for run in self.runs if f"<={run['created_at']}" <= request.query["created"]]
@@ -229,6 +235,7 @@ class FakeGitLab(FakeToolServer):
             "80": failed | {"id": 80, "name": "flaky", "allow_failure": True},
             "81": failed | {"id": 81, "name": "unit", "failure_reason": "script_failure"},
         }
+        self.bridges: dict[str, list[dict[str, Any]]] = {}  # failed jobs that started a pipeline, by pipeline
         self.logs: dict[str, str] = {}
 
     def routes(self) -> list[web.RouteDef]:
@@ -239,7 +246,12 @@ class FakeGitLab(FakeToolServer):
             web.get(f"{base}/pipelines/{{pipeline}}/jobs", self._jobs),
             web.get(f"{base}/jobs/{{job}}", self._job),
             web.get(f"{base}/jobs/{{job}}/trace", self._trace),
+            web.get(f"{base}/pipelines/{{pipeline}}/bridges", self._bridges),
         ]
+
+    async def _bridges(self, request: web.Request) -> web.Response:
+        assert request.query["scope[]"] == "failed"
+        return web.json_response(self.bridges.get(request.match_info["pipeline"], []))
 
     async def _pipelines(self, request: web.Request) -> web.Response:
         before = request.query["created_before"]
@@ -258,7 +270,12 @@ class FakeGitLab(FakeToolServer):
 
     async def _jobs(self, request: web.Request) -> web.Response:
         assert request.query["scope[]"] == "failed"
-        latest = {job["name"]: job for job in self.jobs.values()}
+        inside = [
+            job
+            for job in self.jobs.values()
+            if job.get("in", request.match_info["pipeline"]) == request.match_info["pipeline"]
+        ]
+        latest = {job["name"]: job for job in inside}
         return web.json_response([job for job in latest.values() if job["status"] == "failed"])
 
     async def _trace(self, request: web.Request) -> web.Response:
