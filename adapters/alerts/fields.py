@@ -21,9 +21,9 @@ from core.model.lenient_json import json_text
 SEVERITY_LABELS = ("severity", "priority", "level")
 SEVERITIES = {
     Severity.CRITICAL: "critical crit page pager error err high highest fatal emergency emerg panic alert disaster major "
-    "blocker urgent severe p0 p1",
+    "blocker urgent immediate severe catastrophic showstopper p0 p1",
     Severity.WARNING: "warning warn medium average normal moderate minor ticket p2 p3",
-    Severity.INFO: "info information informational low lowest trivial planning notice debug p4 p5",
+    Severity.INFO: "info information informational low lowest trivial cosmetic planning notice debug p4 p5",
 }
 SEVERITY_OF = {word: severity for severity, words in SEVERITIES.items() for word in words.split()}
 SCALES = frozenset({"p", "s", "sev", "severity", "prio", "priority"})  # before a number: `SEV-3`, `P4 - Low`

@@ -21,10 +21,15 @@ HOW = "list `public`, `channel:NAME` or `person:PLATFORM:ID`"
 _SIMILAR = 0.8  # names this similar to `readers` are misspellings of it
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 _ACCESS = re.compile(
-    r"\b(?:access|acls?|audiences?|authori[sz]ed|clearance|classifi(?:ed|cation)|confidential(?:ity)?|embargo(?:ed)?|"
-    r"entitle(?:d|ments?)|permi(?:ssions?|tted)|privacy|private|privileged|public|readable|readers?|restrict(?:ed|ions?|s)?|"
-    r"secrecy|sensitiv(?:e|ity)|viewable|viewers?|visibility)\b|"
-    r"^(?:allow(?:ed)?|auth|den(?:y|ied)|internal|protected|visible)$|"
+    r"\b(?:access|acls?|audiences?|authori[sz]ed|clearance|classifi(?:ed|cation)|confidential(?:ity)?|dissemination|embargo(?:ed)?|"
+    r"entitle(?:d|ments?)|permi(?:ssions?|tted)|privacy|private|privileged|public|rbac|readable|readers?|restrict(?:ed|ions?|s)?|"
+    r"secrecy|sensitiv(?:e|ity)|shar(?:eable|ing)|unlisted|viewable|viewers?|visibility)\b|"
+    r"\b(?:zugriff|vertraulich(?:keit)?|geheim(?:haltung)?|leser|zielgruppe|"  # German, French, Spanish
+    r"lecteurs?|confidentiel(?:le)?|confidentialite|acceso|lectores|confidencial(?:idad)?)\b|"
+    r"^(?:allow(?:ed)?|auth(?:entication|ori[sz]ation)?|den(?:y|ied)|encrypt(?:ed)?|gated|groups|guests?|internal|nda|only|"
+    r"pass(?:word|phrase)|paywall(?:ed)?|protected|tlp|visible)$|"
+    r"^(?:only|(?:hid(?:e|den)|not|visible) (?:for|from|to))\b|(?<!amp )(?<!append )(?<!read )(?<!write )\bonly$|"
+    r"\brequires?\b.{0,20}\b(?:auth|authentication|groups?|login|memberships?|permissions?|roles?)\b|"
     r"\b(?:allow(?:ed)?|auth|den(?:y|ied)|internal|limit(?:ed)?|login|members?|need|protected|read|security|shared?|"
     r"view|visible|who)\b.{0,60}\b(?:by|can|for|from|groups?|know|level|may|members?|only|people|required|roles?|staff|teams?|"
     r"to|users?|with)\b"
@@ -36,11 +41,21 @@ _THINGS = frozenset(
 )
 """Last words of names such as `access_log`, which name a thing."""
 _WITHHOLDING = re.compile(
-    r"\b(?:classified|confidential|den(?:y|ied)|embargo(?:ed)?|internal|limit(?:ed)?|members|only|private|privileged|"
-    r"protected|required|restrict(?:ed|ions?|s)?|sensitive)\b"
+    r"\b(?:auth|authentication|classified|confidential|den(?:y|ied)|embargo(?:ed)?|encrypt(?:ed)?|gated|groups|hid(?:e|den)|"
+    r"internal|limit(?:ed)?|members|nda|not|only|pass(?:word|phrase)|paywall(?:ed)?|private|privileged|protected|requires?|required|"
+    r"restrict(?:ed|ions?|s)?|sensitive|unlisted|vertraulich|geheim)\b"
 )
-_OPENING = re.compile(r"\b(?:public|readable|viewable|visible)\b")
-_OPEN = frozenset("all anybody anyone everybody everyone open public unrestricted".split())
+_OPENING = re.compile(r"\b(?:guests?|public|readable|shar(?:eable|ing)|viewable|visible)\b")
+_OPEN = frozenset(
+    "all anybody anyone clear everybody everyone open public tlp:clear tlp:white unrestricted white".split()
+)
+_MARK = re.compile(
+    r"(?:(?:commercial in|company|highly|strictly) )?(?:classified|confidential|restricted)|top secret|"
+    r"(?:employees?|eyes|internal|members|staff|team)(?: use)? only|need to know|do not (?:distribute|forward|share)|"
+    r"tlp[: ]{1,2}(?:amber(?: strict)?|green|red)"
+)
+"""Values that withhold a document, whatever the property is called."""
+_STATES = frozenset("mode scope state status".split())  # last words of names whose value may be `private`
 _NO, _YES = frozenset({"", "false", "n", "no", "none", "null", "off", "~"}), frozenset({"on", "true", "y", "yes"})
 
 _BLOCKS = {"---": "---", "+++": "+++", ";;;": ";;;", "%YAML": "---", "<!--": "-->", "```": "```", "~~~": "~~~"}
@@ -56,8 +71,8 @@ _EXPORT = re.compile(r"export\s+(?:const|let|var|default)\b")
 
 
 def refuse_restriction(name: str, value: str) -> None:
-    """Raise MalformedInput if a property speaks of access, and its value is not certainly open."""
-    if speaks_of_access(name) and not _is_open(name, value):
+    """Raise MalformedInput if a property speaks of access, and its value is not certainly open; or marks the document."""
+    if (speaks_of_access(name) and not _is_open(name, value)) or _is_mark(name, value):
         raise MalformedInput(f"`{name[:40]}` is not a known property: call it `readers`, and {HOW}.")
 
 
@@ -129,10 +144,21 @@ def _words(name: str) -> list[str]:
 
 
 def _is_open(name: str, value: str) -> bool:
-    words, said = " ".join(_words(name)), plain(value).lower().strip(" \t\"'`;,)>[]")
+    words, said = " ".join(_words(name)), _said(value)
     if _WITHHOLDING.search(words):
         return said in _OPEN | _NO
     return said in _OPEN or (said in _YES and bool(_OPENING.search(words)))
+
+
+def _is_mark(name: str, value: str) -> bool:
+    words, said = _words(name), " ".join(re.split(r"[\s_+-]+", _said(value)))
+    if words == ["secret"]:
+        return said in _YES
+    return bool(_MARK.fullmatch(said)) or (said == "private" and not _STATES.isdisjoint(words[-1:]))
+
+
+def _said(value: str) -> str:
+    return plain(value).lower().strip(" \t\"'`;,)>[]")
 
 
 def _metadata(rows: list[str]) -> Iterator[tuple[str, str]]:

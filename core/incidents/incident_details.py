@@ -61,7 +61,10 @@ def _sections(incident: Incident) -> Iterator[Section]:
         yield Section("Timeline (UTC)", timeline, "entries")
         steps = explanation.trajectory.steps if explanation.trajectory is not None else ()
         yield Section("Steps of the language model", tuple(Entry(step.summary) for step in steps), "steps")
-        yield Section("Not read", tuple(map(Entry, dict.fromkeys(gap.text for gap in explanation.gaps))))
+        passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason.is_read)
+        unread = dict.fromkeys(gap.text for gap in explanation.gaps if not gap.reason.is_read)
+        yield Section("No failed build", tuple(map(Entry, passed)), "builds")
+        yield Section("Not read", tuple(map(Entry, unread)))
 
 
 def _alerts(incident: Incident) -> Iterator[Entry]:
@@ -194,7 +197,8 @@ def gaps_by_tool(incidents: Iterable[Incident]) -> list[ToolGaps]:
     reasons: defaultdict[str, Counter[GapReason]] = defaultdict(Counter)
     affected: Counter[str] = Counter()
     for incident in incidents:
-        gaps = incident.explanation.gaps if incident.explanation is not None else ()
+        known = incident.explanation.gaps if incident.explanation is not None else ()
+        gaps = [gap for gap in known if not gap.reason.is_read]
         affected.update({gap.system for gap in gaps})
         for tool, reason in {(gap.system, gap.reason) for gap in gaps}:
             reasons[tool][reason] += 1

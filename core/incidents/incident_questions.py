@@ -207,8 +207,11 @@ def _line(line: LogLine) -> str:
 
 
 def _gaps(observations: Observations) -> Iterable[str]:
-    if observations.gaps:
-        yield f"Not read: {'; '.join(dict.fromkeys(gap.text for gap in observations.gaps))}"
+    for gap in observations.gaps:
+        if gap.reason.is_read:
+            yield f"No failed build: {gap.detail}"
+    if unread := dict.fromkeys(gap.text for gap in observations.gaps if not gap.reason.is_read):
+        yield f"Not read: {'; '.join(unread)}"
 
 
 def _postmortem(incident: Incident, page: str) -> Sequence[str]:

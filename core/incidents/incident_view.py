@@ -257,8 +257,8 @@ def _not_read(explanation: Explanation) -> str:
     """Return a note on the tools that could not be read or are not set up; empty if there are none."""
     missing = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is GapReason.MISSING)
     parts: dict[str, list[str]] = {}
-    passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason is GapReason.NO_FAILURE)
-    unread = [gap for gap in explanation.gaps if gap.reason is not GapReason.NO_FAILURE]
+    passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason.is_read)
+    unread = [gap for gap in explanation.gaps if not gap.reason.is_read]
     for system, tool in dict.fromkeys((gap.system, gap.tool) for gap in unread):
         if tool not in missing:
             parts.setdefault(system, []).append(tool)

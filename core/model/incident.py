@@ -408,6 +408,11 @@ class GapReason(StrEnum):
         """Return whether a configured tool failed, so that it may answer later."""
         return self in (GapReason.REFUSED, GapReason.TIMED_OUT, GapReason.FAILED)
 
+    @property
+    def is_read(self) -> bool:
+        """Return whether the tool was read, and had nothing to show."""
+        return self is GapReason.NO_FAILURE
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:

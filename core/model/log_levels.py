@@ -21,6 +21,8 @@ NAMES: Mapping[str, str] = {
     }.items()
     for name in names.split()
 }
+_LETTERS = {"T": DEBUG, "D": DEBUG, "I": INFO, "N": INFO, "W": WARN, "E": ERROR, "C": CRITICAL, "F": FATAL}
+_REDIS = {".": DEBUG, "-": DEBUG, "*": INFO, "#": WARN}
 _SYSLOG = (FATAL, CRITICAL, CRITICAL, ERROR, WARN, INFO, INFO, DEBUG)  # RFC 5424, section 6.2.1
 _NODE = dict(zip(range(10, 70, 10), (DEBUG, DEBUG, INFO, WARN, ERROR, FATAL), strict=True))  # pino and bunyan
 _PYTHON = dict(zip(range(10, 60, 10), (DEBUG, INFO, WARN, ERROR, CRITICAL), strict=True))
@@ -39,12 +41,17 @@ _FIELDS: Mapping[str, Mapping[int, str]] = {
     "syslogpriority": dict(enumerate(_SYSLOG)),
     "level": _NUMBERED,
     "lvl": _NUMBERED,
-    **{key: {} for key in ("detectedlevel", "levelname", "severitytext", "severityname", "@l", "prioritykeyword")},
+    **{
+        key: {}
+        for key in ("detectedlevel", "levelname", "severitytext", "severityname", "@l", "@level", "prioritykeyword")
+    },
 }
 """The scale of the numbers in each field, by its name in lower case and without separators."""
-_RECORD_KEYS = frozenset({"msg", "message", "@m", "@mt", "body", "short_message", "event", "text", "error", "err"})
+_RECORD_KEYS = frozenset(
+    {"msg", "message", "@m", "@mt", "@message", "body", "short_message", "event", "text", "error", "err"}
+)
 _GELF = frozenset({"short_message", "full_message", "facility"})  # records whose `level` counts as in syslog
-_WRAPPED = ("log", "msg", "message", "@m", "@mt", "body", "MESSAGE")  # fields with the text of a record
+_WRAPPED = ("log", "msg", "message", "@m", "@mt", "@message", "body", "MESSAGE")  # fields with the text of a record
 _OTHER_LEVEL = re.compile(
     r"\blevels?\b|player|character|game|water|river|tide|fuel|battery|tank|sensor|zoom|floor|depth|difficulty",
     re.IGNORECASE,
@@ -53,7 +60,12 @@ _OTHER_LEVEL = re.compile(
 _HEAD = 200  # characters of a text that contain its level
 _ANSI = re.compile(r"\x1b\[[\d;]{0,20}m")
 _PRI = re.compile(r"<(\d{1,3})>(?=\S)")
-_KLOG = re.compile(r"(?:^|\s)([IWEF])(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) \d\d:\d\d:\d\d")
+_LETTERED = re.compile(
+    r"(?:^|\s)([IWEF])(?:(?:20)?\d\d)?(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) \d\d:\d\d:\d\d"  # klog, glog, CockroachDB
+    r"|\d(?:\.\d{1,9})?Z ([DIWE])! |\d\.\d{3,9} ([TDINWEC]) \| "  # Telegraf, etcd
+)
+_CHANNEL = re.compile(r"(?:^|\s)[\w-]{1,40}\.(DEBUG|INFO|NOTICE|WARNING|ERROR|CRITICAL|ALERT|EMERGENCY): ")  # Monolog
+_REDIS_LINE = re.compile(r"\d{1,7}:[XCSM] [\w :.]{20,30} ([.*#-]) ")
 _KEY = r"log[._]?level|level(?:_?name)?|lvl|severity(?:[._]?(?:text|number))?|levelno|@l|PRIORITY"
 _FIELD = re.compile(
     rf"""(?<![\w.@-])(?i:({_KEY}))["']?\s{{0,3}}[=:]\s{{0,3}}["']?([A-Za-z]{{1,13}}|\d{{1,3}})(?![\w.%])"""
@@ -76,7 +88,7 @@ _COLUMN = re.compile(r"^[\W_]*+(\w+?)[\W_]*$")
 def level_named(name: str) -> str:
     """Return the level with this name in any common spelling, such as “err” or “LogLevel.Error”; empty if unknown."""
     match = _COLUMN.match(_ANSI.sub("", name).rpartition(".")[2])
-    return NAMES.get(match[1].lower(), "") if match else ""
+    return (NAMES.get(match[1].lower()) or _LETTERS.get(match[1], "")) if match else ""
 
 
 def level_of(labels: Mapping[str, str], text: str) -> str:
@@ -92,12 +104,20 @@ def level_in(text: str) -> str:
         return _of_fields(fields, is_record=True) or (level_in(inner) if not inner.startswith("{") else "")
     if (pri := _PRI.match(head)) and int(pri[1]) < 192:
         return _SYSLOG[int(pri[1]) % 8]
-    if klog := _KLOG.search(head):
-        return {"I": INFO, "W": WARN, "E": ERROR, "F": FATAL}[klog[1]]
+    if lettered := _LETTERED.search(head):
+        return _LETTERS[str(lettered[lettered.lastindex or 1])]
+    if redis := _REDIS_LINE.match(head):
+        return _REDIS[redis[1]]
     for field in _FIELD.finditer(head):
         if level := _stated(field[1], field[2], head[: field.start()] + head[field.end() :]):
             return level
-    word = _BRACKETED.search(head) or _OPENING.match(head) or _SHOUTED.search(head) or _STAMPED.match(head)
+    word = (
+        _CHANNEL.search(head)
+        or _BRACKETED.search(head)
+        or _OPENING.match(head)
+        or _SHOUTED.search(head)
+        or _STAMPED.match(head)
+    )
     return NAMES[word[1].lower()] if word else ""
 
 
@@ -118,6 +138,8 @@ def _of_fields(fields: Mapping[str, object], *, is_record: bool) -> str:
     named = (level_named(value) for key, value in known if _plain(key) in _FIELDS)
     if level := next(filter(None, named), ""):
         return level
+    if is_record and {"s", "c", "id"} <= fields.keys():  # MongoDB
+        return _LETTERS.get(str(fields["s"])[:1], "")
     if is_record and not _RECORD_KEYS & {key.lower() for key in fields}:
         return ""
     rest = " ".join(f"{key} {value}" for key, value in known if _plain(key) not in _FIELDS)

@@ -115,6 +115,7 @@ def _ruled_out(
     if (more := len(objections) - MAX_RULED_OUT) > 0:
         lines.append(f"{more} more that {'is' if more == 1 else 'are'} less likely.")
     since = observations.incident.started_at - SUSPECT
+    part = "" if all(gap.reason.is_read for gap in observations.gaps) else "what was read of "
     coverage = Coverage(observations)
     with_logs = coverage.read(LOGS, observations.services, since)
     with_metrics = coverage.read(METRICS, observations.services, since)
@@ -128,9 +129,7 @@ def _ruled_out(
         ("metric", with_metrics - with_logs, " No logs were found there."),
     ):
         if found := services.intersection(calm):
-            lines.append(
-                f"No unusual {what} in {'what was read of ' if observations.gaps else ''}{_listed(found)}.{missing}"
-            )
+            lines.append(f"No unusual {what} in {part}{_listed(found)}.{missing}")
     asked = by_service(observations)
     quiet = [service for service in asked if service and service not in blamed]
     if quiet:

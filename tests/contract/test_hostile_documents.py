@@ -139,6 +139,22 @@ RESTRICTED = {
 }
 """Statements on access that are no valid `readers`: each is meant, and none is understood."""
 
+OF_ACCESS = """
+password: heron; passphrase: heron; encrypt: true; encrypted: yes; staff_only: true; subscribers-only: yes; only: [ops]
+only_for: ops; tlp: red; TLP: "TLP:AMBER+STRICT"; nda: true; security: restricted; marking: CONFIDENTIAL; status: private
+label: Strictly Confidential; tags: [confidential]; data_class: restricted; handling: need-to-know; secret: true
+use: internal use only; note: do_not_distribute; sharing: private; shareable: false; requires_login: true; requiresAuth: true
+authentication: required; authorization: [ops]; rbac: {anonymous: none}; groups: [payments]; hidden_from: [guests]
+not_for: contractors; dissemination: limited; gated: true; paywall: true; unlisted: true; guests: false
+vertraulich: ja; zugriff: intern; Zielgruppe: intern; lecteurs: equipe; confidencial: si
+"""
+NOT_OF_ACCESS = """
+password_policy: strict; encryption: aes-256; append-only: yes; title: Restricted areas; status: stable
+tlp: clear; encrypted: false; secret: shop-db; category: secrets; type: internal; distribution: debian; scope: eu
+summary: Confidential data is not stored here; group: databases; role: primary; hidden: false; hide_toc: true
+login_url: https://a.example; external: true; handling: retry; share: 5%; guests: true; nda: no; mode: active
+"""
+
 UNRESTRICTED = {
     "ordinary.md": "---\ntitle: x\nslug: /a\nsidebar_position: 3\nsidebar: {label: Access, order: 1}\ntags: [access, private]\n"
     "description: 'Who may read: all'\ndraft: false\nhide_title: true\nread_time: 4\nauthors: [vault]\nlayout: page\n---\nHi.",
@@ -149,6 +165,22 @@ UNRESTRICTED = {
     "code.md": "# Runbook\n\n```yaml\npermissions:\n  contents: read\n```\n\n```js\nexport const a = { private: 1 }\n```",
     "a page.html": '<meta name="viewport" content="x"><meta property="og:title" content="Access"><p>Hi.</p>',
 }
+
+
+def pages(properties: str) -> dict[str, str]:
+    """Return a page for each property."""
+    each = [line for row in properties.strip().splitlines() for line in row.split("; ")]
+    return {f"{number}.md": f"---\nowner: vault\n{line}\n---\nUnseal." for number, line in enumerate(each)}
+
+
+async def test_a_property_that_speaks_of_access_in_any_words_withholds_the_page(tmp_path: Path) -> None:
+    found, _ = await read(tmp_path, **pages(OF_ACCESS))
+    assert [pages(OF_ACCESS)[name] for name in found] == []
+
+
+async def test_a_property_that_speaks_of_something_else_leaves_the_page_open(tmp_path: Path) -> None:
+    _, left_out = await read(tmp_path, **pages(NOT_OF_ACCESS))
+    assert [pages(NOT_OF_ACCESS)[name] for name in left_out] == []
 
 
 async def test_whatever_speaks_of_access_and_is_not_understood_makes_no_document_public(tmp_path: Path) -> None:

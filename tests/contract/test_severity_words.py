@@ -32,11 +32,12 @@ CRITICAL, WARNING, INFO = Severity
 
 WORDS = {
     CRITICAL: "critical,CRIT,emerg,emergency,alert,page,fatal,error,err,high,Highest,Blocker,major,P0,p1,SEV0,sev1,SEV-1,"
-    "S1,sev_0,P1!,Severity-1,Sev 1,P1 - Critical,1 - Critical,2 - High,p1_urgent,[P1] Outage,Priority 1,P 1",
+    "S1,sev_0,P1!,Severity-1,Sev 1,P1 - Critical,1 - Critical,2 - High,p1_urgent,[P1] Outage,Priority 1,P 1,"
+    "Immediate,Catastrophic,Showstopper",
     WARNING: "warning,warn,Medium,moderate,minor,ticket,P2,p3,SEV2,sev-3,sev_2,S3,Sev 3,SEV 2,P3 - Medium,3 - Moderate,"
     "p3: normal,Severity 3",
     INFO: "info,informational,low,Lowest,trivial,notice,debug,P4,p5,SEV4,sev-5,S4,none,Sev 4,P4 - Low,p5_lowest,4 - Low,"
-    "5 - Planning,SEV 5 / low",
+    "5 - Planning,SEV 5 / low,Cosmetic",
 }
 UNKNOWN = ["Tier Zero", "gold", "7", "kritisch", "p17", "sev", "non-critical", "not urgent", "\ufffd", "💩"]
 

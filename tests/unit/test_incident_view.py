@@ -227,6 +227,10 @@ def test_a_build_that_did_not_fail_is_said_and_not_called_unreadable() -> None:
     nothing = explanation(hypotheses=(), badge=None, prediction_id=None, gaps=gaps)
     told = line(seen(explained_incident(explanation=nothing)), CAUSE)
     assert told == "Cause none found; no failed build: run 2 of acme/api passed; could not read loki"
+    sections = {section.title: section for section in incident_details(explained_incident(explanation=nothing))}
+    assert [entry.text for entry in sections["Not read"].entries] == ["loki: timed out"]
+    assert [entry.text for entry in sections["No failed build"].entries] == ["run 2 of acme/api passed"]
+    assert [each.tool for each in gaps_by_tool([explained_incident(explanation=nothing)])] == ["loki"]
 
 
 def test_a_cause_that_was_looked_at_again_says_after_whose_note() -> None:

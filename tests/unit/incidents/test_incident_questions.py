@@ -28,6 +28,16 @@ def test_that_no_change_is_recorded_is_only_said_of_changes_that_were_read(kinds
     assert answer_text(Subject.CHANGES, whole.incident, whole).startswith("No change to shop")
 
 
+def test_a_build_that_did_not_fail_is_said_apart_from_what_was_not_read() -> None:
+    passed = Gap("ci", GapReason.NO_FAILURE, "run 2 of acme/api passed", frozenset({"builds"}))
+    seen = observations([traffic("shop")], gaps=[passed])
+    said = answer_text(Subject.LOGS, seen.incident, seen)
+    assert "No failed build: run 2 of acme/api passed" in said
+    assert "Not read" not in said
+    explanation, _ = explain(seen)
+    assert not any("what was read of" in line for line in explanation.ruled_out)
+
+
 def test_a_level_that_is_not_in_the_text_counts_as_trouble() -> None:
     loud = errors("shop", "cannot reach the till", since=-5, level="crit")
     seen = observations([loud])
