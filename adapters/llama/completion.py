@@ -17,6 +17,7 @@ from core.model_calls.label_odds import TokenStep
 CHAT = "v1/chat/completions"
 COMPLETION = "v1/completions"
 SEEDS = 2**32 - 1  # a server accepts smaller seeds; this one means a random seed
+ROUNDED = 1e-3  # by which a logarithm of a probability may exceed 0
 # A model with a reasoning mode would use up `max_tokens` before its answer.
 TEMPLATE_OPTIONS = {"enable_thinking": False}
 
@@ -92,7 +93,7 @@ def _body(request: ModelRequest, model: str) -> dict[str, Any]:
 
 class _Alternative(BaseModel):
     token: str
-    logprob: float
+    logprob: float = Field(le=ROUNDED)  # neither more than certain, nor no number
 
 
 class _Step(_Alternative):

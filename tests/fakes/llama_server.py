@@ -40,6 +40,7 @@ class FakeLlamaServer:
     retry_after: str = ""
     api_key: str = ""
     logits_all: bool = True  # of the python server: whether it tells log probabilities
+    sent: bytes | None = None  # in place of the events of a stream
     breaks_off: bool = False  # in the middle of a stream
     waits: asyncio.Event | None = None  # in the middle of a stream, for this
     waiting: asyncio.Event = field(default_factory=asyncio.Event)  # it does
@@ -93,7 +94,9 @@ class FakeLlamaServer:
         return web.json_response({"tokens": list(range(len((await request.json())["content"].split())))})
 
     async def _template(self, request: web.Request) -> web.Response:
-        messages = (await request.json())["messages"]
+        body = await request.json()
+        self.bodies.append(body)
+        messages = body["messages"]
         return web.json_response({"prompt": " ".join(f"<|{one['role']}|> {one['content']}" for one in messages)})
 
     async def _count(self, request: web.Request) -> web.Response:
@@ -126,6 +129,9 @@ class FakeLlamaServer:
     async def _stream(self, request: web.Request, events: list[dict[str, Any]]) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
+        if self.sent is not None:
+            await response.write(self.sent)
+            return response
         try:
             for number, event in enumerate(events):
                 await response.write(f"data: {json.dumps(event)}\n\n".encode())

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from adapters.llama.completion import messages_of
 from adapters.slack.render import render as in_slack
 from adapters.teams.elements import REFRESH
 from adapters.teams.render import render as in_teams
@@ -153,6 +154,7 @@ async def test_what_is_read_orders_nothing_and_is_shown_as_text(payload: str, pl
     outcome = await looked_into(payload, place)
     _nothing_was_called_outside_of_the_plan(outcome)
     _no_quotation_was_ended(outcome.model.requests)
+    _no_control_token_is_sent(outcome.model.requests)
     _only_text_is_shown(outcome.incident, payload, place)
     assert outcome.incident.explanation is not None
     assert not any(each.solution for each in outcome.incident.explanation.hypotheses), "orders are no solution"
@@ -179,6 +181,12 @@ def _no_quotation_was_ended(requests: Sequence[ModelRequest]) -> None:
             fences = message.text.splitlines().count(FENCE)
             assert message.role is Role.ASSISTANT or fences in {0, 2, 6}
         assert not any(MARK in message.text for message in request.messages if message.role is Role.SYSTEM)
+
+
+def _no_control_token_is_sent(requests: Sequence[ModelRequest]) -> None:
+    """All kinds of servers get the messages in this form."""
+    sent = "".join(message["content"] for request in requests for message in messages_of(request))
+    assert not [token for token in ("<|im_start|>", "<|im_end|>", "</s>", "[INST]", "[/INST]") if token in sent]
 
 
 def _only_text_is_shown(found: Incident, payload: str, place: str) -> None:
