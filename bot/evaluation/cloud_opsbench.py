@@ -7,7 +7,6 @@ read. `auroc` says how well the score of the first diagnosis tells right ones fr
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,39 +19,63 @@ from rich.console import Console
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
 from core.confidence.measures import auroc
 from core.model.errors import MalformedInput
+from core.rca.cluster.faults import Fault, Finding
 from core.rca.tool_outputs.clues import ToolOutput
-from core.rca.tool_outputs.conclusion import conclude, stem
+from core.rca.tool_outputs.conclusion import conclude
 
 FIELDS = ("query", "outputs", "root_cause", "fault_object")
 AMONG = 3
 
-_PHRASES = tuple(
-    (re.compile(pattern, re.IGNORECASE), fault)
-    for pattern, fault in (
-        ("exceeded quota.*cpu", "namespace_cpu_quota_exceeded"),
-        ("exceeded quota.*memory", "namespace_memory_quota_exceeded"),
-        ("exceeded quota.*pods", "namespace_pod_quota_exceeded"),
-        ("service account", "missing_service_account"),
-        ("Insufficient cpu", "cpu_capacity_mismatch"),
-        ("Insufficient memory", "memory_capacity_mismatch"),
-        ("anti-affinity", "pod_anti_affinity_conflict"),
-        ("untolerated taint", "taint_toleration_mismatch"),
-        ("node affinity/selector", "node_selector_mismatch"),
-        ("OOMKilled", "oom_killed"),
-        ("pull.*no such host", "image_registry_dns_failure"),
-        ("pull.*(?:not found|manifest unknown)", "incorrect_image_reference"),
-        ("pull.*(?:secret|denied|authori)", "missing_image_pull_secret"),
-        ("Liveness probe failed.*malformed", "liveness_probe_incorrect_protocol"),
-        ("Readiness probe failed.*malformed", "readiness_probe_incorrect_protocol"),
-        ("Liveness probe failed.*refused", "liveness_probe_incorrect_port"),
-        ("Readiness probe failed.*refused", "readiness_probe_incorrect_port"),
-        ("storageclass.*not found", "pvc_storage_class_mismatch"),
-        ("permission denied", "volume_mount_permission_denied"),
-        ("containerd.sock", "containerd_unavailable"),
-        ("NodeNotReady|stopped posting", "kubelet_unavailable"),
-    )
-)
-"""The types of what is said in words, for want of a typed finding."""
+TYPES: Mapping[Fault, str] = {
+    Fault.QUOTA_CPU: "namespace_cpu_quota_exceeded",
+    Fault.QUOTA_MEMORY: "namespace_memory_quota_exceeded",
+    Fault.QUOTA_PODS: "namespace_pod_quota_exceeded",
+    Fault.QUOTA_SERVICES: "namespace_service_quota_exceeded",
+    Fault.QUOTA_STORAGE: "namespace_storage_quota_exceeded",
+    Fault.ACCOUNT: "missing_service_account",
+    Fault.MEMORY: "oom_killed",
+    Fault.CPU_CAPACITY: "cpu_capacity_mismatch",
+    Fault.MEMORY_CAPACITY: "memory_capacity_mismatch",
+    Fault.AFFINITY: "node_affinity_mismatch",
+    Fault.NODE_SELECTOR: "node_selector_mismatch",
+    Fault.ANTI_AFFINITY: "pod_anti_affinity_conflict",
+    Fault.CORDON: "node_cordon_mismatch",
+    Fault.TAINT: "taint_toleration_mismatch",
+    Fault.VOLUME_TAKEN: "pv_binding_occupied",
+    Fault.VOLUME_MODE: "pvc_access_mode_mismatch",
+    Fault.VOLUME_SIZE: "pvc_capacity_mismatch",
+    Fault.VOLUME_LABELS: "pvc_selector_mismatch",
+    Fault.VOLUME_CLASS: "pvc_storage_class_mismatch",
+    Fault.ENVIRONMENT: "service_env_var_address_mismatch",
+    Fault.TARGET_PORT: "service_port_mapping_mismatch",
+    Fault.PROTOCOL: "service_protocol_mismatch",
+    Fault.SELECTOR: "service_selector_mismatch",
+    Fault.NO_REPLICAS: "deployment_zero_replicas",
+    Fault.IMAGE_HOST: "image_registry_dns_failure",
+    Fault.IMAGE: "incorrect_image_reference",
+    Fault.IMAGE_LOGIN: "missing_image_pull_secret",
+    Fault.MOUNT: "volume_mount_permission_denied",
+    Fault.CONFIGURATION: "missing_secret_binding",
+    Fault.DNS: "service_dns_resolution_failure",
+    Fault.PORT_TAKEN: "service_sidecar_port_conflict",
+    Fault.CREDENTIALS: "mysql_invalid_credentials",
+    Fault.DATABASE_PORT: "mysql_invalid_port",
+    Fault.CONNECTIONS: "db_connection_exhaustion",
+    Fault.READ_ONLY: "db_read_only",
+    Fault.BUSY: "pod_cpu_overload",
+}
+"""The types of the closed list by our own, where one has one name; probes, daemons and networks are named by their parts."""
+
+
+def type_of(finding: Finding) -> str:
+    """Return the type of the closed list for a finding; empty if the list has none."""
+    if finding.fault is Fault.DAEMON:
+        return f"{finding.detail.replace('-', '_')}_unavailable"
+    if finding.fault in (Fault.PROBE_PORT, Fault.PROBE_PROTOCOL, Fault.PROBE_TIMING):
+        return f"{finding.detail}_probe_incorrect_{finding.fault.name.removeprefix('PROBE_').lower()}"
+    if finding.fault in (Fault.DELAY, Fault.LOSS):
+        return f"{'node' if finding.kind == 'node' else 'pod'}_network_{'delay' if finding.fault is Fault.DELAY else 'packet_loss'}"
+    return TYPES.get(finding.fault, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +108,16 @@ class Graded:
     seconds: float
 
 
-def by_words(query: str, outputs: Sequence[ToolOutput]) -> list[Diagnosis]:
-    """Return the types of the sentences of the stated cause, about the first pod or node that each names."""
+def by_evidence(query: str, outputs: Sequence[ToolOutput]) -> list[Diagnosis]:
+    """Return what the stated cause tells of the objects of the cluster."""
     found = conclude(query, outputs)
-    told: list[Diagnosis] = []
-    for sentence in re.split(r"\. (?:Also seen: )?(?=[\w-]+:)", found.cause):
-        name = sentence.partition(":")[0].split()[-1] if sentence.strip() else ""
-        fault = next((fault for pattern, fault in _PHRASES if pattern.search(sentence)), "")
-        told.append(Diagnosis(fault, f"app/{stem(name)}", found.score))
-    return told
+    return [
+        Diagnosis(type_of(each), f"{each.kind}/{each.name}", found.score) if each else Diagnosis("", "", found.score)
+        for each in found.findings
+    ]
 
 
-ENGINES: Mapping[str, Engine] = {"words": by_words}
+ENGINES: Mapping[str, Engine] = {"evidence": by_evidence}
 
 
 def run(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from core.knowledge.terms import terms
 from core.model.incident import Evidence, Hypothesis
 from core.model.trajectory import Responsibility
+from core.rca.cluster.reading import read
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
 from core.rca.incident_signals import SLACK, IncidentSignals, precedes
@@ -86,8 +87,9 @@ def _ranked(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
 
 def tool_causes(observations: Observations, incident_signals: IncidentSignals) -> list[Hypothesis]:
     """Return the causes found in the tool outputs about each service, best first; empty if they report no trouble."""
+    cluster = read(observations.outputs)
     concluded = {
-        service: conclude(f"{observations.incident.description}\n{service}", outputs)
+        service: conclude(f"{observations.incident.description}\n{service}", outputs, cluster)
         for service, outputs in by_service(observations).items()
     }
     known = {service: found for service, found in concluded.items() if found.cause}

@@ -14,6 +14,7 @@ from itertools import islice, takewhile
 from typing import cast
 
 from core.model.incident import EvidenceKind
+from core.rca.cluster.faults import Finding
 from core.rca.failures import Trouble, telling, trouble
 from core.rca.log_templates import masked
 
@@ -137,7 +138,7 @@ class Clue:
 
     `subject` is the name of the thing in trouble (a pod, a node, a claim), `statement` the clue in words, `quote` its
     lines verbatim. `support` are further lines that explain it, such as the limit that was hit. `targeted` is True if
-    the tool was asked about this subject by name.
+    the tool was asked about this subject by name. `finding` is the fault of an object that it tells of.
     """
 
     subject: str
@@ -149,6 +150,7 @@ class Clue:
     support: tuple[str, ...] = ()
     source: str = ""
     targeted: bool = False
+    finding: Finding | None = None
 
 
 def clues(output: ToolOutput, sought: Collection[str] = ()) -> list[Clue]:

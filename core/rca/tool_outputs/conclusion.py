@@ -9,6 +9,10 @@ from dataclasses import dataclass, replace
 
 from core.knowledge.terms import terms
 from core.model.incident import Evidence, EvidenceKind
+from core.rca.cluster.faults import Finding
+from core.rca.cluster.findings import findings
+from core.rca.cluster.reading import read
+from core.rca.cluster.state import Cluster, stem
 from core.rca.tool_outputs.clues import Clue, Role, ToolOutput, clues
 
 MAX_WORDS = 60  # of the cause
@@ -23,6 +27,7 @@ RIVAL, FOLLOWS = 0.5, 0.25  # of the best score, for another cause and for other
 ALIKE = 0.7  # resemblance to a stronger clue from which a clue is a repetition
 MAX_COMPARED, MAX_RANKED = 1_000, 60  # clues searched for distinct ones, and distinct clues kept
 
+FAR = 0.7  # weight of a fault of another object, which may be why a subject suffers that shows no trouble itself
 ELSEWHERE = 0.3  # weight of clues about other subjects
 UNNAMED = 0.4  # closeness of any subject to a question that names none
 LOOKED_AT = 0.55  # minimum closeness of a subject that a tool was asked about by name
@@ -30,18 +35,20 @@ NEAR = 0.3  # share of a name's words that a question must contain to be about i
 
 _WORD = re.compile(r"[\w:.-]{3,}")
 _SEARCHES = ("filter", "search", "pattern", "grep", "text", "term", "keyword")
-_GENERATED = re.compile(r"(?:-[a-f0-9]{6,10}|-[bcdfghjklmnpqrstvwxz2456789]{8,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}$")
-"""Matches the suffixes that Kubernetes generates: no vowels, and no digits that look like them."""
 _KINDS = frozenset(terms("pod pods deployment service job cronjob node namespace app container default kubernetes"))
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The conclusion from tool outputs. `cause` may be empty; `score` in [0, 1] ranks it, and is not a probability."""
+    """The conclusion from tool outputs. `cause` may be empty; `score` in [0, 1] ranks it, and is not a probability.
+
+    `findings` are the typed ones among what the cause tells, by rank; None is something else that it tells.
+    """
 
     cause: str
     evidence: tuple[Evidence, ...]
     score: float
+    findings: tuple[Finding | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +57,45 @@ class _Ranked:
     score: float
 
 
-def conclude(question: str, outputs: Sequence[ToolOutput]) -> Conclusion:
+def conclude(question: str, outputs: Sequence[ToolOutput], cluster: Cluster | None = None) -> Conclusion:
     """Return the most probable cause for `question`, with at most MAX_EVIDENCE quotes, the best first.
 
-    Causes go before effects, and clues about subjects that the question names go before others.
+    Causes go before effects, and clues about subjects that the question names go before others. `cluster` is what all
+    outputs show of one, if these are only a part of them.
     """
     searched = [text for each in outputs for key, text in each.arguments.items() if key.lower() in _SEARCHES]
     question = "\n".join([question, *searched])
     sought = [word for each in _WORD.findall(question) if any(map(str.isdecimal, word := each.strip(":.-")))]
-    found = [clue for output in outputs for clue in clues(output, sought)]
+    cluster = cluster or read(outputs)
+    sources = {output.source for output in outputs}
+    found = [_clue(each) for each in findings(cluster) if each.source in sources]
+    found += [
+        clue
+        for output in outputs
+        if output.source not in cluster.healthy
+        for clue in clues(output, sought)
+        if clue.kind is not EvidenceKind.TOPOLOGY or not cluster.is_well(clue.subject)
+    ]
     closeness = _closeness(question, [*(each.subject for each in outputs), *(clue.subject for clue in found)])
     ranked = _ranked(found, closeness)
     if not ranked or ranked[0].score < SURE_ENOUGH:
         return Conclusion("", _evidence([], ranked), ranked[0].score if ranked else 0.0)
     told = _told(ranked)
-    return Conclusion(_worded([each.clue for each in told]), _evidence(told, ranked), min(1.0, told[0].score))
+    typed = tuple(each.clue.finding for each in told)
+    return Conclusion(_worded([each.clue for each in told]), _evidence(told, ranked), min(1.0, told[0].score), typed)
 
 
-def stem(name: str) -> str:
-    """Return a name without its generated suffix: “api” for “api-7d4b9c6f5d-x2x4z”."""
-    return _GENERATED.sub("", name)
+def _clue(found: Finding) -> Clue:
+    return Clue(
+        found.name,
+        found.cause,
+        found.quote,
+        found.strength,
+        Role.CAUSE,
+        found.evidence,
+        source=found.source,
+        finding=found,
+    )
 
 
 def _closeness(question: str, subjects: Iterable[str]) -> dict[str, float]:
@@ -93,10 +119,17 @@ def _closeness(question: str, subjects: Iterable[str]) -> dict[str, float]:
 
 def _ranked(found: Iterable[Clue], closeness: dict[str, float]) -> list[_Ranked]:
     scored: list[_Ranked] = []
+    found = list(found)
+    is_troubled = any(closeness.get(clue.subject) == 1.0 and clue.kind is EvidenceKind.TOPOLOGY for clue in found)
+    far = ELSEWHERE if is_troubled else FAR
     for clue in found:
         close = closeness.get(clue.subject, 0.0) if closeness else UNNAMED
         if clue.targeted:
             close = LOOKED_AT + (1 - LOOKED_AT) * close
+        if clue.finding:
+            near = 1.0 if not closeness or clue.finding.kind != "app" else close
+            scored.append(_Ranked(clue, clue.strength * (far + (1 - far) * near)))
+            continue
         role = EFFECT if clue.role is Role.EFFECT else 1.0
         scored.append(_Ranked(clue, clue.strength * role * (ELSEWHERE + (1 - ELSEWHERE) * close)))
     return _distinct(sorted(scored, key=lambda each: -each.score)[:MAX_COMPARED])

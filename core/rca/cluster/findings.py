@@ -1,0 +1,440 @@
+"""Find what is wrong with the objects of a cluster, and why.
+
+An event about an object that is well now is past. A complaint is a cause only where no state explains it better.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from core.model.incident import EvidenceKind
+from core.rca.cluster.faults import Fault, Finding
+from core.rca.cluster.state import (
+    Cluster,
+    Complaint,
+    Container,
+    Event,
+    Probe,
+    Shown,
+    Thing,
+    app_of,
+    is_of_node,
+    is_short,
+    quantity,
+)  # fmt: skip
+from core.rca.failures import telling
+from core.rca.tool_outputs.clues import cut
+
+PROVEN, LIKELY, POSSIBLE = (
+    0.97,
+    0.85,
+    0.6,
+)  # strength: an object shows fault and harm, one of them is inferred, both are
+LESS = 0.02  # strength that a state without an event lacks, and one that only may do harm
+HASTY = 5.0  # seconds from the start of a container to its first kill, which few programs are quick enough for
+SEVERAL = 3  # services that suffer together
+
+_SAID = """
+create  ACCOUNT        serviceaccount "(?P<x>[^"]{1,253})" not found                 no pod can be created: there is no service account {x}
+create  LIMIT_RANGE    (?P<x>(?:maximum|minimum) [\\w./-]{1,80} usage per \\w{1,40})      no pod can be created: the limit range sets a {x}
+create  REFUSED        (?P<x>admission webhook "[^"]{1,253}"|violates PodSecurity)   no pod can be created: {x}
+pod     CONFIGURATION  (?P<x>(?:secret|configmap) "?[\\w./-]{1,253}"?) not found      its pod cannot start: {x} does not exist
+pod     CONFIGURATION  couldn't find (?P<x>key [\\w./-]{1,253} in \\w{1,20} [\\w./-]{1,253})      its pod cannot start: there is no {x}
+pod     MOUNT          permission denied|read-only file system                its volume cannot be written: permission denied
+pull    IMAGE_HOST     no such host|server misbehaving|name resolution        its image cannot be pulled: the host of the registry is not found
+pull    IMAGE_LOGIN    image pull secrets|unauthori[sz]ed|authentication required|denied|forbidden|no basic auth  its image cannot be pulled: the registry refuses it, since credentials are missing or wrong
+pull    IMAGE          not found|manifest unknown|invalid reference|InvalidImageName|couldn't parse|does not exist  its image cannot be pulled: it does not exist in the registry
+log     CREDENTIALS    access denied for user|password authentication failed|WRONGPASS|invalid username-password  the database refuses its user or password
+log     CONNECTIONS    too many connections|remaining connection slots|max number of clients  the database has no connection left
+log     READ_ONLY      --read-only option|read-only transaction|super-read-only|READONLY You can't write  the database is read-only
+log     PORT_TAKEN     address already in use|EADDRINUSE                      its port is in use already
+log     MOUNT          permission denied|read-only file ?system|EACCES        it may not write to its volume
+place   CPU_CAPACITY   (?<!\\d)(?P<x>\\d{1,6}) Insufficient cpu                            no node has as much CPU left as it requests
+place   MEMORY_CAPACITY  (?<!\\d)(?P<x>\\d{1,6}) Insufficient memory                       no node has as much memory left as it requests
+place   AFFINITY       (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) didn't (?:match|satisfy) (?:Pod's )?node (?:affinity|selector)  no node has the labels that its node affinity requires
+place   ANTI_AFFINITY  (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) didn't (?:match|satisfy) (?:existing )?pods? anti-affinity  its anti-affinity forbids every node that has room
+place   TAINT          (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) had (?:untolerated )?taints? \\{(?!node(?:-role)?\\.kubernetes\\.io)  it does not tolerate the taint of the nodes
+place   CORDON         (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) were unschedulable               the nodes on which it could run are cordoned
+"""
+"""Where something is said, the fault, its words, and the cause; fields are two spaces apart."""
+_FIELDS = re.compile(r" {2,}")
+_WORDS = tuple(
+    (where, Fault[fault], re.compile(pattern, re.IGNORECASE), cause)
+    for line in _SAID.strip().splitlines()
+    for where, fault, pattern, cause in [_FIELDS.split(line.strip())]
+)
+_REASONS: Mapping[str, tuple[str, ...]] = {
+    "create": ("FailedCreate",),
+    "pod": ("FailedMount", "FailedAttachVolume", "Failed", "FailedCreate"),
+    "pull": ("Failed", "FailedToRetrieveImagePullSecret", "InspectFailed"),
+}
+_QUOTA = re.compile(r"exceeded quota: ([\w.-]+), requested: (\S+), used: (\S+), limited: (\S+)")
+_AMOUNT = re.compile(r"(?<![\w./-])([\w./-]{1,60})=(\w[\w.]*)")
+_QUOTAS = {
+    "storage": Fault.QUOTA_STORAGE, "persistentvolumeclaims": Fault.QUOTA_STORAGE, "cpu": Fault.QUOTA_CPU,
+    "memory": Fault.QUOTA_MEMORY, "pods": Fault.QUOTA_PODS, "services": Fault.QUOTA_SERVICES,
+}  # fmt: skip
+_FAILED_PROBE = re.compile(r"(?P<probe>Liveness|Readiness|Startup) probe (?:failed|errored)")
+_OTHER_PROTOCOL = re.compile(
+    r"malformed HTTP|HTTP/1\.x transport|server gave HTTP response|first record does not look like|unexpected EOF|"
+    r"server preface|tls: |unimplemented|protocol|connection reset|\bEOF\b|parse error",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(
+    r"(?:\w{1,20}://)?(?:[^@/\s]{1,100}@)?(?P<host>[a-z][a-z0-9-]{0,62})(?:\.(?P<zone>[a-z0-9.-]{1,200}))?(?::(?P<port>\d{2,5}))?(?:/|$)"
+)
+_ADDRESSES = re.compile(r"(?:ADDR|ADDRESS|HOST|HOSTNAME|URL|URI|ENDPOINT|SERVER|SERVICE)S?$", re.IGNORECASE)
+_HOSTS = re.compile(r"[a-z][a-z0-9-]*")
+_THROTTLED = re.compile(r"throttl|saturation.{0,10}cpu|cpu.{0,20}(?:saturat|limit|100 ?%)", re.IGNORECASE)
+_LOST = re.compile(r"retrans|packet[ _-]?loss|packets? (?:lost|dropped)|loses packets", re.IGNORECASE)
+_SLOW = re.compile(r"latency|slow response|response[ _]time", re.IGNORECASE)
+_MEDIAN = re.compile(r"p50|median|average", re.IGNORECASE)
+_FEWER = re.compile(r"(?:traffic|throughput|requests?|rps|pps)\b.{0,80}(?:drop|fell|\(-)", re.IGNORECASE)
+_FACTOR = re.compile(r"\(\+?(\d{1,12}(?:\.\d{1,3})?)%\)")
+_CONTROL = ("kube-scheduler", "kube-proxy", "kube-controller-manager", "kube-apiserver", "etcd", "coredns", "kube-dns")
+_DAEMONS = ("kubelet", "containerd", "docker", "crio", *_CONTROL)
+
+
+def findings(cluster: Cluster) -> list[Finding]:
+    """Return what is wrong, the most certain first; one finding of each fault of an object."""
+    rules = (_quotas, _words, _daemons, _placements, _claims, _memory, _probes, _routes, _addresses, _replicas)
+    found: dict[tuple[str, str, Fault], Finding] = {}
+    for each in chain.from_iterable(rule(cluster) for rule in (*rules, _measures)):
+        key = (each.kind, each.name, each.fault)
+        if key not in found or found[key].strength < each.strength:
+            found[key] = each
+    return sorted(found.values(), key=lambda each: -each.strength)
+
+
+def _found(
+    shown: Shown, fault: Fault, name: str, cause: str, strength: float = PROVEN, kind: str = "app", detail: str = ""
+) -> Finding:
+    return Finding(
+        kind, name, fault, f"{name}: {cause}", strength, cut(shown.text, telling(shown.text)), shown.source, detail
+    )
+
+
+def _current(cluster: Cluster, *reasons: str) -> Iterator[tuple[Event, str]]:
+    """Yield the events with these reasons whose objects are not well, each with the workload of its object."""
+    for each in cluster.events:
+        if each.reason in reasons and not cluster.is_over(each):
+            yield each, (cluster.find(each.kind, each.name) or Thing(each.kind, each.name)).app
+
+
+def _line(thing: Thing, *words: str) -> Shown:
+    """Return the first line that shows a property of a thing, with its source."""
+    for word in words:
+        for shown in thing.shown:
+            for line in shown.text.splitlines():
+                if word in line:
+                    return Shown(shown.source, cut(line.strip(), line.strip().find(word)))
+    return Shown(thing.shown[0].source, cut(thing.shown[0].text)) if thing.shown else Shown("", thing.name)
+
+
+def _pairs(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in labels.items())
+
+
+def _quotas(cluster: Cluster) -> Iterator[Finding]:
+    namespaces = (each.namespace for each in cluster.of("Pod", "Workload", "Service", "Quota") if each.namespace)
+    here = next(namespaces, "default")
+    for event, app in _current(cluster, "FailedCreate", "ProvisioningFailed"):
+        if told := _QUOTA.search(event.message):
+            asked, used, hard = (dict(_AMOUNT.findall(told[place])) for place in (2, 3, 4))
+            over = (key for key in hard if is_short(used.get(key, "0"), asked.get(key, "0"), hard[key]))
+            key = next(over, next(iter(hard), ""))
+            cause = f"its quota {told[1]} allows {hard.get(key)} of {key}, of which {used.get(key)} are used, and {app} asks for {asked.get(key)}"
+            yield _found(event.shown, _quota_of(key), here, cause, kind="namespace")
+    for quota in cluster.of("Quota"):
+        for key, hard in quota.hard.items():
+            if is_short(quota.used.get(key, "0"), "1m", hard):
+                harm = _missing(cluster, _quota_of(key))
+                cause = f"its quota {quota.name} of {key} is used up ({quota.used[key]} of {hard}){harm and ': '}{harm}"
+                strength = PROVEN - LESS if harm else POSSIBLE
+                yield _found(_line(quota, key), _quota_of(key), quota.namespace or here, cause, strength, "namespace")
+
+
+def _quota_of(key: str) -> Fault:
+    return next((fault for word, fault in _QUOTAS.items() if word in key), Fault.QUOTA_OTHER)
+
+
+def _missing(cluster: Cluster, fault: Fault) -> str:
+    """Return what a used-up quota may have kept from being created; empty if nothing is missing."""
+    kind = {Fault.QUOTA_SERVICES: "Service", Fault.QUOTA_STORAGE: "Claim"}.get(fault, "Pod")
+    if absent := next((each.name for each in cluster.absent.values() if each.kind == kind), ""):
+        return f"{absent} was not created"
+    known = {each.name for each in cluster.of(kind)}
+    if kind == "Service":
+        wanted = {told["host"] for *_, told in _called(cluster)} & {each.name for each in cluster.of("Workload")}
+    elif kind == "Claim":
+        wanted = {name for pod in cluster.of("Pod", "Workload") for name in pod.claims}
+    else:
+        wanted = {each.app for each in cluster.of("Workload", "ReplicaSet") if (each.wanted or 0) > (each.ready or 0)}
+        known = {each.app for each in cluster.of(kind)}
+    lacking = sorted(wanted - known) if known else []
+    return f"{lacking[0]} lacks its {kind.lower()}" if lacking else ""
+
+
+def _words(cluster: Cluster) -> Iterator[Finding]:
+    """Yield what events and logs say in words; of a pull that failed, the first fault that its words tell."""
+    for where, reasons in _REASONS.items():
+        for event, app in _current(cluster, *reasons):
+            if where != "pull" or "pull" in event.message.lower() or "image" in event.message.lower():
+                yield from _first(where, event.shown, event.message, app, PROVEN)
+    for each in cluster.said:
+        hurt = not cluster.unwell or each.name in cluster.unwell
+        for found in _first("log", each.shown, each.text, each.name, LIKELY if hurt else POSSIBLE):
+            yield replace(found, evidence=EvidenceKind.LOG)
+
+
+def _first(where: str, shown: Shown, text: str, app: str, strength: float) -> Iterator[Finding]:
+    for place, fault, pattern, cause in _WORDS:
+        if place == where and (told := pattern.search(text)):
+            quote = Shown(shown.source, cut(shown.text, told.start()))
+            yield _found(quote, fault, app, cause.format(x=told.groupdict().get("x")), strength)
+            return
+
+
+def _daemons(cluster: Cluster) -> Iterator[Finding]:
+    down = set[str]()
+    for each in cluster.daemons:
+        if each.state in ("inactive", "failed", "deactivating", "activating") and each.name in _DAEMONS:
+            down.add(each.node)
+            cause = f"{each.name} does not run on this node"
+            yield _found(
+                Shown(each.source, each.line), Fault.DAEMON, each.node, cause, PROVEN + LESS / 2, "node", each.name
+            )
+    for pod in cluster.of("Pod"):
+        name = next((each for each in _CONTROL if pod.name.startswith(f"{each}-")), "")
+        if name and pod.status and not pod.is_well and pod.ready != pod.wanted:
+            node = pod.node or pod.name.removeprefix(f"{name}-")
+            fault = Fault.DNS if "dns" in name else Fault.DAEMON
+            yield _found(_line(pod, pod.name), fault, node, f"{pod.name} is not ready", PROVEN, "node", name)
+    for node in cluster.of("Node"):
+        if node.status in ("NotReady", "Unknown") and node.name not in down:
+            cause = f"the node is not ready{node.why and ': '}{node.why}"
+            daemon = "containerd" if "runtime" in node.why else "kubelet"
+            yield _found(
+                _line(node, "NotReady", "Ready  "), Fault.DAEMON, node.name, cause, PROVEN - LESS, "node", daemon
+            )
+
+
+def _placements(cluster: Cluster) -> Iterator[Finding]:
+    """Yield why pods are not placed: for the reason that most nodes give, or because workers are cordoned."""
+    nodes = list(cluster.of("Node"))
+    control = sum(each.is_control and each.cordoned for each in nodes)
+    workers_cordoned = any(each.cordoned and not each.is_control for each in nodes)
+    for event, app in _current(cluster, "FailedScheduling"):
+        pod = cluster.find(event.kind, event.name)
+        if pod is None and cluster.pods(app):
+            continue  # of a pod that has been replaced
+        weighed: list[tuple[int, Fault, str]] = []
+        for place, fault, pattern, cause in _WORDS:
+            if place == "place" and (told := pattern.search(event.message.partition(" preemption:")[0])):
+                added = 0 if fault is not Fault.CORDON else len(nodes) if workers_cordoned else -control
+                weighed.append((int(told["x"]) + added, fault, cause))
+        count, fault, cause = max(weighed, key=lambda each: each[0], default=(0, Fault.VOLUME, ""))
+        if fault is Fault.AFFINITY and pod and pod.node_selector:
+            fault, cause = Fault.NODE_SELECTOR, f"no node has the labels that it selects ({_pairs(pod.node_selector)})"
+        if count > 0:
+            yield _found(event.shown, fault, app, f"its pod cannot be placed: {cause}")
+
+
+def _claims(cluster: Cluster) -> Iterator[Finding]:
+    for claim in cluster.of("Claim"):
+        users = [each.app for each in cluster.of("Pod", "Workload") if claim.name in each.claims]
+        users += [app_of(claim.owner)] if claim.owner else []
+        if claim.status in ("Pending", "Lost") and users:
+            events = [
+                event
+                for event, _ in _current(cluster, "FailedBinding", "ProvisioningFailed")
+                if event.name == claim.name
+            ]
+            shown = events[0].shown if events else _line(claim, "Pending", "Lost")
+            fault, why = _unbound(cluster, claim)
+            yield _found(
+                shown,
+                fault,
+                users[0],
+                f"its claim {claim.name} is not bound: {why}",
+                PROVEN if events else PROVEN - LESS,
+            )
+
+
+def _unbound(cluster: Cluster, claim: Thing) -> tuple[Fault, str]:
+    """Return why no volume fits a claim: what keeps the volume that fits best from being bound."""
+    volumes = list(cluster.of("Volume"))
+    known = {each.name for each in cluster.of("StorageClass")} | {each.storage_class for each in volumes}
+    if claim.storage_class and claim.storage_class not in known:
+        return Fault.VOLUME_CLASS, f"there is no storage class {claim.storage_class}"
+    tried: list[Sequence[tuple[Fault, str]]] = []
+    for volume in volumes:
+        has, wants = volume.storage_class or "none", claim.storage_class or "none"
+        size, asked = quantity(volume.capacity), quantity(claim.capacity)
+        unmet = (
+            (has != wants, Fault.VOLUME_CLASS, f"has the storage class {has}, and it asks for {wants}"),
+            (
+                bool(volume.modes) and not set(claim.modes) <= set(volume.modes),
+                Fault.VOLUME_MODE,
+                f"offers {', '.join(volume.modes)}, and it asks for {', '.join(claim.modes)}",
+            ),
+            (
+                bool(claim.selector.items() - volume.labels.items()),
+                Fault.VOLUME_LABELS,
+                f"lacks the labels that it selects ({_pairs(claim.selector)})",
+            ),
+            (
+                bool(size and asked and size < asked),
+                Fault.VOLUME_SIZE,
+                f"has {volume.capacity}, and it asks for {claim.capacity}",
+            ),
+            (volume.target not in ("", claim.name), Fault.VOLUME_TAKEN, f"is bound to the claim {volume.target}"),
+        )
+        tried.append([(fault, f"the volume {volume.name} {why}") for is_unmet, fault, why in unmet if is_unmet])
+    best = min(filter(None, tried), key=len, default=[(Fault.VOLUME, "no volume fits, and none is provisioned")])
+    return best[0]
+
+
+def _memory(cluster: Cluster) -> Iterator[Finding]:
+    for pod in cluster.of("Pod"):
+        killed = next((each for each in pod.containers if "OOMKilled" in (each.state, each.last)), None)
+        if (killed and not pod.is_well) or pod.status == "OOMKilled":
+            limit = f" at its limit of {killed.limits['memory']}" if killed and "memory" in killed.limits else ""
+            container = f"the container {killed.name}" if killed else "a container"
+            yield _found(
+                _line(pod, "OOMKilled"),
+                Fault.MEMORY,
+                pod.app,
+                f"{container} was OOMKilled: it ran out of memory{limit}",
+            )
+
+
+def _probes(cluster: Cluster) -> Iterator[Finding]:
+    for event, app in _current(cluster, "Unhealthy"):
+        told, pod = _FAILED_PROBE.search(event.message), cluster.find(event.kind, event.name)
+        name = told["probe"].lower() if told else ""
+        for container in pod.containers if pod else ():
+            if probe := container.probes.get(name):
+                fault, cause = _probe_fault(container, name, probe, event.message)
+                strength = {Fault.PROBE: POSSIBLE, Fault.PROBE_TIMING: LIKELY}.get(fault, PROVEN - LESS)
+                strength += LESS / 2 if name == "liveness" else 0.0  # it restarts, from which other failures follow
+                yield _found(event.shown, fault, app, f"its {name} probe fails: {cause}", strength, detail=name)
+
+
+def _probe_fault(container: Container, name: str, probe: Probe, message: str) -> tuple[Fault, str]:
+    offered = [each.number for each in container.ports] + [each.name for each in container.ports if each.name]
+    others = [each.handler for key, each in container.probes.items() if key != name and each.port == probe.port]
+    instead = next((each for each in others if each != probe.handler and "exec" not in (each, probe.handler)), "")
+    if offered and probe.port and probe.port not in offered:
+        return (
+            Fault.PROBE_PORT,
+            f"it asks port {probe.port}, and the container {container.name} listens on {', '.join(offered)}",
+        )
+    if instead or _OTHER_PROTOCOL.search(message):
+        return (
+            Fault.PROBE_PROTOCOL,
+            f"it speaks {probe.handler} to port {probe.port}, which serves {instead or 'another protocol'}",
+        )
+    if name == "liveness" and probe.delay + probe.period * (probe.failures - 1) < HASTY:
+        after = probe.delay + probe.period * probe.failures
+        return (
+            Fault.PROBE_TIMING,
+            f"it kills the container {after:.0f} s after its start (delay={probe.delay:.0f}s period={probe.period:.0f}s #failure={probe.failures})",
+        )
+    return Fault.PROBE, message.partition(": ")[2] or message
+
+
+def _routes(cluster: Cluster) -> Iterator[Finding]:
+    for service in cluster.of("Service"):
+        labelled = [each for each in cluster.of("Pod", "Workload") if each.labels]
+        pods = [each for each in labelled if service.selector.items() <= each.labels.items()]
+        if not service.selector or not labelled:
+            continue
+        if not pods and any(each.kind == "Pod" for each in labelled):
+            strength = PROVEN - LESS if any(each.app == service.name for each in labelled) else POSSIBLE
+            cause = f"its service selects labels that no pod has ({_pairs(service.selector)})"
+            yield _found(_line(service, "Selector:", "selector"), Fault.SELECTOR, service.name, cause, strength)
+        offered = {port.number: port for pod in pods for container in pod.containers for port in container.ports}
+        named = {port.name for port in offered.values() if port.name}
+        for port in service.ports if offered else ():
+            if port.target not in offered and port.target not in named:
+                cause = f"its service {service.name} leads to port {port.target}, and the container listens on {', '.join(offered)}"
+                shown = _line(service, "TargetPort", "targetPort")
+                yield _found(shown, Fault.TARGET_PORT, pods[0].app, cause, PROVEN - LESS)
+            elif port.target in offered and offered[port.target].protocol != port.protocol:
+                cause = f"its service {service.name} passes {port.protocol} on, and the container listens for {offered[port.target].protocol}"
+                yield _found(_line(service, port.protocol), Fault.PROTOCOL, pods[0].app, cause, PROVEN - LESS)
+
+
+def _called(cluster: Cluster) -> Iterator[tuple[Thing, str, str, re.Match[str]]]:
+    """Yield the addresses within the namespace in environments: who has one, its variable, its value, its parts."""
+    for pod in cluster.of("Pod", "Workload"):
+        for key, value in chain.from_iterable(each.environment.items() for each in pod.containers):
+            if (told := _ADDRESS.match(value.strip())) and told["host"] != "localhost":
+                is_near = (told["zone"] or "").partition(".")[0] in ("", "svc", pod.namespace)
+                if is_near and (_ADDRESSES.search(key) or told["port"]):
+                    yield pod, key, value, told
+
+
+def _addresses(cluster: Cluster) -> Iterator[Finding]:
+    services = {each.name: each for each in cluster.of("Service")}
+    lamented = {host for each in cluster.said for host in _HOSTS.findall(each.text)}
+    for pod, key, value, told in _called(cluster) if services else ():
+        host, service = told["host"], services.get(told["host"])
+        if service is None:
+            alike = any(host.startswith(name) or name.startswith(host) for name in services)
+            if host in lamented or alike:  # else it is optional, as far as anybody can tell
+                cause, strength = f"{key} is {value}, and there is no service {host}", PROVEN - LESS
+                yield _found(
+                    _line(pod, value), Fault.ENVIRONMENT, pod.app, cause, strength if host in lamented else LIKELY
+                )
+        elif (
+            told["port"] and service.ports and told["port"] not in (offered := [each.number for each in service.ports])
+        ):
+            cause = f"{key} is {value}, and the service {host} offers port {', '.join(offered)}"
+            yield _found(_line(pod, value), Fault.ENVIRONMENT, pod.app, cause, PROVEN - LESS)
+
+
+def _replicas(cluster: Cluster) -> Iterator[Finding]:
+    for each in cluster.of("Workload"):
+        if each.wanted == 0:
+            shown = _line(each, "0/0", "0 desired", "replicas")
+            yield _found(shown, Fault.NO_REPLICAS, each.app, "it is scaled to 0 replicas", PROVEN - LESS)
+
+
+def _measures(cluster: Cluster) -> Iterator[Finding]:
+    """Yield what monitoring says of CPU and network, which no object shows.
+
+    A delay moves the median of the response times, a loss only their tail. What slows many services down is a node's.
+    """
+    of_apps = [each for each in cluster.measured if not is_of_node(each.kind)]
+    lost = [each for each in cluster.measured if _LOST.search(each.text)]
+    slow = [each for each in of_apps if _SLOW.search(each.text)]
+    if busy := [each for each in of_apps if _THROTTLED.search(each.text)]:
+        most = max(busy, key=_growth)
+        yield _found(most.shown, Fault.BUSY, most.name, "its CPU is saturated", LIKELY)
+    if not lost and not slow:
+        return
+    fault = Fault.DELAY if not lost or any(_MEDIAN.search(each.text) for each in slow) else Fault.LOSS
+    cause = "its network is slow" if fault is Fault.DELAY else "its network loses packets"
+    apps = {each.app for each in cluster.of("Workload")} or {each.app for each in cluster.of("Pod")}
+    if len({each.name for each in of_apps if _FEWER.search(each.text)}) >= max(SEVERAL, len(apps) / 2):
+        of_node = next((each for each in lost if is_of_node(each.kind)), None)
+        worst = of_node or max(slow or lost, key=_growth)
+        name = of_node.name if of_node else next((pod.node for pod in cluster.pods(worst.name)), "")
+        yield _found(worst.shown, fault, name, cause, LIKELY - 5 * LESS if of_node else POSSIBLE, "node")
+        return
+    suffering = {each.name for each in chain(slow, lost)}
+    callers = {pod.app for pod, *_, told in _called(cluster) if told["host"] in suffering - {pod.app}}
+    last = [each for each in chain(lost, slow) if each.name not in callers] or [*slow, *lost]
+    worst = max(last, key=_growth)
+    yield _found(
+        worst.shown, fault, worst.name, cause, POSSIBLE + 5 * LESS, "node" if is_of_node(worst.kind) else "app"
+    )
+
+
+def _growth(complaint: Complaint) -> float:
+    return max((float(each) for each in _FACTOR.findall(complaint.text)), default=0.0)

@@ -1,0 +1,37 @@
+"""The state of clusters, as kubectl and others print it: an object, a fault, a cause; and nothing where nothing is wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from core.rca.cluster.findings import findings
+from core.rca.cluster.reading import read
+from core.rca.tool_outputs.clues import ToolOutput
+from core.rca.tool_outputs.conclusion import conclude
+
+CASES = (Path(__file__).parent / "data" / "clusters.txt").read_text("utf-8").split("\n### ")[1:]
+
+
+def outputs_of(case: str) -> list[ToolOutput]:
+    found: list[ToolOutput] = []
+    for part in re.split(r"^\$ ", case, flags=re.MULTILINE)[1:]:
+        call, _, text = part.partition("\n")
+        tool, *arguments = call.split()
+        found.append(ToolOutput(tool, dict(each.split("=", 1) for each in arguments), text))
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.partition(" |")[0] for case in CASES])
+def test_a_fault_is_found_in_what_tools_print_of_it(case: str) -> None:
+    _, about, fault = (part.strip() for part in case.partition("\n")[0].split("|"))
+    outputs = outputs_of(case)
+    found = findings(read(outputs))
+    if about == "-":
+        assert [each for each in found if each.strength >= 0.7] == []
+        return
+    assert (f"{found[0].kind}/{found[0].name}", found[0].fault.name) == (about, fault), found
+    assert any(found[0].quote in output.text for output in outputs), found[0].quote
+    assert conclude("The shop is down.", outputs).findings[0] == found[0]
