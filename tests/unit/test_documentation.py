@@ -283,3 +283,14 @@ def test_the_figures_are_those_that_were_measured() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert (ROOT / "BENCHMARKS.md").read_text(encoding="utf-8") == report.page(kept), "run `make benchmarks`"
     assert report.with_summary(readme, kept) == readme, "run `make benchmarks`"
+
+
+def test_the_memory_of_a_model_is_what_the_arithmetic_says() -> None:
+    page = (ROOT / "docs" / "language-models.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [^|]+ \| ([\d.]+) \| (\d+) × (\d+) × (\d+) \| (.+) \|$", page, re.MULTILINE)
+    assert rows
+    for parameters, layers, heads, size, told in rows:
+        weights = float(parameters) * 4.85 / 8
+        token = 2 * int(layers) * int(heads) * int(size) * 2
+        whole = weights + 4 * 8_192 * token / 1e9
+        assert told == f"{weights:.1f} GB | {token / 1_000:.0f} MB | {whole:.1f} GB"
