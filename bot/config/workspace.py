@@ -28,6 +28,7 @@ from core.model.errors import ConfigurationError
 from core.model.silences import Maintenance
 from core.model.team import Route, Team
 from core.model_calls.choice import Trust, Use
+from core.rca.agent.budget import Limits
 
 
 class ChannelSection(Section):
@@ -78,6 +79,19 @@ class ConfidenceSection(Section):
     estimator: Literal["evidence", "two-step"] = "evidence"
 
 
+class InvestigationSection(Section):
+    """The most that a language model may use for the cause of one incident.
+
+    `steps` are calls of tools, `samples` the endings that vote, `tokens` those read and written. It uses less where it is
+    too slow for all of that within `seconds`.
+    """
+
+    steps: Annotated[int, Field(ge=3, le=15)] = 15
+    samples: Annotated[int, Field(ge=0, le=20)] = 10
+    tokens: Annotated[int, Field(ge=4_000, le=2_000_000)] = 60_000
+    seconds: Annotated[float, Field(ge=10, le=1_800)] = 180.0
+
+
 class ModelsSection(Section):
     """The trust in the language model: `measured` (as far as its exam proves), `always` or `never`.
 
@@ -88,6 +102,7 @@ class ModelsSection(Section):
     answers: Trust | None = None
     causes: Trust | None = None
     owners: Trust | None = None
+    investigation: InvestigationSection = InvestigationSection()
 
     def trust(self) -> dict[Use, Trust]:
         named = {Use.ANSWERS: self.answers, Use.CAUSES: self.causes, Use.OWNERS: self.owners}
@@ -167,6 +182,7 @@ class Workspace(BaseModel):
     maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel; may be empty
     trust: Mapping[Use, Trust] = {}
+    limits: Limits = Limits()
     on_call: tuple[OnCallSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
     filing: tuple[FilingSection, ...] = ()
@@ -219,6 +235,7 @@ def load_workspace(path: Path | None) -> Workspace:
         retention=file.retention,
         policy=_policy(file.confidence),
         holding=_holding(file.paging),
+        limits=Limits(**dict(file.models.investigation)),
         trust=file.models.trust(),
         two_step=file.confidence.estimator == "two-step",
         maintenance=maintenance_of(file.maintenance),

@@ -10,8 +10,8 @@ from core.ports import LanguageModel, Tool, ToolParameter
 from core.rca.agent.budget import Limits, MeteredModel
 from core.rca.agent.controller import Investigation
 from core.rca.agent.grounding import matched
+from core.rca.agent.log_expert import LogExpert
 from core.rca.failures import CAUSE, COMPLAINT, phrases
-from core.rca.observation_tools import LogExpert
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 
@@ -91,7 +91,9 @@ def by_model(model: LanguageModel) -> Engine:
         tools: list[Tool] = [Recorded(number, output) for number, output in enumerate(given.outputs, start=1)]
         request = ModelRequest((), urgency=Urgency.INCIDENT, deadline=DEADLINE)
         metered = MeteredModel(model, Limits(samples=0, seconds=DEADLINE * Limits().steps))
-        trajectory = await Investigation(metered, [*tools, LogExpert()], (), request).run(given.question)
+        trajectory = await Investigation(metered, [*tools, LogExpert(metered, request)], (), request).run(
+            given.question
+        )
         finding, steps = trajectory.finding, len(trajectory.steps) + 1
         if finding is None:
             return Verdict("", (), steps)

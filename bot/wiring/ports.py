@@ -58,6 +58,7 @@ def incident_ports(core: Core, poster: Poster, audiences: Mapping[Platform, Audi
         targets=tuple(section.target for section in workspace.filing),
         publishers=core.publishers,
         holding=workspace.holding,
+        limits=workspace.limits,
         page_models=core.page_models,
         pages=core.history.pages,
     )

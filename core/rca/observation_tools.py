@@ -21,7 +21,6 @@ from core.rca.log_templates import grouped, quote_of
 from core.rca.observations import CHANGES, Observations
 from core.rca.signals import TROUBLE
 from core.rca.stack_traces import frames
-from core.rca.tool_outputs.clues import ToolOutput, clues
 
 MAX_ANSWER = 200_000  # characters of one answer
 MAX_CALLS = 24  # of a fixed plan
@@ -29,7 +28,6 @@ MAX_COMBINED = 1_000  # combinations of parameter values of one tool
 MAX_CHOICES = 4  # values of a parameter that is not about services
 SERVICE_NAMES = frozenset({"service", "service_name", "app", "application", "component", "workload", "deployment"})
 MAX_LISTED = 40  # log messages of a service, and changes
-MAX_COMPLAINTS = 20  # lines of an observation that the log expert quotes
 MAX_FAILING = 60  # lines that explain a failed build
 MAX_END = 4_000  # characters of the end of its log
 MAX_FRAMES = 8  # functions named of one stack trace
@@ -71,24 +69,6 @@ class ObservationTool:
 
     async def call(self, arguments: Mapping[str, str]) -> str:
         return self.answer(arguments)
-
-
-@dataclass(frozen=True, slots=True)
-class LogExpert:
-    """An expert of the controller that quotes the trouble in an observation, the strongest first.
-
-    In RCAgent, the log expert (section 3.2.2, algorithm 1) lets the model read the log chunk by chunk: up to eight
-    calls of 2,000 tokens or more, most of the budget of an investigation, and every quote must then be searched for in
-    the log. These quotes need no call, and are in the log by construction.
-    """
-
-    name: str = "read_for_trouble"
-    description: str = "The lines of an earlier observation that tell of trouble, the most telling first."
-    parameters: tuple[ToolParameter, ...] = (ToolParameter("snapshot", "the key of an observation", snapshot=True),)
-
-    async def call(self, arguments: Mapping[str, str]) -> str:
-        found = sorted(clues(ToolOutput("", {}, arguments["snapshot"])), key=lambda clue: -clue.strength)
-        return "\n".join(clue.quote for clue in found[:MAX_COMPLAINTS]) or "Nothing in it complains."
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +115,12 @@ def observation_tools(observations: Observations, incident_signals: IncidentSign
             "Warnings and errors that a service logged around the incident, each message once with its count.",
             (service,),
             lambda arguments: _logs(observations, arguments["service"]),
+        ),
+        ObservationTool(
+            "read_whole_log",
+            "Every record that was read of a service's log around the incident, of all levels, for an expert.",
+            (service,),
+            lambda arguments: _whole_log(observations, arguments["service"]),
         ),
         ObservationTool(
             READ_METRICS,
@@ -200,6 +186,12 @@ def _logs(observations: Observations, service: str) -> str:
     if not any(line.service == service for line in observations.logs):
         return f"No log of {service} was read."
     return "\n".join(told) or f"No warning or error in the log of {service}, as far as it was read."
+
+
+def _whole_log(observations: Observations, service: str) -> str:
+    lines = (line for line in observations.logs if line.service == service)
+    told = "\n".join(f"{_clock(line.at)} {line.level} {line.text}" for line in sorted(lines, key=lambda line: line.at))
+    return told[-MAX_ANSWER:] or f"No log of {service} was read."
 
 
 def _metrics(observations: Observations, incident_signals: IncidentSignals, service: str) -> str:

@@ -35,7 +35,7 @@ from handlers.incidents.investigate_with_model import (
     by_evidence,
     investigate_with_model,
 )
-from handlers.incidents.observe_incident import observe_incident
+from handlers.incidents.observe_incident import observe_incident, similar_incidents
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
 from handlers.ports import IncidentPorts
 
@@ -92,6 +92,7 @@ async def explain_incident(
         progress=report,
         limits=ports.limits,
         readers=ports.readers,
+        past=partial(similar_incidents, history=history, incident=incident),
     )
     asked = await _with_progress(asking, LOOKS_CLOSER, report)
     led = asked.first if asked.explanation.engine != EVIDENCE else None

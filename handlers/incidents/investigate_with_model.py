@@ -20,9 +20,11 @@ from core.model_calls.choice import Skill
 from core.ports import LanguageModel, Tool
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.budget import Limits, MeteredModel
+from core.rca.agent.code_expert import CodeExpert
 from core.rca.agent.conclusion import Verdict, compared
 from core.rca.agent.controller import Investigation
 from core.rca.agent.grounding import grounded, matched
+from core.rca.agent.log_expert import LogExpert, Past, no_past
 from core.rca.agent.self_consistency import investigate
 from core.rca.cause_evidence import FINDING_VERSION, RANKING_VERSION, VERSION, evaluate_finding, evaluate_ranking
 from core.rca.incident_signals import IncidentSignals
@@ -32,7 +34,6 @@ from core.rca.observation_tools import (
     LIST_DEPENDENCIES,
     MAX_LISTED,
     READ_METRICS,
-    LogExpert,
     observation_tools,
 )
 from core.rca.observations import Observations
@@ -78,6 +79,7 @@ async def investigate_with_model(
     progress: Progress,
     limits: Limits | None = None,
     readers: Readers = NOTHING_MORE,
+    past: Past = no_past,
 ) -> Conclusion:
     """Return the conclusion of the evidence engine, `before`, with that of a model.
 
@@ -88,11 +90,14 @@ async def investigate_with_model(
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=REPLY_DEADLINE)
     if not skill.tools:
         return await _chosen(before, observations, incident_signals, model, skill.right, request, progress)
+    metered, snapshots = MeteredModel(model, limits), Snapshots()
     tools, gaps = await action_set(observations, incident_signals, readers)
+    tools = (*tools, *experts(metered, request, snapshots, readers, past))
     explanation = replace(before.explanation, gaps=tuple(dict.fromkeys((*before.explanation.gaps, *gaps))))
-    metered = MeteredModel(model, limits)
     changes = tuple(dict.fromkeys(each.id for each in sorted(observations.changes, key=lambda each: each.at)))
-    investigation = Investigation(metered, tools, observations.services, request, changes[-MAX_LISTED:])
+    investigation = Investigation(
+        metered, tools, observations.services, request, changes[-MAX_LISTED:], snapshots=snapshots
+    )
     return await _investigated(
         replace(before, explanation=explanation), observations, incident_signals, investigation, skill.tools, progress
     )
@@ -224,10 +229,20 @@ async def action_set(
 ) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
     """Return the tools of the controller, and a gap for each system that could not list its tools.
 
-    They are all readers: what the fixed plan has read of logs, metrics, traces, changes, builds and past incidents, the
+    They are all readers, without the experts: what the fixed plan has read of logs, metrics, traces, changes, builds and past incidents, the
     code, and the tools of Kubernetes, build servers and MCP servers.
     """
     more, gaps = await offer_tools(readers.code, readers.toolboxes, observations)
     own = observation_tools(observations, incident_signals)
     names = {tool.name for tool in own}
-    return (*own, *(tool for tool in more if tool.name not in names), LogExpert()), gaps
+    return (*own, *(tool for tool in more if tool.name not in names)), gaps
+
+
+def experts(
+    model: MeteredModel, request: ModelRequest, snapshots: Snapshots, readers: Readers, past: Past
+) -> tuple[Tool, ...]:
+    """Return the tools with which the controller lets the model read logs and code (RCAgent, section 3.2.2)."""
+    return (
+        LogExpert(model, request, past, readers.embedder),
+        *(CodeExpert(model, request, each, snapshots) for each in readers.code[:1]),
+    )

@@ -29,7 +29,7 @@ from core.ports import (
     Toolbox,
     gap_of,
 )
-from core.rca.agent.code_expert import CodeExpert
+from core.rca.agent.code_expert import CodeTool
 from core.rca.dependencies import neighbourhood, service_of, united
 from core.rca.observation_tools import PlannedCall, planned_calls
 from core.rca.observations import (
@@ -108,7 +108,7 @@ async def observe_incident(
         series=tuple(series),
         changes=tuple(changes),
         dependencies=dependencies,
-        similar=_similar(incident, history),
+        similar=similar_incidents(f"{incident.description}\n{incident.service}", history, incident),
         gaps=tuple(sorted(tools.found, key=lambda gap: gap.text)),
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
         outputs=(*([pasted] if pasted else []), *outputs),
@@ -216,8 +216,8 @@ class _Tools:
         return []
 
 
-def _similar(incident: Incident, history: IncidentHistory) -> tuple[SimilarIncident, ...]:
-    text = f"{incident.description}\n{incident.service}"
+def similar_incidents(text: str, history: IncidentHistory, incident: Incident) -> tuple[SimilarIncident, ...]:
+    """Return the past incidents other than this one that a text resembles, nearest first."""
     return tuple(
         SimilarIncident(
             id=found.incident.id,
@@ -242,8 +242,8 @@ async def offer_tools(
     """
     window = TimeWindow(observations.incident.started_at - LOOK_BACK, observations.until)
     found, gaps = await open_toolboxes(toolboxes, observations.services, window)
-    experts: list[Tool] = [CodeExpert(each) for each in code]
-    return tuple({tool.name: tool for tool in reversed([*experts, *found])}.values())[::-1], gaps
+    readers: list[Tool] = [CodeTool(each) for each in code]
+    return tuple({tool.name: tool for tool in reversed([*readers, *found])}.values())[::-1], gaps
 
 
 async def open_toolboxes(

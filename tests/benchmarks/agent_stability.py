@@ -39,12 +39,14 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.language_model import ModelRequest, Urgency
 from core.model.trajectory import Ending, Trajectory
+from core.rca.agent.actions import Snapshots
 from core.rca.agent.budget import MeteredModel
 from core.rca.agent.controller import Investigation
+from core.rca.agent.log_expert import no_past
 from core.rca.incident_signals import survey
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
-from handlers.incidents.investigate_with_model import action_set
+from handlers.incidents.investigate_with_model import action_set, experts
 from handlers.incidents.observe_incident import observe_incident
 from handlers.ports import Readers
 
@@ -84,7 +86,9 @@ async def _investigated(server: LlamaServer, observations: Observations, seed: i
     tools, gaps = await action_set(observations, survey(observations), _readers())
     if gaps:
         raise ToolUnavailable("; ".join(gap.text for gap in gaps))
-    investigation = Investigation(MeteredModel(server), tools, observations.services, request, temperature=1.0)
+    metered, snapshots = MeteredModel(server), Snapshots()
+    tools = (*tools, *experts(metered, request, snapshots, _readers(), no_past))
+    investigation = Investigation(metered, tools, observations.services, request, snapshots=snapshots, temperature=1.0)
     return await investigation.run(f"{incident.description}\nService: {incident.service}")
 
 

@@ -10,7 +10,7 @@ from adapters.tools import code_repository
 from adapters.tools.code_repository import CodeRepositories
 from core.model.errors import ToolUnavailable
 from core.ports import Definition
-from core.rca.agent.code_expert import CodeExpert
+from core.rca.agent.code_expert import CodeTool
 
 PYTHON = """\
 class Pool:
@@ -94,7 +94,7 @@ async def test_a_class_is_a_definition_and_a_value_is_none(checkout: Path) -> No
 
 
 async def test_the_expert_reads_from_method_to_function(checkout: Path) -> None:
-    told = await CodeExpert(CodeRepositories("code", {"shop": checkout})).call({"symbol": "pool.(*Pool).Acquire"})
+    told = await CodeTool(CodeRepositories("code", {"shop": checkout})).call({"symbol": "pool.(*Pool).Acquire"})
     assert "Pool.Acquire in shop, go/pool.go, line 3" in told
     assert "connect in shop, go/pool.go, line 4" in told
     assert "dial.Open" in told.rpartition("External")[2]

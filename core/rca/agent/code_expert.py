@@ -1,29 +1,41 @@
-"""The code expert: reads the definition of a name in the evidence, and the code that it calls (RCAgent, section 3.2.2).
+"""The code expert: reads the definition of a name in the evidence, and the code that it uses (RCAgent, section 3.2.2).
 
 Pending names are in a queue. Reading ends when the queue is empty or contains only external dependencies, which the
-repositories do not define.
+repositories do not define. `CodeTool` follows what a definition refers to, without a language model; of `CodeExpert`, the
+model reads each definition and suggests the next.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
+from core.model.language_model import ModelRequest
+from core.model_calls.prompts import rca_code as prompts
+from core.model_calls.prompts.rca_code import CodeReading, CodeSummary
+from core.model_calls.structured_reply import structured
 from core.ports import CodeReader, Definition, ToolParameter
+from core.rca.agent.actions import Snapshots
+from core.rca.agent.budget import MeteredModel
 
 MAX_DEFINITIONS = 12  # read for one name
 MAX_ROUNDS = 4  # calls between the first and the last definition read
 MAX_NAMES = 40  # looked up at once
 MAX_TEXT = 2_400  # characters of a definition that are shown
 AMBIGUOUS = 2  # definitions of a name without its class; with more, the name is ambiguous
+READING_TOKENS = 800  # room for the longest reading
+SUMMARY_TOKENS = 1_000  # room for the longest summary
+SHARE = 0.4  # of what is left of the budget that one symbol may take
+LEAST_REPLIES = 2  # one definition and the summary
 MAX_EXTERNAL = 20  # external names that are listed
 _SEPARATOR = re.compile(r"[.#:$/\\()*\s]+")
 
 
 @dataclass(frozen=True, slots=True)
-class CodeExpert:
-    """Tool for the controller."""
+class CodeTool:
+    """Tool for the controller that returns code."""
 
     code: CodeReader
     name: str = "read_code"
@@ -65,6 +77,79 @@ class CodeExpert:
         return read, external
 
 
+@dataclass(frozen=True, slots=True)
+class CodeExpert:
+    """Tool for the controller that lets the model read code (figure 2). What it reads is kept in `snapshots`.
+
+    `request` gives requester and urgency; its messages are replaced. It reads as many definitions as fit into the budget at
+    the measured speed of the model.
+    """
+
+    model: MeteredModel
+    request: ModelRequest
+    code: CodeReader
+    snapshots: Snapshots
+    name: str = "analyse_code"
+    description: str = "An expert reads a class or function and what it uses, and says how it can fail."
+    parameters: tuple[ToolParameter, ...] = field(
+        default=(ToolParameter("symbol", "the name of a class or function, such as Pool.acquire"),)
+    )
+
+    @property
+    def deadline(self) -> float:
+        return self.model.limits.seconds
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        """Return a summary of the code, and what was read. Raises ToolUnavailable."""
+        symbol = arguments["symbol"]
+        read: dict[str, str] = {}  # the title of each definition, and what the model says of it
+        external: list[str] = []
+        try:
+            await self._read(symbol, read, external)
+            if not read:
+                return f"That is not defined in {self.code.name}, or there is no budget left to read it."
+            summary = await self._summary(symbol, [f"{title}\n{said}" for title, said in read.items()])
+        except (ModelUnavailable, PromptTooLong) as error:
+            raise ToolUnavailable(str(error)) from error
+        stopped = f"External, not read: {', '.join(external[:MAX_EXTERNAL])}." if external else ""
+        return "\n".join(filter(None, (summary, f"Read: {'; '.join(read)}.", stopped)))
+
+    async def _read(self, symbol: str, read: dict[str, str], external: list[str]) -> None:
+        """Add each definition to `read` with its analysis, and names without a definition to `external`."""
+        queue, known = [wanted] if (wanted := qualified(symbol)) else [], list[Definition]()
+        seen = set(queue)
+        while queue:
+            name = queue.pop(0)
+            meant = _meant(name, await self.code.definitions(sorted(set(name[-2:]))), known)
+            if not meant:
+                external.append(".".join(name))
+            for definition in (each for each in meant if each not in known):
+                if len(known) >= MAX_DEFINITIONS or self.model.replies_left(SHARE) < LEAST_REPLIES:
+                    return
+                known.append(definition)
+                text = _shown(definition)
+                self.snapshots.keep(text, f"code of {definition.repository}, {definition.path}")
+                said = await self._analysed(text, symbol)
+                read[_title(definition)] = said.analysis
+                suggested = dict.fromkeys(qualified(each) for each in said.read_next)
+                queue += [each for each in suggested if each and each not in seen]
+                seen.update(suggested)
+
+    async def _analysed(self, text: str, symbol: str) -> CodeReading:
+        request = replace(self.request, messages=prompts.read_definition(text, symbol), max_tokens=READING_TOKENS)
+        try:
+            return await structured(self.model, request, CodeReading)
+        except InvalidReply:
+            return CodeReading("", ())
+
+    async def _summary(self, symbol: str, analyses: Sequence[str]) -> str:
+        request = replace(self.request, messages=prompts.summarise(analyses, symbol), max_tokens=SUMMARY_TOKENS)
+        try:
+            return (await structured(self.model, request, CodeSummary)).summary
+        except InvalidReply:
+            return "\n\n".join(analyses)
+
+
 def qualified(symbol: str) -> tuple[str, ...]:
     """Return the parts of a name in any language, outermost first: `shop/pool.(*Pool).Acquire`, `Pool#acquire`."""
     return tuple(part for part in _SEPARATOR.split(symbol) if part.isidentifier())
@@ -85,5 +170,9 @@ def _shown(definition: Definition) -> str:
     text = definition.text
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT].rpartition(chr(10))[0]}\n… {len(text)} characters in all"
-    title = f"{definition.container}.{definition.name}" if definition.container else definition.name
-    return f"{title} in {definition.repository}, {definition.path}, line {definition.line}:\n{text}"
+    return f"{_title(definition)}:\n{text}"
+
+
+def _title(definition: Definition) -> str:
+    name = f"{definition.container}.{definition.name}" if definition.container else definition.name
+    return f"{name} in {definition.repository}, {definition.path}, line {definition.line}"

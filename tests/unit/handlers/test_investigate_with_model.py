@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -178,16 +179,45 @@ async def test_every_step_is_told() -> None:
     assert "of 180 s" in told[0]
 
 
-async def test_the_log_expert_quotes_what_complains_in_an_observation() -> None:
+async def test_the_log_expert_reads_what_was_seen_and_is_no_source_of_evidence_itself() -> None:
+    invented = "The stock room is flooded by the river."
     logs = next(tool for tool in observation_tools(SEEN, survey(SEEN)) if tool.name == "read_logs")
     key = Snapshots().keep(await logs.call({"service": "stock"}))
-    found = await looked_into(
-        [*LOOK, call("read_for_trouble", snapshot=key), finalise("Full.", "stock", evidence=[FULL])]
-    )
+    said = [*LOOK, call("analyse_log", snapshot=key), finalise("A flood.", "stock", evidence=[invented])]
+
+    def reply(request: ModelRequest) -> str:
+        asked = request.messages[-1].text
+        if "was read part by part" in asked:
+            return json.dumps({"summary": invented, "interpretations": [1]})
+        if "one part of the log" in asked:
+            return json.dumps({"interpretations": [{"meaning": "The disk is full.", "evidence": FULL}]})
+        return said.pop(0)
+
+    found = await looked_into(ScriptedModel(reply, context=100_000, name="local-8b"))
     assert found.explanation.trajectory is not None
     step = found.explanation.trajectory.steps[-1]
     assert not step.fault
     assert FULL in step.shown
+    assert invented in step.shown
+    assert found.explanation.hypotheses == BEFORE.explanation.hypotheses
+
+
+async def test_code_that_the_expert_read_is_evidence() -> None:
+    line = "raise PoolError('no connection within 30 s')"
+    readers = Readers(code=[FakeCodeReader([definition("acquire", text=f"def acquire():\n    {line}")])])
+    said = [*LOOK, call("analyse_code", symbol="acquire"), finalise("The pool is empty.", "cart", evidence=[line])]
+
+    def reply(request: ModelRequest) -> str:
+        asked = request.messages[-1].text
+        if "was read definition by definition" in asked:
+            return json.dumps({"summary": "It gives up after 30 s."})
+        if "You read the source code" in asked:
+            return json.dumps({"analysis": "It waits.", "read_next": ["socket.create"]})
+        return said.pop(0)
+
+    found = await looked_into(ScriptedModel(reply, context=100_000, name="local-8b"), readers=readers)
+    quotes = [(each.source, each.quote) for one in found.explanation.hypotheses for each in one.evidence]
+    assert ("code of shop, shop/pool.py", line) in quotes
 
 
 async def test_a_service_that_the_model_blames_with_evidence_is_not_ruled_out_any_more() -> None:

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from core.rca.agent.code_expert import MAX_DEFINITIONS, MAX_ROUNDS, MAX_TEXT, CodeExpert, qualified
+from core.model.errors import ModelUnavailable, ToolUnavailable
+from core.model.language_model import ModelRequest
+from core.rca.agent.actions import Snapshots
+from core.rca.agent.budget import Limits, MeteredModel
+from core.rca.agent.code_expert import MAX_DEFINITIONS, MAX_ROUNDS, MAX_TEXT, CodeExpert, CodeTool, qualified
 from tests.fakes.code import FakeCodeReader, definition
+from tests.fakes.language_model import Script, ScriptedModel
 
 
 async def read(code: FakeCodeReader, symbol: str) -> str:
-    return await CodeExpert(code).call({"symbol": symbol})
+    return await CodeTool(code).call({"symbol": symbol})
 
 
 async def test_it_reads_on_through_what_is_called_until_only_external_names_are_left() -> None:
@@ -84,3 +91,59 @@ async def test_a_long_definition_is_shown_up_to_a_whole_line() -> None:
 )
 def test_a_name_is_parted_whatever_language_wrote_it(symbol: str, parts: tuple[str, ...]) -> None:
     assert qualified(symbol) == parts
+
+
+def expert(code: FakeCodeReader, script: Script, limits: Limits | None = None) -> tuple[CodeExpert, Snapshots]:
+    snapshots = Snapshots()
+    model = MeteredModel(ScriptedModel(script, context=100_000), limits)
+    return CodeExpert(model, ModelRequest(()), code, snapshots), snapshots
+
+
+def reader(read_next: dict[str, list[str]], summary: str = "It waits for ever.") -> Script:
+    """A model that suggests names by the definition that it reads."""
+
+    def reply(request: ModelRequest) -> str:
+        asked = request.messages[-1].text
+        if "definition by definition" in asked:
+            return json.dumps({"summary": summary})
+        name = next(name for name in read_next if f"def {name}" in asked)
+        return json.dumps({"analysis": f"{name} waits.", "read_next": read_next[name]})
+
+    return reply
+
+
+CODE = FakeCodeReader([definition("acquire"), definition("connect", path="shop/net.py"), definition("unrelated")])
+
+
+async def test_the_model_suggests_what_to_read_next_until_only_external_names_are_left() -> None:
+    analyst, snapshots = expert(CODE, reader({"acquire": ["connect"], "connect": ["acquire", "socket.create"]}))
+    told = await analyst.call({"symbol": "acquire"})
+    assert told == (
+        "It waits for ever.\n"
+        "Read: acquire in shop, shop/pool.py, line 1; connect in shop, shop/net.py, line 1.\n"
+        "External, not read: socket.create."
+    )
+    assert set(snapshots.read.values()) == {"code of shop, shop/pool.py", "code of shop, shop/net.py"}
+
+
+@pytest.mark.parametrize("said", ["?", '{"analysis": 1}', "[]"])
+async def test_a_malformed_reading_ends_with_what_was_read(said: str) -> None:
+    analyst, snapshots = expert(CODE, lambda _: said)
+    assert "Read: acquire in shop" in await analyst.call({"symbol": "acquire"})
+    assert len(snapshots.read) == 1
+
+
+async def test_without_budget_no_code_is_read() -> None:
+    analyst, snapshots = expert(CODE, reader({"acquire": []}), Limits(tokens=100))
+    analyst.model.tokens, analyst.model._replies = 90, 1
+    assert "no budget" in await analyst.call({"symbol": "acquire"})
+    assert snapshots.read == {}
+
+
+async def test_a_model_that_is_down_is_a_tool_that_is_down() -> None:
+    def down(_: ModelRequest) -> str:
+        raise ModelUnavailable("All servers are down.")
+
+    analyst, _ = expert(CODE, down)
+    with pytest.raises(ToolUnavailable, match="All servers are down"):
+        await analyst.call({"symbol": "acquire"})

@@ -10,11 +10,13 @@ import pytest
 
 from core.model.language_model import ModelRequest
 from core.model.trajectory import Ending
+from core.rca.agent.actions import Snapshots
 from core.rca.agent.budget import MeteredModel
-from core.rca.agent.code_expert import CodeExpert
+from core.rca.agent.code_expert import CodeExpert, CodeTool
 from core.rca.agent.controller import Investigation
+from core.rca.agent.log_expert import LogExpert
 from core.rca.incident_signals import survey
-from core.rca.observation_tools import LogExpert, observation_tools
+from core.rca.observation_tools import observation_tools
 from tests.fakes.anything import anything
 from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.language_model import ScriptedModel
@@ -36,15 +38,11 @@ def said(request: ModelRequest, *, chance: random.Random) -> str:
 @pytest.mark.parametrize("seed", range(25))
 async def test_whatever_is_said_the_investigation_ends_well(seed: int) -> None:
     model = ScriptedModel(partial(said, chance=random.Random(seed)), context=200_000)
-    experts = (CodeExpert(FakeCodeReader([definition("acquire")])), LogExpert())
-    run = Investigation(
-        MeteredModel(model),
-        (*observation_tools(SEEN, SCENE), *experts),
-        SEEN.services,
-        REQUEST,
-        ("C-1",),
-        temperature=1.0,
-    )
+    metered, snapshots = MeteredModel(model), Snapshots()
+    code = FakeCodeReader([definition("acquire")])
+    experts = (CodeTool(code), CodeExpert(metered, REQUEST, code, snapshots), LogExpert(metered, REQUEST))
+    tools = (*observation_tools(SEEN, SCENE), *experts)
+    run = Investigation(metered, tools, SEEN.services, REQUEST, ("C-1",), snapshots=snapshots, temperature=1.0)
     trajectory = await run.run("shop is slow")
     assert trajectory.ending is Ending.FINALISED
     assert trajectory.invalid_rate == 0
