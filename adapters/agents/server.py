@@ -7,8 +7,11 @@ from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any, TypedDict, TypeVar
 
+import anyio
 from mcp.server.mcpserver import MCPServer
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import CallToolResult, JSONRPCError, TextContent, ToolAnnotations
 from pydantic import Field
 
 from core.answering.answer_view import CONFLICTING, answer_view
@@ -53,9 +56,32 @@ Subject = Annotated[str, Field(description="The id of an incident, or the text o
 
 
 class RecordedServer(MCPServer):
-    """A server that records the calls that get an error, whatever they come over, before they are answered."""
+    """A server that records the calls that get an error, and those of the list of tools, before they are answered."""
 
     refuse: Callable[[str], Awaitable[None]]
+    listed: Callable[[], Awaitable[None]]
+
+    async def list_tools(self) -> Any:
+        await self.listed()
+        return await super().list_tools()
+
+    async def run_stdio_async(self) -> None:
+        """Serve on standard input and output until the input ends, and record what is malformed."""
+        heard_from, heard = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        said, said_to = anyio.create_memory_object_stream[SessionMessage]()
+        async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
+            tasks.start_soon(self._pass_on, incoming, heard_from)
+            tasks.start_soon(self._pass_on, said_to, outgoing)
+            options = self._lowlevel_server.create_initialization_options()
+            async with heard, said:
+                await self._lowlevel_server.run(heard, said, options)
+
+    async def _pass_on(self, source: Any, to: Any) -> None:
+        async with source, to:
+            async for item in source:
+                if isinstance(item, Exception) or isinstance(item.message, JSONRPCError):
+                    await self.refuse("malformed")
+                await to.send(item)
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         try:
@@ -71,7 +97,7 @@ class RecordedServer(MCPServer):
 def agent_server(tools: AgentTools, caller: AgentCaller) -> MCPServer:
     """Return an MCP server whose tools answer with what `caller` may see."""
     server = RecordedServer("plumbline", instructions=INSTRUCTIONS, version=version("plumbline"), log_level="WARNING")
-    server.refuse = partial(tools.refuse, caller.name)
+    server.refuse, server.listed = partial(tools.refuse, caller.name), partial(tools.list_tools, caller)
 
     @server.tool(annotations=READ_ONLY)
     async def ask(

@@ -206,6 +206,10 @@ class AgentTools(Protocol):
         """Return past incidents that resemble an alert's text, most similar first."""
         ...
 
+    async def list_tools(self, caller: AgentCaller) -> None:
+        """Record that the caller was shown the list of tools."""
+        ...
+
     async def refuse(self, caller: str, reason: str) -> None:
         """Record a call that got an error instead of a result."""
         ...

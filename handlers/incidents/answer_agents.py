@@ -104,6 +104,9 @@ class AnswerAgents:
             raise PlumblineError(f"There is no incident {incident_id[:MAX_ID]} that this caller may see.")
         return readable(incident, caller.audience, self.ports.channels)
 
+    async def list_tools(self, caller: AgentCaller) -> None:
+        await self._record("list", "tools", caller)
+
     async def refuse(self, caller: str, reason: str) -> None:
         """Record a call that got an error instead of a result."""
         await self._record(reason, "mcp", AgentCaller(caller, Audience()), Act.REFUSED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -164,7 +165,7 @@ async def test_every_call_is_in_the_audit_log(bot: Bot) -> None:
     await bot.call(KEEPER, "ask", question="When is the deployment freeze?")
     async with bot.core.store.transaction() as transaction:
         entries = [each.entry for each in await transaction.audit.latest(20)]
-    shown, called = entries[:2]
+    shown, called = [each for each in entries if each.detail != "list"][:2]
     assert (called.act, called.actor, called.detail) == (Act.CALLED, "agent:keeper", "ask")
     assert (shown.act, shown.subject, shown.documents) == (
         Act.ANSWERED,
@@ -173,7 +174,8 @@ async def test_every_call_is_in_the_audit_log(bot: Bot) -> None:
     )
     await bot.call(KEEPER, "get_incident", incident_id="0123456789")
     async with bot.core.store.transaction() as transaction:
-        refused, latest = [each.entry for each in await transaction.audit.latest(2)]
+        entries = [each.entry for each in await transaction.audit.latest(20)]
+    refused, latest = [each for each in entries if each.detail != "list"][:2]
     assert (latest.actor, latest.detail, latest.subject) == ("agent:keeper", "get", "0123456789"), "refused ones, too"
     assert (refused.act, refused.actor, refused.detail) == (Act.REFUSED, "agent:keeper", "error")
 
@@ -230,6 +232,24 @@ async def test_a_refused_call_over_standard_input_is_recorded(bot: Bot) -> None:
             await server.call_tool(name, arguments)
     entries = (await _refused(bot))[len(before) :]
     assert [(each.actor, each.detail) for each in entries] == [("agent:local", "error")] * 3
+
+
+async def test_a_malformed_message_over_standard_input_is_recorded(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [b"{", b"[]", b'{"jsonrpc": "2.0", "id": 7, "method": "tools/remove", "params": {}}', b"\xff\xfe"]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(lines) + b"\n")))
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO()))
+    before = await _refused(bot)
+    await agent_server(agent_tools(bot.core), AgentCaller("terminal", Audience())).run_stdio_async()
+    entries = (await _refused(bot))[len(before) :]
+    assert [(each.actor, each.detail) for each in entries] == [("agent:terminal", "malformed")] * len(lines)
+
+
+async def test_who_was_shown_the_list_of_tools_is_recorded(bot: Bot) -> None:
+    async with bot.client(KEEPER) as client:
+        await client.list_tools()
+    async with bot.core.store.transaction() as transaction:
+        (entry,) = [each.entry for each in await transaction.audit.latest(1, act=Act.CALLED)]
+    assert (entry.actor, entry.subject, entry.detail) == ("agent:keeper", "tools", "list")
 
 
 async def _refused(bot: Bot) -> list[AuditEntry]:
