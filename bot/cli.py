@@ -326,6 +326,18 @@ def llm_up(
     _run(lambda settings: run_up(settings, model, host, port, out, hub=hub))
 
 
+@language_model.command("fetch")
+def llm_fetch(
+    to: Annotated[Path, typer.Option(help="The file to write. If it exists, nothing is downloaded.")],
+    model: Annotated[str, typer.Option(help="OWNER/REPOSITORY[:QUANTISATION] on the model hub.")] = DEFAULT_MODEL,
+    hub: Annotated[str, typer.Option(help="Address of the model hub.")] = HUB,
+) -> None:
+    """Download a model for a server that runs elsewhere, such as in a container."""
+    from bot.commands.llm_commands import run_fetch
+
+    _run(lambda _: run_fetch(model, to, out, hub=hub))
+
+
 @language_model.command("check")
 def llm_check(
     url: Annotated[str, typer.Option(help="The server's address; default: PLUMBLINE_LLM_URL.")] = "",

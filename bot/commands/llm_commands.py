@@ -1,4 +1,4 @@
-"""The commands `plumbline llm up` and `plumbline llm check`."""
+"""The commands `plumbline llm up`, `fetch` and `check`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ async def run_up(
     settings: Settings, model: str, host: str, port: int, out: Console, *, hub: str = HUB, start: Start = exec_command
 ) -> int:
     """Download the model if it is not a file, and replace this process with a server for it."""
-    path = Path(model) if await asyncio.to_thread(Path(model).is_file) else await _fetched(settings, model, hub, out)
+    is_file = await asyncio.to_thread(Path(model).is_file)
+    path = Path(model) if is_file else await _fetched(model, settings.data_dir / "models", hub, out)
     found = await hardware()
     launch = Launch(path, (await asyncio.to_thread(path.stat)).st_size, host, port)
     command = server_command(launch, found)
@@ -56,11 +57,22 @@ async def run_up(
     return 0
 
 
-async def _fetched(settings: Settings, name: str, hub: str, out: Console) -> Path:
+async def run_fetch(model: str, to: Path, out: Console, *, hub: str = HUB) -> int:
+    """Download a model to a file, unless that exists. An interrupted download is resumed by the next call."""
+    if await asyncio.to_thread(to.is_file):
+        out.print(Text(f"{to} exists: nothing to download."))
+        return 0
+    path = await _fetched(model, to.parent, hub, out)
+    await asyncio.to_thread(path.replace, to)
+    out.print(Text(f"{model} is {to}."))
+    return 0
+
+
+async def _fetched(name: str, folder: Path, hub: str, out: Console) -> Path:
     async with aiohttp.ClientSession() as session:
         file = await find_model_file(session, name, hub)
         with _download_bar(file.path, out) as on_progress:
-            return await fetch_model_file(session, file, settings.data_dir / "models", hub, on_progress)
+            return await fetch_model_file(session, file, folder, hub, on_progress)
 
 
 @contextmanager

@@ -11,8 +11,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from rich.console import Console
 
 from adapters.model_files import CHUNK, ModelFile, fetch_model_file, find_model_file
+from bot.commands.llm_commands import run_fetch
 from core.model.errors import MalformedInput, Unavailable
 
 WEIGHTS = bytes(range(256)) * (CHUNK // 100)  # more than two chunks
@@ -121,6 +123,14 @@ async def test_a_model_is_fetched_once(url: str, session: aiohttp.ClientSession,
     assert await fetch_model_file(session, file, tmp_path / "models", url) == path
     assert hub.ranges == [None]
     assert (progress[0], progress[-1]) == ((0, len(WEIGHTS)), (len(WEIGHTS), len(WEIGHTS)))
+
+
+async def test_a_model_is_fetched_to_the_file_that_its_server_reads(url: str, hub: Hub, tmp_path: Path) -> None:
+    to = tmp_path / "models" / "model.gguf"
+    for _ in range(2):
+        assert await run_fetch("marigold/ferry-4b-GGUF", to, Console(quiet=True), hub=url) == 0
+    assert to.read_bytes() == WEIGHTS
+    assert (hub.ranges, kept(to.parent)) == ([None], [to.name])
 
 
 @pytest.mark.parametrize("knows_ranges", [True, False])

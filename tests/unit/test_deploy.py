@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from bot.cli import app
+from bot.commands.llama_launch import DEFAULT_MODEL
 from bot.config.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +36,7 @@ def test_the_bot_of_the_compose_file_runs_without_a_profile_and_the_models_only_
     profiles = {name: service.get("profiles") for name, service in compose["services"].items()}
     assert profiles == {
         "plumbline": None,
+        "model": ["llm", "llm-cpu"],
         "llm": ["llm"],
         "llm-cpu": ["llm-cpu"],
         "postgres": ["replicas"],
@@ -50,8 +54,28 @@ def test_both_model_services_answer_to_one_name_with_parallel_slots_metrics_and_
         assert service["environment"]["LLAMA_ARG_ENDPOINT_METRICS"] == "1"
         assert int(service["environment"]["LLAMA_ARG_N_PARALLEL"]) > 1
         assert service["healthcheck"]["test"][-1].endswith("/health")
+        assert service["healthcheck"]["start_period"]
     gpu = compose["services"]["llm"]["deploy"]["resources"]["reservations"]["devices"][0]
     assert (gpu["driver"], gpu["capabilities"]) == ("nvidia", ["gpu"])
+
+
+def test_the_model_is_fetched_before_its_server_starts_to_the_file_that_it_reads(
+    compose: dict[str, Any], tmp_path: Path
+) -> None:
+    fetching = compose["services"]["model"]
+    options = dict(word.removeprefix("--").split("=", 1) for word in fetching["command"][2:])
+    default = re.search(r":-(.+)}", options["model"])
+    assert default is not None
+    assert default[1] == DEFAULT_MODEL
+    for name in ("llm", "llm-cpu"):
+        service = compose["services"][name]
+        assert service["depends_on"] == {"model": {"condition": "service_completed_successfully"}}
+        assert service["environment"]["LLAMA_ARG_MODEL"] == options["to"]
+        assert service["volumes"] == [f"{fetching['volumes'][0]}:ro"]
+    (tmp_path / "model.gguf").touch()
+    words = [*fetching["command"][:3], f"--to={tmp_path / 'model.gguf'}"]
+    assert "nothing to download" in CliRunner().invoke(app, words).output
+    assert load(CHART / "values.yaml")["llm"]["model"] == DEFAULT_MODEL
 
 
 def test_no_container_runs_as_root_or_writes_outside_its_volumes(compose: dict[str, Any]) -> None:
@@ -76,7 +100,7 @@ def test_every_variable_of_the_bot_that_is_set_is_one_that_it_reads(file: str) -
     text = (DEPLOY / file).read_text(encoding="utf-8")
     code = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     # These choose what compose mounts.
-    of_compose = {"PLUMBLINE_MODELS", "PLUMBLINE_MODEL_FILE", "PLUMBLINE_CONFIG_FOLDER"}
+    of_compose = {"PLUMBLINE_MODEL", "PLUMBLINE_MODELS", "PLUMBLINE_MODEL_FILE", "PLUMBLINE_CONFIG_FOLDER"}
     named = set(re.findall(r"\bPLUMBLINE_[A-Z_]+\b", code))
     assert named - VARIABLES - of_compose == set()
 
