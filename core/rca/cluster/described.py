@@ -92,7 +92,11 @@ def _tree(lines: Iterable[str]) -> Field:
 def kind_of(described: Field) -> str:
     """Return the kind of a described object; empty if it is none of those that are read."""
     keys = frozenset(each.key for each in described.below)
-    if any(line.split()[:3] == ["Resource", "Used", "Hard"] for each in described.below for line in each.lines):
+    if any(
+        line.split()[:3] == ["Resource", "Used", "Hard"]
+        for each in (described, *described.below)
+        for line in each.lines
+    ):
         return "Quota"
     return next((kind for kind, wanted in _KINDS if wanted <= keys), "")
 
@@ -213,5 +217,5 @@ def _addresses(described: Field, kind: str) -> tuple[str, ...] | None:
 
 
 def _column(described: Field, place: int) -> dict[str, str]:
-    rows = [line.split() for each in described.below for line in each.lines]
+    rows = [line.split() for each in (described, *described.below) for line in each.lines]
     return {row[0]: row[place] for row in rows if len(row) == 3 and row[1][:1].isdigit()}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from statistics import median
 
 from core.model.incident import EvidenceKind
 from core.rca.cluster.faults import Fault, Finding
@@ -36,6 +37,7 @@ PROVEN, LIKELY, POSSIBLE = (
 LESS = 0.02  # strength that a state without an event lacks, and one that only may do harm
 HASTY = 5.0  # seconds from the start of a container to its first kill, which few programs are quick enough for
 SEVERAL = 3  # services that suffer together
+LONG = 1.0  # seconds that packets sent again hardly cost an answer
 
 _SAID = """
 create  ACCOUNT        serviceaccount "(?P<x>[^"]{1,253})" not found                 no pod can be created: there is no service account {x}
@@ -43,6 +45,7 @@ create  LIMIT_RANGE    (?P<x>(?:maximum|minimum) [\\w./-]{1,80} usage per \\w{1,
 create  REFUSED        (?P<x>admission webhook "[^"]{1,253}"|violates PodSecurity)   no pod can be created: {x}
 pod     CONFIGURATION  (?P<x>(?:secret|configmap) "?[\\w./-]{1,253}"?) not found      its pod cannot start: {x} does not exist
 pod     CONFIGURATION  couldn't find (?P<x>key [\\w./-]{1,253} in \\w{1,20} [\\w./-]{1,253})      its pod cannot start: there is no {x}
+pod     MEMORY         oom[- ]?kill                                           its container cannot start: its limit of memory is too low
 pod     MOUNT          permission denied|read-only file system                its volume cannot be written: permission denied
 pull    IMAGE_HOST     no such host|server misbehaving|name resolution        its image cannot be pulled: the host of the registry is not found
 pull    IMAGE_LOGIN    image pull secrets|unauthori[sz]ed|authentication required|denied|forbidden|no basic auth  its image cannot be pulled: the registry refuses it, since credentials are missing or wrong
@@ -57,6 +60,7 @@ place   MEMORY_CAPACITY  (?<!\\d)(?P<x>\\d{1,6}) Insufficient memory            
 place   AFFINITY       (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) didn't (?:match|satisfy) (?:Pod's )?node (?:affinity|selector)  no node has the labels that its node affinity requires
 place   ANTI_AFFINITY  (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) didn't (?:match|satisfy) (?:existing )?pods? anti-affinity  its anti-affinity forbids every node that has room
 place   TAINT          (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) had (?:untolerated )?taints? \\{(?!node(?:-role)?\\.kubernetes\\.io)  it does not tolerate the taint of the nodes
+place   VOLUME         (?P<x>persistentvolumeclaim "[^"]{1,253}") not found    {x} does not exist
 place   CORDON         (?<!\\d)(?P<x>\\d{1,6}) node\\(s\\) were unschedulable               the nodes on which it could run are cordoned
 """
 """Where something is said, the fault, its words, and the cause; fields are two spaces apart."""
@@ -68,7 +72,7 @@ _WORDS = tuple(
 )
 _REASONS: Mapping[str, tuple[str, ...]] = {
     "create": ("FailedCreate",),
-    "pod": ("FailedMount", "FailedAttachVolume", "Failed", "FailedCreate"),
+    "pod": ("FailedMount", "FailedAttachVolume", "Failed", "FailedCreate", "FailedCreatePodSandBox"),
     "pull": ("Failed", "FailedToRetrieveImagePullSecret", "InspectFailed"),
 }
 _QUOTA = re.compile(r"exceeded quota: ([\w.-]+), requested: (\S+), used: (\S+), limited: (\S+)")
@@ -91,7 +95,8 @@ _HOSTS = re.compile(r"[a-z][a-z0-9-]*")
 _THROTTLED = re.compile(r"throttl|saturation.{0,10}cpu|cpu.{0,20}(?:saturat|limit|100 ?%)", re.IGNORECASE)
 _LOST = re.compile(r"retrans|packet[ _-]?loss|packets? (?:lost|dropped)|loses packets", re.IGNORECASE)
 _SLOW = re.compile(r"latency|slow response|response[ _]time", re.IGNORECASE)
-_MEDIAN = re.compile(r"p50|median|average", re.IGNORECASE)
+_RISEN = re.compile(r"-> ?(?:\w{1,20}=)?(\d{1,12}(?:\.\d{1,6})?)")
+_TIME = re.compile(r"(?<![\w.])(\d{1,12}(?:\.\d{1,6})?) ?(ms|s)\b")
 _FEWER = re.compile(r"(?:traffic|throughput|requests?|rps|pps)\b.{0,80}(?:drop|fell|\(-)", re.IGNORECASE)
 _FACTOR = re.compile(r"\(\+?(\d{1,12}(?:\.\d{1,3})?)%\)")
 _CONTROL = ("kube-scheduler", "kube-proxy", "kube-controller-manager", "kube-apiserver", "etcd", "coredns", "kube-dns")
@@ -150,9 +155,13 @@ def _quotas(cluster: Cluster) -> Iterator[Finding]:
             yield _found(event.shown, _quota_of(key), here, cause, kind="namespace")
     for quota in cluster.of("Quota"):
         for key, hard in quota.hard.items():
-            if is_short(quota.used.get(key, "0"), "1m", hard):
+            used = quota.used.get(key, "0")
+            claims = (each.capacity for each in cluster.absent.values() if each.kind == "Claim" and "storage" in key)
+            if is_short(used, "1m", hard) or any(is_short(used, asked, hard) for asked in claims):
                 harm = _missing(cluster, _quota_of(key))
-                cause = f"its quota {quota.name} of {key} is used up ({quota.used[key]} of {hard}){harm and ': '}{harm}"
+                cause = (
+                    f"its quota {quota.name} of {key} leaves no more ({used} of {hard} are used){harm and ': '}{harm}"
+                )
                 strength = PROVEN - LESS if harm else POSSIBLE
                 yield _found(_line(quota, key), _quota_of(key), quota.namespace or here, cause, strength, "namespace")
 
@@ -223,24 +232,26 @@ def _daemons(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _placements(cluster: Cluster) -> Iterator[Finding]:
-    """Yield why pods are not placed: for the reason that most nodes give, or because workers are cordoned."""
+    """Yield why pods are not placed: for the reason that most nodes give, or that a node gives which the pod selects."""
     nodes = list(cluster.of("Node"))
     control = sum(each.is_control and each.cordoned for each in nodes)
     workers_cordoned = any(each.cordoned and not each.is_control for each in nodes)
     for event, app in _current(cluster, "FailedScheduling"):
         pod = cluster.find(event.kind, event.name)
-        if pod is None and cluster.pods(app):
-            continue  # of a pod that has been replaced
+        selected = pod.node_selector if pod else dict[str, str]()
+        exists = bool(selected) and any(selected.items() <= each.labels.items() for each in nodes)
         weighed: list[tuple[int, Fault, str]] = []
         for place, fault, pattern, cause in _WORDS:
             if place == "place" and (told := pattern.search(event.message.partition(" preemption:")[0])):
-                added = 0 if fault is not Fault.CORDON else len(nodes) if workers_cordoned else -control
-                weighed.append((int(told["x"]) + added, fault, cause))
+                count = int(told["x"]) if told["x"].isdecimal() else 1
+                count += 0 if fault is not Fault.CORDON else len(nodes) if workers_cordoned else -control
+                weighed.append((0 if fault is Fault.AFFINITY and exists else count, fault, cause.format(x=told["x"])))
         count, fault, cause = max(weighed, key=lambda each: each[0], default=(0, Fault.VOLUME, ""))
-        if fault is Fault.AFFINITY and pod and pod.node_selector:
-            fault, cause = Fault.NODE_SELECTOR, f"no node has the labels that it selects ({_pairs(pod.node_selector)})"
+        if fault is Fault.AFFINITY and selected:
+            fault, cause = Fault.NODE_SELECTOR, f"no node has the labels that it selects ({_pairs(selected)})"
         if count > 0:
-            yield _found(event.shown, fault, app, f"its pod cannot be placed: {cause}")
+            strength = PROVEN - 2 * LESS if fault is Fault.VOLUME else PROVEN  # a quota may have refused the claim
+            yield _found(event.shown, fault, app, f"its pod cannot be placed: {cause}", strength)
 
 
 def _claims(cluster: Cluster) -> Iterator[Finding]:
@@ -408,7 +419,9 @@ def _replicas(cluster: Cluster) -> Iterator[Finding]:
 def _measures(cluster: Cluster) -> Iterator[Finding]:
     """Yield what monitoring says of CPU and network, which no object shows.
 
-    A delay moves the median of the response times, a loss only their tail. What slows many services down is a node's.
+    A lost packet is sent again after 200 ms (the minimum of TCP's timer), so that retransmissions with longer answers
+    follow from a delay. Where several services suffer, it is the network of the node that sends most packets again; else
+    that of the service which calls no other that suffers.
     """
     of_apps = [each for each in cluster.measured if not is_of_node(each.kind)]
     lost = [each for each in cluster.measured if _LOST.search(each.text)]
@@ -418,23 +431,29 @@ def _measures(cluster: Cluster) -> Iterator[Finding]:
         yield _found(most.shown, Fault.BUSY, most.name, "its CPU is saturated", LIKELY)
     if not lost and not slow:
         return
-    fault = Fault.DELAY if not lost or any(_MEDIAN.search(each.text) for each in slow) else Fault.LOSS
+    fault = Fault.LOSS if lost and median([*map(_waiting, slow)] or [0.0]) < LONG else Fault.DELAY
     cause = "its network is slow" if fault is Fault.DELAY else "its network loses packets"
-    apps = {each.app for each in cluster.of("Workload")} or {each.app for each in cluster.of("Pod")}
-    if len({each.name for each in of_apps if _FEWER.search(each.text)}) >= max(SEVERAL, len(apps) / 2):
-        of_node = next((each for each in lost if is_of_node(each.kind)), None)
-        worst = of_node or max(slow or lost, key=_growth)
-        name = of_node.name if of_node else next((pod.node for pod in cluster.pods(worst.name)), "")
-        yield _found(worst.shown, fault, name, cause, LIKELY - 5 * LESS if of_node else POSSIBLE, "node")
-        return
-    suffering = {each.name for each in chain(slow, lost)}
-    callers = {pod.app for pod, *_, told in _called(cluster) if told["host"] in suffering - {pod.app}}
-    last = [each for each in chain(lost, slow) if each.name not in callers] or [*slow, *lost]
-    worst = max(last, key=_growth)
-    yield _found(
-        worst.shown, fault, worst.name, cause, POSSIBLE + 5 * LESS, "node" if is_of_node(worst.kind) else "app"
-    )
+    suffering = {each.name for each in slow} | {each.name for each in of_apps if _FEWER.search(each.text)}
+    if (of_node := [each for each in lost if is_of_node(each.kind)]) and len(suffering) >= SEVERAL:
+        worst, strength = max(of_node, key=_now), LIKELY - 5 * LESS
+    else:
+        callers = {pod.app for pod, *_, told in _called(cluster) if told["host"] in suffering - {pod.app}}
+        last = [each for each in chain(lost, slow) if each.name not in callers] or [*slow, *lost]
+        worst, strength = max(last, key=_growth), POSSIBLE + 5 * LESS
+    kind = "node" if is_of_node(worst.kind) else "app"
+    yield _found(worst.shown, fault, worst.name, cause, strength, kind)
 
 
 def _growth(complaint: Complaint) -> float:
     return max((float(each) for each in _FACTOR.findall(complaint.text)), default=0.0)
+
+
+def _now(complaint: Complaint) -> float:
+    """Return the last value that a complaint says something has risen to."""
+    return max((float(each) for each in _RISEN.findall(complaint.text)[-1:]), default=0.0)
+
+
+def _waiting(complaint: Complaint) -> float:
+    """Return the longest time in a complaint, in seconds."""
+    times = (float(count) * (1e-3 if unit == "ms" else 1.0) for count, unit in _TIME.findall(complaint.text))
+    return max(times, default=0.0)

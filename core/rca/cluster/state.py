@@ -222,9 +222,11 @@ class Cluster:
     def apply(self, things: Iterable[Thing]) -> None:
         """Add what manifests of existing objects say beyond what was read of them."""
         kinds = {kind for kind, _ in self.things}
+        missed = [each.message for each in self.events if "not found" in each.message]
         for thing in things:
             key = (thing.kind, thing.name)
-            if key in self.things or thing.kind not in kinds:
+            is_missed = any(f'"{thing.name}" not found' in each for each in missed)
+            if key in self.things or (thing.kind not in kinds and not is_missed):
                 self.things[key] = thing.and_(self.things[key]) if key in self.things else thing
             else:
                 self.absent[key] = thing
@@ -255,9 +257,16 @@ class Cluster:
         return frozenset(source for source, found in states.items() if found == {"active"})
 
     def is_over(self, event: Event) -> bool:
-        """Return whether what an event warns of has passed: its object is well now."""
+        """Return whether what an event warns of has passed.
+
+        Its object is well now, has the pods that it could not create, or was replaced by another of its workload.
+        """
         thing = self.find(event.kind, event.name)
-        return thing is not None and thing.is_well
+        if thing is None:
+            app = Thing(event.kind, event.name).app
+            return event.kind in ("Pod", "ReplicaSet") and any(each.app == app for each in self.of(event.kind))
+        created = event.reason == "FailedCreate" and thing.wanted and len(self.pods(thing.app)) >= thing.wanted
+        return thing.is_well or bool(created)
 
     def pods(self, app: str) -> list[Thing]:
         return [each for each in self.of("Pod") if each.app == app]
