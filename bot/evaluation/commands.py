@@ -118,6 +118,7 @@ def eval_triage(
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
+    simulate: Simulate = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether an incident reaches the team that owns it, and after how many hops."""
@@ -132,7 +133,7 @@ def eval_triage(
             folds,
             lambda part: status.update(f"Part {part} is measured."),
             embedder(embeddings),
-            Recorded(llm, record, replay),
+            Recorded(llm, record, replay, simulate),
             sample,
         )
     _report(figures, print_table, json_file)

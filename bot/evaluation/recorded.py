@@ -17,6 +17,7 @@ from adapters.recorded_model import Call, RecordedModel
 from bot.config.settings import load_settings
 from bot.evaluation.simulated import SimulatedModel, Truth
 from bot.evaluation.simulated_agent import Cause
+from bot.evaluation.simulated_teams import SimulatedTeams
 from bot.wiring.models import llama_server
 from core.model.language_model import ModelReply, ModelRequest
 
@@ -39,15 +40,20 @@ class Recorded:
 
     @asynccontextmanager
     async def opened(
-        self, truths: Sequence[Truth] = (), causes: Sequence[Cause] = ()
+        self, truths: Sequence[Truth] = (), causes: Sequence[Cause] = (), owners: Mapping[str, str] | None = None
     ) -> AsyncGenerator[RecordedModel | None]:
-        """Open the model; None without one. `truths` and `causes` are what a simulated one knows; `causes` may grow.
+        """Open the model; None without one.
+
+        A simulated one knows the `truths` and the `causes`, which may grow, or instead the `owners` of incidents by their
+        text.
 
         Raises MalformedInput if a file is not a recording.
         """
         if self.simulate is not None:
             with TemporaryDirectory(prefix="plumbline-eval-") as folder:
-                model = RecordedModel(Path(folder) / "replies.jsonl", SimulatedModel(truths, self.simulate, causes))
+                known = SimulatedModel(truths, self.simulate, causes)
+                knows = SimulatedTeams(owners, self.simulate) if owners else known
+                model = RecordedModel(Path(folder) / "replies.jsonl", knows)
                 await model.context_tokens()
                 yield model
         elif self.replay is not None:

@@ -114,7 +114,8 @@ def run(
     With an `embedder`, `plumbline` also learns from its embeddings. With a `sample`, that many tickets are drawn by SEED.
     With a language model, three methods are paired: `evidence`; `model`, which takes the model at its word if the teams do
     not agree; and `plumbline`, which trusts it as far as its exam proves and does not ask a model that failed it. A model
-    that proved that it writes plays the teams' agents, also at the next hops; another one chooses once. Raises
+    that proved that it writes plays the teams' agents, also at the next hops; another one chooses once. A simulated model
+    (`simulated_teams.py`) is measured like a real one. Raises
     MalformedInput for an invalid file.
     """
     return asyncio.run(_run(train, test, folds, on_fold, embedder, llm, sample))
@@ -134,7 +135,10 @@ async def _run(
     found: defaultdict[str, list[Outcome]] = defaultdict(list)
     embedding = TicketEmbedder(embedder) if embedder else None
     about: dict[str, Any] = {"engine": "evidence"}
-    async with llm.opened() as model:
+    owners = {
+        as_incident(ticket.title, ticket.body).description: ticket.owner for _, asked in parts for ticket in asked
+    }
+    async with llm.opened(owners=owners) as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
         decider = Decider(model, skill_of(marks), writes=marks.write >= WRITES) if model is not None else None
         for number, (known, asked) in enumerate(parts, start=1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -19,9 +20,14 @@ Choices = Mapping[str, Sequence[str]]  # field → its allowed values, or those 
 ANY: Choices = MappingProxyType({})
 
 
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
 def schema_of(kind: type[T], choices: Choices = ANY) -> dict[str, Any]:
     """Return the JSON schema of a frozen dataclass."""
-    schema = TypeAdapter(kind).json_schema()
+    schema = _adapter(kind).json_schema()
     for name, values in choices.items():
         allowed = schema["properties"][name]
         allowed.get("items", allowed)["enum"] = list(values)
@@ -47,7 +53,7 @@ async def structured(
     reply = await model.generate(replace(request, schema=schema_of(kind, choices)))
     on_reply(reply)
     try:
-        found = TypeAdapter(kind).validate_json(reply.text)
+        found: T = _adapter(kind).validate_json(reply.text)
     except ValidationError as error:
         shortened = "it was cut at max_tokens" if not reply.complete else f"{error.error_count()} faults"
         raise InvalidReply(f"{model.name} gave no valid {kind.__name__}: {shortened}.") from error

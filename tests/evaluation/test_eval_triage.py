@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from bot.evaluation import triage
+from bot.evaluation.recorded import Recorded
 from bot.evaluation.triage_baselines import Scorer, content_based, inverted_index, linear_svm, mart
 from core.model.errors import MalformedInput
 from tests.fakes.embedder import FakeEmbedder
@@ -125,3 +126,16 @@ def test_the_owners_that_a_language_model_decides_on_are_paired(tmp_path: Path) 
     assert (figures["asked"], figures["calls"]) == (4, 1)
     assert figures["paired"] == {"model": {"gained": 1, "lost": 0}, "plumbline": {"gained": 0, "lost": 0}}
     assert figures["results"]["model"]["hop@1"] > figures["results"]["evidence"]["hop@1"]
+
+
+@pytest.mark.usefixtures("few_baselines")
+def test_agents_of_a_simulated_model_find_teams_that_the_evidence_does_not(tmp_path: Path) -> None:
+    odd = [
+        {"title": "thing odd", "body": f"room{number} has a thing that is odd", "owner": owner}
+        for number, owner in enumerate(list(WORDS) * 4)
+    ]
+    train, test = written(tmp_path / "train.jsonl", TICKETS), written(tmp_path / "test.jsonl", odd)
+    found = triage.run(train, test, llm=Recorded(simulate=1.0))
+    assert found["calls"] > 1, "agents were asked"
+    assert found["results"]["evidence"]["hop@1"] < found["results"]["plumbline"]["hop@1"] == 1.0
+    assert found["paired"]["plumbline"]["lost"] == 0
