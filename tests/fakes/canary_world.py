@@ -1,7 +1,9 @@
 """Small worlds of channels, guests, people, incidents and documents, in which every text carries a word of its own.
 
 A world knows for each word who may read it, from who is in which channel and not from the code under test. Whatever is
-said or shown in a world is checked at once: nobody who reads there may read a word that is not for them.
+said or shown in a world is checked at once, as every chat, the local page and a terminal draw it: nobody who reads there
+may read a word that is not for them. A prompt of the language model is checked like what it answers: it may hold only
+words that everybody may read who is shown the reply.
 """
 
 from __future__ import annotations
@@ -9,19 +11,26 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import time, timedelta
+from io import StringIO
 from typing import Any, cast
 
 from pydantic import TypeAdapter
+from rich.console import Console
 
+from adapters import terminal
 from adapters.agents import server as agents
+from adapters.console.messages import ConsoleMessage, decode, encode
+from adapters.console.render import Renderer
 from adapters.slack import render as slack
 from adapters.teams import render as teams
 from bot.wiring.agents import agent_caller
 from bot.wiring.growing_history import GrowingHistory
+from core.answering.model_exam import FULL, Marks
 from core.knowledge.retriever import RankedPassage
+from core.model.channel_settings import ChannelSettings, QuietHours
 from core.model.conversation import (
     PUBLIC,
     Audience,
@@ -48,7 +57,15 @@ from core.model.incident import (
     Severity,
     Stage,
 )
-from core.model.messages import ButtonAction, FilingRequest, IncidentDetails, IncidentMessage, Message
+from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
+from core.model.messages import (
+    ButtonAction,
+    CauseRequest,
+    FilingRequest,
+    IncidentDetails,
+    IncidentMessage,
+    Message,
+)
 from core.model.team import Team
 from core.ports import AgentTools, Change
 from handlers.feedback.explain_badge import explain_badge
@@ -59,14 +76,17 @@ from handlers.incidents.investigate_incident import find_cause, find_owner, tria
 from handlers.incidents.investigate_on_demand import investigate_on_demand
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_details, update_chats
+from handlers.incidents.quiet_hours import end_quiet_hours
 from handlers.incidents.recheck_incident import Rechecks
 from handlers.ports import IncidentPorts, QuestionPorts, Readers
 from handlers.questions.answer_in_incident import answer_in_incident
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
+from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
 from handlers.questions.show_home import format_home, home_of
 from handlers.questions.show_status import show_status
 from tests.fakes.clock import FakeClock
+from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.outage import CALLS, START, change, errors
 from tests.fakes.ports import question_ports
@@ -85,6 +105,8 @@ CHANGES: list[Change] = [
 ]
 LOGS = errors("shop", "Connection is not available, pool request timed out", since=-10.5, per_minute=2)
 WORD = re.compile(r"zq\d+x")
+PLATFORMS = (Platform.SLACK, Platform.TEAMS, Platform.CONSOLE)
+ALL_DAY = QuietHours(time(0), time(23, 59))
 MEMBER = "member"  # of the workspace, and of no private channel
 
 Readers_ = Callable[[], frozenset[str]]
@@ -120,23 +142,21 @@ class Room:
 class World:
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
-        self.rooms = [
-            Room(
-                name, self._of(Platform.SLACK, Platform.TEAMS), self._chance(0.4), self._chance(0.85), self._chance(0.2)
-            )
-            for name in NAMES
-        ]
+        self.rooms = [self._room(name) for name in NAMES]
         self.words: dict[str, tuple[str, Readers_]] = {}  # each word: what it is about, and who may read it now
         self.store, self.clock = InMemoryStore(), FakeClock(START)
         channels = tuple(room.channel for room in self.rooms if room.known)
         self.chat = _WatchedChat(self)
+        self.listeners: frozenset[str] = frozenset()  # who is shown what the language model replies now
+        self.model = _WatchedModel(world=self)
+        self.examined = ExaminedModel(self.model, lambda: Marks(FULL.find, FULL.write, 0))
         self.history = GrowingHistory(self._past(), channels, TEAMS, self.clock)
         self.publisher = FakePublisher(failure="It is down.")
         targets = tuple(self._target(kind) for kind in FilingKind)
         incidents: dict[str, Any] = {
             "store": self.store,
             "clock": self.clock,
-            "poster": Poster(self.store, {Platform.SLACK: self.chat, Platform.TEAMS: self.chat}),
+            "poster": Poster(self.store, dict.fromkeys(PLATFORMS, self.chat)),
             "channels": channels,
             "teams": TEAMS,
             "dependencies": CALLS,
@@ -148,6 +168,7 @@ class World:
             "retriever": _Handbook(self._runbooks()),
         }
         shared = {name: each for name, each in incidents.items() if name not in {"readers", "retriever"}}
+        incidents |= {"examined": self.examined, "judge": self.model}
 
         self.ports: QuestionPorts = question_ports(
             **shared, incidents=IncidentPorts(**incidents), retriever=incidents["retriever"]
@@ -196,6 +217,15 @@ class World:
 
     def _of(self, *choices: Any) -> Any:
         return self.dice.choice(choices)
+
+    def _room(self, name: str) -> Room:
+        room = Room(name, self._of(*PLATFORMS), self._chance(0.4), self._chance(0.85), self._chance(0.2))
+        return replace(room, known=True, guest=False) if room.platform is Platform.CONSOLE else room
+
+    def invite_guests(self) -> None:
+        """Let guests into some channels. The local page has none."""
+        for room in self.rooms:
+            room.guest = room.guest or (room.platform is not Platform.CONSOLE and self._chance(0.3))
 
     def _source(self) -> tuple[frozenset[str], Readers_]:
         """Return the reader names of a document, and the people that they mean."""
@@ -253,6 +283,38 @@ class World:
 
     async def incident(self, group: str) -> str:
         """Open, investigate and show an incident in one to three drawn channels; returns its id."""
+        opened = await self._opened(group)
+        await self._investigate(opened.id)
+        await present_details(opened.id, self.ports.incidents)
+        return opened.id
+
+    async def quiet_night(self) -> None:
+        """Investigate an incident while every channel is quiet, and tell of what was held in the morning."""
+        settings = self.store.channel_settings.by_channel
+        settings |= {(room.platform, room.place.channel): ChannelSettings(ALL_DAY) for room in self.rooms}
+        opened = await self._opened("night")
+        await self._investigate(opened.id)
+        settings.clear()
+        before = self.chat.seen
+        await end_quiet_hours(self.ports.incidents)
+        assert self.chat.seen > before
+        await update_chats(opened.id, self.ports.incidents)
+
+    async def _investigate(self, incident_id: str) -> None:
+        self._tell_all(incident_id)
+        await update_chats(incident_id, self.ports.incidents)
+        await find_owner(incident_id, self.ports.incidents)
+        await find_cause(incident_id, self.ports.incidents)
+        await self._change(incident_id, stage=Stage.DONE)
+        await update_chats(incident_id, self.ports.incidents)
+
+    def _tell_all(self, incident_id: str) -> None:
+        """Note that what the language model says from here on is shown in every channel of an incident."""
+        places = self.store.incidents.by_id[incident_id].places
+        self.listeners = frozenset.intersection(*(self.people_in(self.room_at(place)) for place in places))
+
+    async def _opened(self, group: str) -> Incident:
+        """Open an incident in one to three drawn channels."""
         rooms = self.dice.sample(self.rooms, self.dice.randint(1, 3))
         word = self.word("an alert", lambda: frozenset().union(*(self.people_in(room) for room in rooms)))
         alert = Alert(
@@ -272,13 +334,7 @@ class World:
             new_id=lambda: f"{len(self.store.incidents.by_id):010x}",
         )
         assert opened is not None
-        await update_chats(opened.id, self.ports.incidents)
-        await find_owner(opened.id, self.ports.incidents)
-        await find_cause(opened.id, self.ports.incidents)
-        await self._change(opened.id, stage=Stage.DONE)
-        await update_chats(opened.id, self.ports.incidents)
-        await present_details(opened.id, self.ports.incidents)
-        return opened.id
+        return opened
 
     async def over(self, incident_id: str) -> None:
         await self._change(incident_id, state=IncidentState.RESOLVED, resolved_at=START + timedelta(minutes=9))
@@ -315,6 +371,7 @@ class World:
         question, room = await self._said(incident, "", heard=self._chance(0.7))
         said = self._of("It was CHG-1 that broke it", "It is not CHG-1", "The root cause is the connection pool")
         question = replace(question, text=f"{said} {self._spoken('a remark', room)}")
+        self._tell_all(incident_id)
         await Rechecks().recheck(incident_id, question, self.ports.incidents)
         await update_chats(incident_id, self.ports.incidents)
 
@@ -332,6 +389,7 @@ class World:
         question, room = await self._said(incident, "")
         if action in (ButtonAction.NOT_OURS, ButtonAction.OWNER_WRONG, ButtonAction.FILE):
             fields["text"] = f"because {self._spoken(f'the text of “{action}”', room)}"
+        self._tell_all(incident_id)
         subject = incident.owner.prediction_id if incident.owner and action in CLAIMED else incident_id
         asker, thread, at, audience = question.asker, question.place, question.asked_at, question.audience
         await take_feedback(
@@ -370,6 +428,7 @@ class World:
     async def _ask_in_thread(self, incident: Incident, place: Place) -> None:
         thread, audience = self._thread(incident.id, place), await self.audience_at(place)
         person = Person(place.platform, "U2", "Bo Lindgren")
+        self.listeners = self.people_in(self.room_at(place))
 
         def question(text: str) -> Question:
             return Question(f"q{self.dice.random()}", text, person, thread, audience, self.clock.now())
@@ -438,6 +497,7 @@ class World:
             "find_incidents": {"only_open": False},
             "similar_incidents": {"text": text},
         }
+        self.listeners = people
         for name, arguments in calls.items():
             _DOOR.tools, _DOOR.caller = AnswerAgents(self.ports), caller
             self.check(await _SERVER.call_tool(name, arguments), people, f"the agents’ {name}")
@@ -486,11 +546,45 @@ class _WatchedChat(RecordingMessenger):
         kind = type(message).__name__
         if isinstance(message, FilingRequest):
             self._world._check_draft(message)
-        if isinstance(message, IncidentMessage | IncidentDetails):
-            rendered = slack.render(message) if room.platform is Platform.SLACK else teams.render(message).content
-            self._world.check(rendered, self._world.people_in(room), f"{kind} in {room.name} on {room.platform}")
-        else:
-            self._world.check(message, self._world.people_in(room), f"{kind} in {room.name}")
+        people = self._world.people_in(room)
+        if not isinstance(message, IncidentMessage | IncidentDetails):  # they hold more than is drawn
+            self._world.check(message, people, f"{kind} in {room.name}")
+        if not isinstance(message, CauseRequest):
+            for drawn_by, drawn in _drawn(message):
+                self._world.check(drawn, people, f"{kind} in {room.name}, drawn by {drawn_by},")
+
+
+def _drawn(message: Message) -> Iterator[tuple[str, object]]:
+    """Yield a message as each chat, the local page and a terminal draw it."""
+    yield "Slack", slack.render(message)
+    yield "Teams", teams.render(message).content
+    kind, payload = encode(message)
+    stored = ConsoleMessage(1, "general", None, kind, payload, START, 1)
+    yield "the page", _PAGE.fragment("_message.html", "article", stored, decode(kind, payload), {})
+    printed = StringIO()
+    Console(file=printed, width=500).print(terminal.render(message))
+    yield "a terminal", printed.getvalue()
+
+
+_PAGE = Renderer(lambda: START, "the harbour")
+
+
+@dataclass
+class _WatchedModel(ScriptedModel):
+    """A language model that says nothing of use, and whose prompts are read by everybody who is shown its reply."""
+
+    world: World = field(kw_only=True)
+
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
+        self._check(request)
+        return await super().generate(request, on_text)
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        self._check(request)
+        return await super().expect(request, choices)
+
+    def _check(self, request: ModelRequest) -> None:
+        self.world.check(request.messages, self.world.listeners, "a prompt")
 
 
 class _Door:

@@ -18,6 +18,7 @@ MANY = int(os.environ.get("PLUMBLINE_AUDIENCE_WORLDS", "200"))  # half a second 
 async def lived_through(seed: int) -> World:
     """A world in which people talk about an incident and another like it follows; everybody looks at everything."""
     world = World(seed)
+    await world.examined.recall()
     dice = random.Random(seed)
     first = await world.incident("first")
     for _ in range(dice.randint(1, 3)):
@@ -37,8 +38,8 @@ async def lived_through(seed: int) -> World:
     await world.learn()
     second = await world.incident("second")
     await world.look_everywhere(dice.choice([first, second]))
-    for room in world.rooms:
-        room.guest = room.guest or dice.random() < 0.3
+    await world.quiet_night()
+    world.invite_guests()
     for incident in (first, second):
         await world.look_everywhere(incident)
     return world
