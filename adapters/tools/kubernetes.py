@@ -1,17 +1,27 @@
-"""Kubernetes, HTTP API: pods, their logs and events. https://kubernetes.io/docs/reference/kubernetes-api/"""
+"""Kubernetes, HTTP API: pods, their logs and events, and the objects around them. https://kubernetes.io/docs/reference/kubernetes-api/"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
 from adapters.http import Http
-from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, Family, List, Pod, Set, described, format_event
+from adapters.tools.kubernetes_objects import (
+    EVENTS_HEAD,
+    Event,
+    Family,
+    List,
+    Pod,
+    Set,
+    described,
+    format_event,
+    manifest,
+)
 from adapters.tools.parts import gaps_in, kept
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason
@@ -32,6 +42,20 @@ T = TypeVar("T")
 _PODS = TypeAdapter(List[Pod])
 _EVENTS = TypeAdapter(List[Event])
 _SETS = TypeAdapter(List[Set])
+_OBJECTS = TypeAdapter(List[dict[str, Any]])
+_STATE = (
+    ("Deployment", "apis/apps/v1/{namespace}/deployments", True),
+    ("StatefulSet", "apis/apps/v1/{namespace}/statefulsets", True),
+    ("Pod", "api/v1/{namespace}/pods", True),
+    ("Service", "api/v1/{namespace}/services", False),
+    ("Endpoints", "api/v1/{namespace}/endpoints", False),
+    ("ResourceQuota", "api/v1/{namespace}/resourcequotas", False),
+    ("PersistentVolumeClaim", "api/v1/{namespace}/persistentvolumeclaims", False),
+    ("PersistentVolume", "api/v1/persistentvolumes", False),
+    ("StorageClass", "apis/storage.k8s.io/v1/storageclasses", False),
+    ("Node", "api/v1/nodes", False),
+)
+"""The kinds of objects that explain why a service does not serve, where they are, and whether only the service's are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +116,23 @@ class Kubernetes:
             pods = await self._pods(self._workloads[service])
             return "\n\n".join(described(pod) for pod in pods[:MAX_PODS]) or f"No pod of {service}."
 
+        async def state(service: str) -> str:
+            workload = self._workloads[service]
+            parts = [(kind, self._objects(workload, kind, path, own=own)) for kind, path, own in _STATE]
+            found = await kept(self.name, parts)
+            return "\n---\n".join([*found, *(f"# Not read: {gap.text}" for gap in found.gaps)])
+
         if not known:
             return []
         return [
             ServiceTool("kubernetes_events", "What Kubernetes reported about the pods of a service.", known, events),
             ServiceTool("kubernetes_pods", "The pods of a service: state, restarts, why they ended.", known, describe),
+            ServiceTool(
+                "kubernetes_objects",
+                "The workload of a service, and the services, quotas, volumes and nodes around it, as manifests.",
+                known,
+                state,
+            ),
         ]
 
     async def check(self) -> None:
@@ -153,6 +189,12 @@ class Kubernetes:
             if not following:
                 return found
         return Partial(found, (*found.gaps, Gap("", GapReason.LEFT_OUT, f"all after the first {len(found)}")))
+
+    async def _objects(self, workload: Workload, kind: str, path: str, *, own: bool) -> Partial[str]:
+        asked = {"labelSelector": workload.selector} if own else {}
+        named = path.format(namespace=_namespace(workload).removeprefix("api/v1/"))
+        found = await self._all(named, _OBJECTS, asked)
+        return Partial([manifest(kind, each) for each in found], found.gaps)
 
     async def _log(
         self, service: str, pod: Pod, container: str, window: TimeWindow, limit: int, *, previous: bool

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+import yaml
 from pydantic import AliasPath, AwareDatetime, BaseModel, Field
 
 from adapters.tools.parts import Items
@@ -227,3 +228,23 @@ def _state(state: State) -> list[str]:
         ("Finished", f"{state.finishedAt.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if state.finishedAt else ""),
     )
     return [f"      {name}:  {text}" for name, text in fields if text]
+
+
+_LEFT_OUT = ("managedFields", "annotations", "images", "volumesInUse", "volumesAttached", "nodeInfo")
+_ADDRESS = re.compile(r"[a-z][a-z0-9.-]{0,252}:\d{2,5}")
+
+
+def manifest(kind: str, given: Mapping[str, Any]) -> str:
+    """Return an object of the API as YAML, without what explains no failure.
+
+    Of environments only plain addresses (`cart:7070`) are kept, since other values may be secrets.
+    """
+    return yaml.safe_dump({"kind": kind} | _slim(given), sort_keys=False, allow_unicode=True)
+
+
+def _slim(given: Any, key: str = "") -> Any:
+    if isinstance(given, dict):
+        return {name: _slim(value, name) for name, value in given.items() if name not in _LEFT_OUT}
+    if isinstance(given, list) and key == "env":
+        return [each for each in given if isinstance(each, dict) and _ADDRESS.fullmatch(str(each.get("value", "")))]
+    return [_slim(each) for each in given] if isinstance(given, list) else given

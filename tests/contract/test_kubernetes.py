@@ -82,6 +82,31 @@ async def test_what_is_told_of_pods_and_events_is_understood_as_a_cause() -> Non
     assert 'FailedMount: configmap "till" not found' in events.cause
 
 
+async def test_the_objects_around_a_service_are_read_and_a_selector_that_matches_nothing_is_a_cause() -> None:
+    fake = FakeKubernetes()
+    container = {
+        "name": "main",
+        "ports": [{"containerPort": 8080}],
+        "env": [{"name": "CART_ADDR", "value": "cart:7070"}, {"name": "DB_PASSWORD", "value": "correct horse"}],
+    }
+    named = {"name": "api", "namespace": "live", "uid": "1", "annotations": {"last-applied": "x"}}
+    pod = {
+        "metadata": named | {"labels": {"app": "api"}},
+        "spec": {"containers": [container]},
+        "status": {"phase": "Running"},
+    }
+    service = {"metadata": named, "spec": {"selector": {"app": "apy"}, "ports": [{"port": 80, "targetPort": 8080}]}}
+    fake.pods, fake.objects = [pod], {"services": [service], "nodes": [], "resourcequotas": []}
+    async with reached(fake) as http:
+        told = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_objects"].call({"service": "api"})
+    assert "value: cart:7070" in told
+    assert "correct horse" not in told
+    assert "last-applied" not in told
+    assert "# Not read: k8s: PersistentVolume" in told
+    found = conclude("api is down", [ToolOutput("kubernetes_objects", {"service": "api"}, told)])
+    assert found.cause.startswith("api: its service selects labels that no pod has (app=apy)")
+
+
 async def test_the_events_of_its_pods_within_the_window_are_told_page_by_page() -> None:
     fake = FakeKubernetes(most=2)
     fake.statuses["api"] = KILLED

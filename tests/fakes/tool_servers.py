@@ -99,6 +99,7 @@ class FakeKubernetes(FakeToolServer):
         self.without_log: frozenset[str] = frozenset()  # pods that have not started
         self.pods: list[dict[str, Any]] = []  # besides those of the lines and statuses
         self.sets: dict[str, list[dict[str, Any]]] = {"replicasets": [], "jobs": []}
+        self.objects: dict[str, list[dict[str, Any]]] = {}  # by the last part of their path; other kinds are refused
         self.logs: dict[tuple[str, str, str], str] = {}  # by pod, container and "previous", if it is that
 
     def routes(self) -> list[web.RouteDef]:
@@ -109,6 +110,9 @@ class FakeKubernetes(FakeToolServer):
             web.get(f"{base}/pods", self._pods),
             web.get(f"{base}/events", self._events),
             web.get(f"{base}/pods/{{pod}}/log", self._log),
+            web.get(f"{base}/{{kind}}", self._objects),
+            web.get("/api/v1/{kind}", self._objects),
+            web.get("/apis/storage.k8s.io/v1/{kind}", self._objects),
         ]
 
     async def _pods(self, request: web.Request) -> web.Response:
@@ -128,7 +132,14 @@ class FakeKubernetes(FakeToolServer):
 
     async def _sets(self, request: web.Request) -> web.Response:
         assert request.query["labelSelector"]
-        return self._page(request, self.sets[request.match_info["kind"]])
+        known = self.sets | self.objects
+        return self._page(request, known.get(request.match_info["kind"], []))
+
+    async def _objects(self, request: web.Request) -> web.Response:
+        kind = request.match_info["kind"]
+        if kind not in self.objects:
+            return web.json_response({"kind": "Status", "reason": "Forbidden", "code": 403}, status=403)
+        return self._page(request, self.objects[kind])
 
     async def _events(self, request: web.Request) -> web.Response:
         return self._page(request, self.events)

@@ -27,15 +27,15 @@ def things(text: str, source: str) -> Iterator[tuple[Thing, bool]]:
     """Yield the objects of all documents of a text, and whether each is the API's; none if it is no manifest."""
     if not _IS_MANIFEST.search(text[:MAX_MANIFEST]):
         return
-    try:
-        documents = list(yaml.load_all(text[:MAX_MANIFEST], _Loader))
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return
-    for document in documents:
+    for part in text[:MAX_MANIFEST].split("\n---"):
+        try:
+            document = _Loader(part).get_single_data()
+        except (yaml.YAMLError, RecursionError, ValueError):
+            continue
         for each in _list(_at(document, "items")) or [document]:
             kind = _KINDS.get(_text(_at(each, "kind")), "")
             if kind and _text(_at(each, "metadata", "name")):
-                yield _thing(each, kind, Shown(source, text)), bool(_at(each, "status") or _at(each, "metadata", "uid"))
+                yield _thing(each, kind, Shown(source, part)), bool(_at(each, "status") or _at(each, "metadata", "uid"))
 
 
 def _thing(given: object, kind: str, shown: Shown) -> Thing:
