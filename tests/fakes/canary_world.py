@@ -288,10 +288,11 @@ class World:
         await present_details(opened.id, self.ports.incidents)
         return opened.id
 
-    async def quiet_night(self) -> None:
-        """Investigate an incident while every channel is quiet, and tell of what was held in the morning."""
+    async def quiet_night(self, earlier: str) -> None:
+        """Investigate an incident while every channel is quiet; in the morning, tell of it and of an earlier one."""
         settings = self.store.channel_settings.by_channel
         settings |= {(room.platform, room.place.channel): ChannelSettings(ALL_DAY) for room in self.rooms}
+        await update_chats(earlier, self.ports.incidents)
         opened = await self._opened("night")
         await self._investigate(opened.id)
         settings.clear()

@@ -38,7 +38,7 @@ async def lived_through(seed: int) -> World:
     await world.learn()
     second = await world.incident("second")
     await world.look_everywhere(dice.choice([first, second]))
-    await world.quiet_night()
+    await world.quiet_night(dice.choice([first, second]))
     world.invite_guests()
     for incident in (first, second):
         await world.look_everywhere(incident)
