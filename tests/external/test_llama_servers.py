@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from adapters.llama.completion import messages_of
-from adapters.llama.server import UNFILTERED, LlamaServer
+from adapters.llama.dialect import UNFILTERED
+from adapters.llama.server import LlamaServer
 from core.answering.model_exam import examined, skill_of
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role

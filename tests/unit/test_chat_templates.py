@@ -53,9 +53,12 @@ def test_json_does_not_go_into_a_thought_that_a_template_opens(prompt: str, read
     assert ready_for_reply(prompt) == ready
 
 
-# Pieces as llama-server streams them for a model of each family that was asked for one word.
+# Pieces as llama-server, vLLM and Ollama stream them for a model of each family that was asked for one word.
+THOUGHTS = ("reasoning_content", "reasoning")
 RECORDED = {
     "Qwen 3, thoughts parted": [{"reasoning_content": "Let me see."}, {"content": "disk"}],
+    "Qwen 3 on vLLM": [{"reasoning": "Let me", "reasoning_content": "Let me"}, {"reasoning": " see."}, {"content": "disk"}],
+    "Qwen 3 on Ollama": [{"role": "assistant", "content": "", "reasoning": "Let me see."}, {"content": "disk"}],
     "Qwen 3, thoughts in the text": [{"content": "<think>\n"}, {"content": "Let me see.\n</think>\n\n"}, {"content": "disk"}],
     "a template that opens the thought": [{"content": "Let me see.\n</think>\n\ndisk"}],
     "gpt-oss": [{"content": None, "reasoning_content": "The user asks"}, {"content": "disk"}],
@@ -73,5 +76,13 @@ def test_of_a_model_that_thinks_aloud_only_the_reply_is_read(family: str) -> Non
     (reply,) = [each.reply() for each in replies.finished]
     assert (reply.text, reply.complete) == ("disk", True)
     assert reply.generated_tokens == len(
-        [each for each in RECORDED[family] if any(each.get(key) for key in ("content", "reasoning_content"))]
+        [each for each in RECORDED[family] if any(each.get(key) for key in ("content", *THOUGHTS))]
     )
+
+
+def test_a_thought_that_has_not_ended_is_no_reply() -> None:
+    replies = GrowingReplies(prompt_tokens=9)
+    told = [replies.add({"choices": [{"delta": {"content": text}}]}) for text in ("\n<think>", "The answer is 42.")]
+    replies.add({"choices": [{"delta": {}, "finish_reason": "length"}]})
+    (reply,) = [each.reply() for each in replies.finished]
+    assert (told, reply.text, reply.complete) == (["", ""], "", False)
