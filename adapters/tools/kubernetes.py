@@ -159,7 +159,7 @@ class Kubernetes:
 
     async def _sets(self, workload: Workload) -> Partial[Set]:
         """Return what would own the pods of a service that has none, for example because they cannot be created."""
-        names = {"ReplicaSets": "apps/v1", "Jobs": "batch/v1"}
+        names = dict.fromkeys(("ReplicaSets", "StatefulSets", "DaemonSets"), "apps/v1") | {"Jobs": "batch/v1"}
         asked = {"labelSelector": workload.selector}
         namespace = _namespace(workload).removeprefix("api/v1/")
         parts = [

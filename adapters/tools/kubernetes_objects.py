@@ -82,7 +82,7 @@ class PodSpec(BaseModel):
 
 
 class Set(BaseModel):
-    """A ReplicaSet or a Job."""
+    """A ReplicaSet, StatefulSet, DaemonSet or Job."""
 
     metadata: Metadata
 

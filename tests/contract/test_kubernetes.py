@@ -265,6 +265,10 @@ async def test_an_event_belongs_to_the_service_of_the_object_that_it_is_about(
         ({"replicasets": [owned("api-7d9f8c6b5", "api", "Deployment")]}, "Deployment", "login", False),
         ({"jobs": [owned("import")]}, "Job", "import", True),
         ({"jobs": [owned("import")]}, "Pod", "import-k7k2p", True),
+        ({"statefulsets": [owned("db")]}, "StatefulSet", "db", True),
+        ({"statefulsets": [owned("db")]}, "Pod", "db-0", True),
+        ({"daemonsets": [owned("agent")]}, "Pod", "agent-k7k2p", True),
+        ({"daemonsets": [owned("agent")]}, "Pod", "agent-ui-k7k2p", False),
     ],
 )
 async def test_the_events_of_a_service_whose_pods_cannot_be_created_are_read(

@@ -98,7 +98,9 @@ class FakeKubernetes(FakeToolServer):
         self.statuses: dict[str, dict[str, Any]] = {}
         self.without_log: frozenset[str] = frozenset()  # pods that have not started
         self.pods: list[dict[str, Any]] = []  # besides those of the lines and statuses
-        self.sets: dict[str, list[dict[str, Any]]] = {"replicasets": [], "jobs": []}
+        self.sets: dict[str, list[dict[str, Any]]] = {
+            kind: [] for kind in ("replicasets", "statefulsets", "daemonsets", "jobs")
+        }
         self.objects: dict[str, list[dict[str, Any]]] = {}  # by the last part of their path; other kinds are refused
         self.logs: dict[tuple[str, str, str], str] = {}  # by pod, container and "previous", if it is that
 
