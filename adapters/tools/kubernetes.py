@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -116,9 +117,20 @@ class Kubernetes:
             pods = await self._pods(self._workloads[service])
             return "\n\n".join(described(pod) for pod in pods[:MAX_PODS]) or f"No pod of {service}."
 
+        shared: dict[tuple[str, str], asyncio.Task[Partial[str]]] = {}  # what several services have in common
+
+        async def objects(workload: Workload, kind: str, path: str, *, own: bool) -> Partial[str]:
+            key = (
+                path.format(namespace=_namespace(workload).removeprefix("api/v1/")),
+                workload.selector if own else "",
+            )
+            if key not in shared:
+                shared[key] = asyncio.create_task(self._objects(kind, *key))
+            return await asyncio.shield(shared[key])
+
         async def state(service: str) -> str:
             workload = self._workloads[service]
-            parts = [(kind, self._objects(workload, kind, path, own=own)) for kind, path, own in _STATE]
+            parts = [(kind, objects(workload, kind, path, own=own)) for kind, path, own in _STATE]
             found = await kept(self.name, parts)
             return "\n---\n".join([*found, *(f"# Not read: {gap.text}" for gap in found.gaps)])
 
@@ -190,10 +202,8 @@ class Kubernetes:
                 return found
         return Partial(found, (*found.gaps, Gap("", GapReason.LEFT_OUT, f"all after the first {len(found)}")))
 
-    async def _objects(self, workload: Workload, kind: str, path: str, *, own: bool) -> Partial[str]:
-        asked = {"labelSelector": workload.selector} if own else {}
-        named = path.format(namespace=_namespace(workload).removeprefix("api/v1/"))
-        found = await self._all(named, _OBJECTS, asked)
+    async def _objects(self, kind: str, path: str, selector: str) -> Partial[str]:
+        found = await self._all(path, _OBJECTS, {"labelSelector": selector} if selector else {})
         return Partial([manifest(kind, each) for each in found], found.gaps)
 
     async def _log(

@@ -28,6 +28,7 @@ SCRIPTS = {
     "ablate-answers": "Take the mechanisms of answering out, one at a time.",
     "ablate-causes": "Take the mechanisms of finding causes out, one at a time.",
     "ablate-triage": "Take the mechanisms of finding the owner out, one at a time.",
+    "causes": "Time from the tools of a cluster to a cause, reading and thinking apart.",
     "failing-line-weights": "Fit the weights that find the failing lines of a build log.",
     "fetch-models": "Fetch real language models to measure with.",
     "fit-certainty": "Fit how far an answer can be relied on.",

@@ -130,7 +130,8 @@ class FakeKubernetes(FakeToolServer):
                 "status": self.statuses.get(service, {"phase": "Running"}),
             }
         ]
-        return self._page(request, [*(pods if service in known else []), *self.pods])
+        others = [each for each in self.pods if each["metadata"].get("labels", {}).get("app", service) == service]
+        return self._page(request, [*(pods if service in known else []), *others])
 
     async def _sets(self, request: web.Request) -> web.Response:
         assert request.query["labelSelector"]

@@ -23,11 +23,19 @@ _HANDLERS = {"httpGet": "http-get", "grpc": "grpc", "tcpSocket": "tcp-socket", "
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
-def things(text: str, source: str) -> Iterator[tuple[Thing, bool]]:
-    """Yield the objects of all documents of a text, and whether each is the API's; none if it is no manifest."""
-    if not _IS_MANIFEST.search(text[:MAX_MANIFEST]):
-        return
+def is_manifest(text: str) -> bool:
+    return _IS_MANIFEST.search(text[:MAX_MANIFEST]) is not None
+
+
+def things(text: str, source: str, seen: set[str]) -> Iterator[tuple[Thing, bool]]:
+    """Yield the objects of all documents of a text, and whether each is the API's.
+
+    `seen` are the documents that other outputs had already.
+    """
     for part in text[:MAX_MANIFEST].split("\n---"):
+        if part in seen:
+            continue
+        seen.add(part)
         try:
             document = _Loader(part).get_single_data()
         except (yaml.YAMLError, RecursionError, ValueError):

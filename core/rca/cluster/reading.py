@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from core.rca.cluster.described import kind_of, objects, thing_of
-from core.rca.cluster.manifests import things
+from core.rca.cluster.manifests import is_manifest, things
 from core.rca.cluster.state import Cluster, Complaint, Daemon, Event, Shown, Thing, app_of, is_of_node
 from core.rca.tool_outputs.clues import ANSI, ToolOutput
 
@@ -49,14 +49,15 @@ def read(outputs: Iterable[ToolOutput]) -> Cluster:
     """Return what outputs show of a cluster, later ones adding to earlier ones."""
     cluster = Cluster()
     applied: list[Thing] = []
+    seen = set[str]()
     for output in outputs:
         if not (output.failed or output.is_document):
-            applied += _add(cluster, output)
+            applied += _add(cluster, output, seen)
     cluster.apply(applied)
     return cluster
 
 
-def _add(cluster: Cluster, output: ToolOutput) -> list[Thing]:
+def _add(cluster: Cluster, output: ToolOutput, seen: set[str]) -> list[Thing]:
     """Add what an output shows, and return the objects that somebody applied, as far as it tells of these."""
     text = ANSI.sub("", output.text[:MAX_READ])
     lines = text.splitlines()
@@ -68,7 +69,8 @@ def _add(cluster: Cluster, output: ToolOutput) -> list[Thing]:
         _add_events(cluster, part.splitlines(), kind, found.get("Name").value, output.source)
     if described:
         return []
-    if given := list(things(text, output.source)):
+    if is_manifest(text):
+        given = list(things(text, output.source, seen))
         for thing, is_live in given:
             if is_live:
                 cluster.add(thing)
