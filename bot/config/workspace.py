@@ -89,7 +89,7 @@ class InvestigationSection(Section):
     steps: Annotated[int, Field(ge=3, le=15)] = 15
     samples: Annotated[int, Field(ge=0, le=20)] = 10
     tokens: Annotated[int, Field(ge=4_000, le=2_000_000)] = 60_000
-    seconds: Annotated[float, Field(ge=10, le=1_800)] = 180.0
+    seconds: Annotated[float, Field(ge=1, le=1_800)] = 180.0
 
 
 class ModelsSection(Section):

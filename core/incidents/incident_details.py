@@ -12,6 +12,7 @@ from core.incidents.incident_layout import Link
 from core.incidents.incident_view import irregularities, shown_severity
 from core.model.badge import Badge
 from core.model.incident import Evidence, Explanation, GapReason, Hop, Hypothesis, Incident, SimilarIncident, Vote
+from core.model.trajectory import Trajectory
 
 MAX_HYPOTHESES = 3  # shown in full
 
@@ -59,8 +60,7 @@ def _sections(incident: Incident) -> Iterator[Section]:
     if explanation is not None:
         timeline = tuple(Entry(entry.text, at=entry.at) for entry in explanation.timeline)
         yield Section("Timeline (UTC)", timeline, "entries")
-        steps = explanation.trajectory.steps if explanation.trajectory is not None else ()
-        yield Section("Steps of the language model", tuple(Entry(step.summary) for step in steps), "steps")
+        yield Section("Steps of the language model", tuple(map(Entry, _steps(explanation.trajectory))), "steps")
         passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason.is_read)
         unread = dict.fromkeys(gap.text for gap in explanation.gaps if not gap.reason.is_read)
         yield Section("No failed build", tuple(map(Entry, passed)), "builds")
@@ -78,6 +78,18 @@ def _less_likely(incident: Incident) -> Iterator[str]:
     """Yield the teams that are not asked, if no owner can be named."""
     if incident.owner is not None and incident.owner.owner is None:
         yield from (team.team_name for team in incident.owner.not_asked)
+
+
+def _steps(trajectory: Trajectory | None) -> Iterator[str]:
+    """Yield the calls of a language model, with its reasons, and how many of its replies were of no use."""
+    if trajectory is None:
+        return
+    refused = sum(bool(step.fault) for step in trajectory.steps)
+    if trajectory.finding is None:
+        yield f"It came to no finding: {trajectory.ending}."
+    yield from (step.summary for step in trajectory.steps if not step.fault)
+    if refused:
+        yield f"{refused} of its replies could not be used." if refused > 1 else "One of its replies could not be used."
 
 
 def _causes(explanation: Explanation) -> Iterator[Section]:

@@ -53,6 +53,7 @@ from core.rca.observations import QUESTION
 
 MAX_HEADLINE = 130  # characters
 MAX_NAME = 48  # characters of a team, a person or a service
+MAX_MODEL = 20  # characters of the name of a language model
 MAX_LINK = 45  # characters of the title of another incident
 MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, because half a command does harm
@@ -240,17 +241,15 @@ def _model_s(explanation: Explanation) -> Iterator[Line]:
     first, other, trajectory = explanation.cause, explanation.dissent, explanation.trajectory
     if first is None or trajectory is None:
         return
-    model = cut(f"the language model {trajectory.model}".rstrip(), MAX_NAME)
+    name = cut(trajectory.model, MAX_MODEL)
     if other is not None and other.badge is not None:
         yield from _line(OR_CAUSE, other.cause.rstrip("."), badge=other.badge.text)
-        both = ("fixed rules", model) if explanation.engine == EVIDENCE else (model, "fixed rules")
-        yield from _line("", f"They disagree: the first is by {both[0]}, the second by {both[1]}.", subtle=True)
+        both = ("rules", name) if explanation.engine == EVIDENCE else (name, "rules")
+        yield from _line("", f"First by {both[0]}, second by {both[1]}.", subtle=True)
     elif first.found_by:
-        yield from _line("", f"Found by {model}. What it quotes is in the thread.", subtle=True)
+        yield from _line("", f"Found by the language model {name}.", subtle=True)
     elif first.solution:
-        yield from _line(
-            "", f"{model[:1].upper()}{model[1:]} names the same cause and proposes what to do.", subtle=True
-        )
+        yield from _line("", f"The language model {name} agrees.", subtle=True)
 
 
 def _not_read(explanation: Explanation) -> str:

@@ -63,10 +63,12 @@ class Step:
 
     @property
     def summary(self) -> str:
-        """Return the step in one line: the call, or the fault."""
-        if self.action is None or self.fault:
-            return f"refused: {self.fault}"
-        return f"{self.action.tool}({', '.join(self.action.arguments.values())}): {self.action.thought}"
+        """Return the call of a step without a fault in one line, with its reason."""
+        if self.action is None:
+            return ""
+        return f"{self.action.tool}({', '.join(self.action.arguments.values())}): {self.action.thought}".removesuffix(
+            ": "
+        )
 
 
 class Ending(StrEnum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
@@ -48,6 +49,8 @@ OWN_TOOLS = frozenset({READ_METRICS, LIST_CHANGES, LIST_DEPENDENCIES})  # what t
 CHOOSING = "comparing the causes with the language model, for at most {seconds:.0f} s"
 
 Progress = Callable[[str], Awaitable[None]]  # receives one line about the current activity
+
+_JOINED = re.compile(r"[=:/(),]")
 
 log = structlog.get_logger()
 
@@ -181,6 +184,7 @@ def supported(finding: Finding, snapshots: Snapshots, observations: Observations
     own = [text for text, call in snapshots.read.items() if call.partition(" ")[0] in OWN_TOOLS]
 
     def kept(text: str, known: str) -> list[str]:
+        known += f"\n{_JOINED.sub(' ', known)}"  # “total=4” says 4
         return [each for each in sentences(text) if not oversteps(each, known)]
 
     read = "\n".join((*given, *snapshots.read))
@@ -221,7 +225,8 @@ def _conclusion(
     claim = Estimator(PredictionKind.CAUSE, explanation.trajectory.model, FINDING_VERSION), judged
     if not verdict.by_model:
         return Conclusion(explanation, kept.first, claim)
-    return Conclusion(replace(explanation, engine=explanation.trajectory.model), claim, kept.first)
+    led = replace(explanation, engine=explanation.trajectory.model)
+    return Conclusion(led, claim, kept.first if verdict.dissent else None)
 
 
 async def action_set(

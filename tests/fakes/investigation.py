@@ -40,8 +40,10 @@ def finalise(root_cause: str = "The pool of db is exhausted.", service: str = "d
         "root_cause": root_cause,
         "solution": "Stop the batch job.",
         "service": service,
+        "change": "none",
         "responsibility": "dependency",
         "evidence": ["connection pool exhausted, 40 of 40 in use"],
+        "disproof": "",
         **fields,
     }
     return json.dumps({"thought": "That is it.", "action": action})

@@ -27,8 +27,10 @@ from tests.samples.parts import (
     asked_teams,
     badge_explanation,
     confirmed,
+    disagreed,
     drift_alarm,
     excerpt_answer,
+    found_by_model,
     incident,
     proposed,
     suggested_duplicate,
@@ -75,6 +77,9 @@ SAMPLES: dict[str, messages.Message] = {
     "incident that is silenced": messages.IncidentMessage(
         incident(silenced=Silenced("maintenance", "new ledger", START + timedelta(hours=2)))
     ),
+    "incident whose cause a language model found": messages.IncidentMessage(investigated(explanation=found_by_model())),
+    "incident about whose cause the engines disagree": messages.IncidentMessage(investigated(explanation=disagreed())),
+    "details of a disagreement": messages.IncidentDetails(investigated(explanation=disagreed())),
     "details": messages.IncidentDetails(investigated()),
     "details without a culprit": messages.IncidentDetails(
         investigated(explanation=replace(not_found(), gaps=(Gap("loki", GapReason.TIMED_OUT, "no answer within 8 s"),)))

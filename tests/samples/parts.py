@@ -33,6 +33,7 @@ from core.model.messages import (
     DriftAlarm,
 )
 from core.model.prediction import Drift, Estimator, Evaluation, Outcome, Prediction, PredictionKind
+from core.model.trajectory import Action, Ending, Finding, Responsibility, Step, Trajectory
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 CALIBRATED = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, tzinfo=UTC))
@@ -186,6 +187,35 @@ def explanation(**fields: object) -> Explanation:
         prediction_id="cause-1",
     )
     return replace(usual, **fields)
+
+
+TRAJECTORY = Trajectory(
+    (Step("", Action("The pool looks small.", "read_logs", {"service": "payment-gateway"}), "", "obs_1a2b3c"),),
+    Ending.FINALISED,
+    Finding("", "The pool is too small.", "Raise it.", "payment-gateway", Responsibility.OWN_CODE, ()),
+    model="qwen3-32b",
+)
+
+
+def model_s() -> Hypothesis:
+    """A cause that a language model found."""
+    return replace(
+        hypothesis(),
+        cause="A batch job holds all 4 connections of payment-gateway for minutes.",
+        next_check="",
+        solution="Stop the batch job, and run it against the replica.",
+        found_by="qwen3-32b",
+    )
+
+
+def found_by_model() -> Explanation:
+    return explanation(hypotheses=(model_s(),), engine="qwen3-32b", trajectory=TRAJECTORY)
+
+
+def disagreed() -> Explanation:
+    """Causes of two engines that disagree: the evidence engine's is the likelier."""
+    other = replace(model_s(), badge=UNCALIBRATED, prediction_id="cause-2")
+    return explanation(hypotheses=(hypothesis(), other), trajectory=TRAJECTORY)
 
 
 def incident(**fields: object) -> Incident:

@@ -14,6 +14,8 @@ import pytest
 
 from adapters.qdrant_edge import EdgeIndex
 from bot import cli
+from handlers.incidents.explain_incident import LOOKS_CLOSER
+from tests.fakes.llama_server import fake_llama_server
 from tests.fakes.monitoring_systems.home_made import HomeMade
 from tests.fakes.monitoring_systems.system import encoded
 from tests.scenario.company import SECRET_WORD, write_company
@@ -112,6 +114,24 @@ def test_a_recorded_alert_is_worked_on_and_nothing_of_it_is_kept(plumbline: Comm
     assert code == 0
     assert "Payments" in printed
     assert "restore the old value" in printed
+
+
+@pytest.mark.parametrize(("use", "is_asked"), [("always", True), ("measured", False)])
+async def test_a_replay_asks_the_language_model_or_says_that_it_does_not(
+    use: str, is_asked: bool, plumbline: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = folder / "alert.json"
+    recorded.write_text(json.dumps(delivery("group", alert())))
+    async with fake_llama_server(context=200_000) as server:
+        server.script = lambda _: "?"
+        monkeypatch.setenv("PLUMBLINE_LLM_URL", server.url)
+        monkeypatch.setenv("PLUMBLINE_LLM_USE", use)
+        code, printed, error = await asyncio.to_thread(plumbline, "replay", str(recorded))
+    assert (code, "Payments" in printed) == (0, True)
+    about = [body for body in server.bodies if "production incident" in json.dumps(body)]
+    assert bool(about) is is_asked
+    assert ("Without the language model" in error) is not is_asked
+    assert (LOOKS_CLOSER in printed) is is_asked
 
 
 async def test_a_recorded_alert_is_worked_on_without_the_documents_while_another_process_has_them(

@@ -21,13 +21,13 @@ from core.incidents.incident_view import incident_view
 from core.model.incident import Explanation, Gap, GapReason
 from core.model.messages import ButtonAction, IncidentDetails, IncidentMessage, Message
 from core.model.trajectory import Responsibility
+from core.model_calls.choice import Skill
+from core.rca.agent.budget import Limits
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
-from handlers.incidents.investigate_with_model import investigate_with_model
-from handlers.incidents.observe_incident import Readers
+from handlers.incidents.investigate_with_model import Conclusion, investigate_with_model
 from tests.fakes import block_kit
 from tests.fakes.adaptive_card import texts
-from tests.fakes.code import FakeCodeReader
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import change, errors, observations, traffic
@@ -78,16 +78,23 @@ def shown(request: pytest.FixtureRequest) -> Callable[[Explanation], str]:
 
 
 async def by_model() -> Explanation:
+    blamed = {"change": "C-1", "responsibility": "own code", "evidence": [TIMEOUT]}
     replies = [
         call(service="shop"),
-        call(service="cart"),
-        finalise("The pool is too small.", "shop", evidence=[TIMEOUT]),
+        call("list_changes", service="every service"),
+        finalise("C-1 of shop made the pool too small.", "shop", **blamed),
     ]
     model = ScriptedModel(lambda _: replies.pop(0), context=100_000, name="local-8b")
-    readers = Readers((), (), (), {}, code=[FakeCodeReader()])
-    return await investigate_with_model(
-        FOUND, SEEN, survey(SEEN), model=model, right=0.9, progress=silent, samples=0, readers=readers
+    found = await investigate_with_model(
+        Conclusion(replace(FOUND, hypotheses=()), None),
+        SEEN,
+        survey(SEEN),
+        model=model,
+        skill=Skill(0.9, tools=0.9),
+        progress=silent,
+        limits=Limits(samples=0),
     )
+    return found.explanation
 
 
 async def silent(_: str) -> None:

@@ -8,9 +8,20 @@ from datetime import timedelta
 import pytest
 
 from core.incidents.incident_details import format_votes, gaps_by_tool, incident_details
-from core.incidents.incident_layout import CAUSE, HELPED, MAX_CONTROLS, NEXT, OWNER, PHONE_LINES, IncidentView, Mood
+from core.incidents.incident_layout import (
+    CAUSE,
+    HELPED,
+    MAX_CONTROLS,
+    NEXT,
+    OR_CAUSE,
+    OWNER,
+    PHONE_LINES,
+    IncidentView,
+    Mood,
+)
 from core.incidents.incident_view import format_owner, incident_view
 from core.model.incident import (
+    Explanation,
     Gap,
     GapReason,
     Incident,
@@ -27,6 +38,8 @@ from core.model.messages import ButtonAction, IncidentMessage
 from tests import samples
 from tests.fakes.text_everywhere import everywhere
 from tests.samples import explained_incident, explanation, incident, owner
+from tests.samples.engine import investigated
+from tests.samples.parts import TRAJECTORY, disagreed, found_by_model, hypothesis
 
 MESSAGES = {name: message for name, message in samples.SAMPLES.items() if isinstance(message, IncidentMessage)}
 LARGEST = {
@@ -270,3 +283,27 @@ def test_the_teams_votes_tell_each_reason_once() -> None:
         "Round 1: Bookings votes for Payments",
         "Round 1: Payments votes for Payments",
     )
+
+
+AGREED = explanation(trajectory=TRAJECTORY, hypotheses=(replace(hypothesis(), solution="Raise the pool to 40."),))
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (found_by_model(), ["Found by the language model qwen3-32b.", "Stop the batch job"]),
+        (disagreed(), ["A batch job holds all 4 connections", "First by rules, second by qwen3-32b."]),
+        (replace(disagreed(), engine="qwen3-32b"), ["First by qwen3-32b, second by rules."]),
+        (AGREED, ["The language model qwen3-32b agrees.", "Raise the pool to 40."]),
+    ],
+)
+def test_the_part_that_a_language_model_had_in_a_cause_is_told(found: Explanation, told: list[str]) -> None:
+    view = incident_view(IncidentMessage(investigated(explanation=found, runbook=None)))
+    text = "\n".join(line.text for line in view.lines)
+    assert [each for each in told if each not in text] == []
+
+
+def test_causes_on_which_the_engines_disagree_have_a_badge_each() -> None:
+    view = incident_view(IncidentMessage(investigated(explanation=disagreed())))
+    assert all(line.badge for line in view.lines if line.label in (CAUSE, OR_CAUSE))
+    assert {CAUSE, OR_CAUSE} <= {line.label for line in view.lines}

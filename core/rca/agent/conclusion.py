@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.model.incident import BlamedChange, Evidence, Hypothesis
+from core.model.incident import BlamedChange, Evidence, Hypothesis, Origin
 from core.model.trajectory import Finding, Trajectory
 from core.model_calls.choice import weighed
 from core.ports import Change
@@ -37,7 +37,8 @@ def compared(
 ) -> Verdict:
     """Return the evidence engine's hypotheses and the model's finding, whose grounded `evidence` is not empty.
 
-    A finding that names the cause of a hypothesis supports it with its quotes and its solution. Otherwise both are kept.
+    A finding that names the cause of a hypothesis supports it with its quotes and its solution, or takes its place if the
+    hypothesis only says where the trouble is. Otherwise both are kept.
     Which comes first follows from the scores of the hypotheses, the share of the samples that name each, and `right`, the
     model's skill in [0, 1], by Bayes' rule.
     """
@@ -50,9 +51,12 @@ def compared(
         return Verdict(tuple(hypotheses), dissent=False, by_model=False)
     if not hypotheses:
         return Verdict((own,), dissent=False, by_model=True)
-    supported = [_supported(each, own) if place == known else each for place, each in enumerate(hypotheses)]
+    supported = [
+        (_explained if _is_unexplained(each) else _supported)(each, own) if place == known else each
+        for place, each in enumerate(hypotheses)
+    ]
     if known == 0:
-        return Verdict(tuple(supported), dissent=False, by_model=False)
+        return Verdict(tuple(supported), dissent=False, by_model=_is_unexplained(hypotheses[0]))
     samples = trajectory.samples or (finding,)
     named = [_naming(each, hypotheses) for each in samples]
     told = [named.count(place) / len(samples) for place in (*range(len(hypotheses)), None)]
@@ -74,11 +78,25 @@ def _naming(finding: Finding, hypotheses: Sequence[Hypothesis]) -> int | None:
     return None
 
 
+def _is_unexplained(known: Hypothesis) -> bool:
+    return known.origin is Origin.SERVICE
+
+
+def _explained(known: Hypothesis, own: Hypothesis) -> Hypothesis:
+    """Return the finding in place of a hypothesis that knows no reason, with the evidence of both."""
+    return replace(own, evidence=_united(own, known), next_check=known.next_check)
+
+
+def _united(first: Hypothesis, second: Hypothesis) -> tuple[Evidence, ...]:
+    quotes = {" ".join(each.quote.split()) for each in first.evidence}
+    return (*first.evidence, *(each for each in second.evidence if " ".join(each.quote.split()) not in quotes))
+
+
 def _supported(known: Hypothesis, own: Hypothesis) -> Hypothesis:
     return replace(
         known,
         responsibility=known.responsibility or own.responsibility,
-        evidence=(*known.evidence, *(each for each in own.evidence if each not in known.evidence)),
+        evidence=_united(known, own),
         solution=own.solution,
     )
 

@@ -149,6 +149,21 @@ async def test_a_command_that_was_read_nowhere_is_not_proposed() -> None:
     assert first(await looked_into([*LOOK, said])).solution == "Free some space."
 
 
+async def test_a_number_within_a_setting_was_read() -> None:
+    seen = observations([traffic("shop"), errors("stock", "no connection (total=4, active=4)", since=-6)])
+    said = [*LOOK, finalise("All 4 connections are in use.", "stock", evidence=["no connection (total=4, active=4)"])]
+    found = await investigate_with_model(
+        Conclusion(replace(BEFORE.explanation, hypotheses=()), None),
+        seen,
+        survey(seen),
+        model=scripted(*said),
+        skill=TOOLS,
+        progress=silent,
+        limits=Limits(samples=0),
+    )
+    assert first(found).cause == "All 4 connections are in use."
+
+
 async def test_a_past_incident_is_no_evidence_of_this_one() -> None:
     past = SimilarIncident("OLD-1", "shop slow", "sales", "A certificate of the vault had expired", "", 0.9)
     seen = replace(SEEN, similar=(past,))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.model.incident import BlamedChange, Evidence, EvidenceKind, Hypothesis
+from core.model.incident import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin
 from core.model.trajectory import Ending, Finding, Responsibility, Trajectory
 from core.rca.agent.conclusion import Verdict, compared
 from core.rca.incident_signals import survey
@@ -68,6 +68,16 @@ def test_a_finding_that_names_the_first_cause_adds_its_evidence_and_its_solution
     )
     assert second == hypothesis("cart", 0.4)
     assert (found.by_model, found.dissent) == (False, False)
+
+
+def test_a_finding_explains_what_the_evidence_only_knows_the_place_of() -> None:
+    sign = Evidence(EvidenceKind.METRIC, "metrics of stock", "disk_used from 40 to 100", minutes(-11))
+    known = replace(hypothesis("stock", 0.6), origin=Origin.SERVICE, evidence=(sign,))
+    found = verdict([known, hypothesis("cart", 0.4)])
+    first, second = found.hypotheses
+    assert (first.cause, first.evidence, first.found_by) == (FINDING.root_cause, (PROOF, sign), "local-8b")
+    assert second == hypothesis("cart", 0.4)
+    assert (found.by_model, found.dissent) == (True, False)
 
 
 @pytest.mark.parametrize("finding", [FINDING, replace(FINDING, change="C-2")])
