@@ -31,7 +31,8 @@ _FURNITURE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "
 _FURNITURE = re.compile(
     r"(?<![a-z])(?:bread-?crumbs?|cookie-?\w*|edit-?(?:this-?)?page|page-?(?:feedback|nav(?:igation)?)|feedback|(?:was-this-)?helpful"
     r"|prev-?next|pagination(?:-nav)?|pager|skip-?(?:to-?(?:main-?)?content|link|nav)|header-?link|(?:heading-|header-)?anchor-?link"
-    r"|hash-?link|(?:header|heading)-?anchor|permalink)(?![a-z])",
+    r"|hash-?link|(?:header|heading)-?anchor|permalink|last-?(?:updated|modified)"
+    r"|(?:clipboard|copy)-?(?:code-)?(?:btn|button)|(?:btn|button)-?copy)(?![a-z])",
     re.IGNORECASE,
 )
 _ADVICE = re.compile(r"note|tip|info|important|hint|caution|warning|danger|admonition|callout", re.IGNORECASE)

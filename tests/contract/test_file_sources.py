@@ -484,6 +484,10 @@ async def test_a_table_of_numbers_and_words_stays_a_table(table: str, tmp_path: 
         '<div class="pagination-nav"><a rel="next" href="b">The gate</a></div>',
         '<p><a href="a">« Previous</a> <a href="b">Next: the gate »</a></p>',
         '<a href="#main">Skip to main content</a>',
+        '<div class="highlight"><button class="copybtn o-tooltip--left">Copy</button></div>',
+        '<button class="btn-copy" type="button">Copied!</button>',
+        '<span class="clipboard-button">Copy code</span>',
+        '<div class="theme-last-updated">Last updated on Jan 1</div>',
     ],
 )
 async def test_what_a_site_adds_to_each_page_is_left_out(furniture: str, tmp_path: Path) -> None:
@@ -492,6 +496,12 @@ async def test_what_a_site_adds_to_each_page_is_left_out(furniture: str, tmp_pat
         body = f"{furniture}<h1>Reset{permalink}</h1><p>Run it, see C#.</p><h2>Then {permalink}</h2>{furniture}"
         [found] = await page(tmp_path, "x.html", f"<title>T</title>{body}")
         assert found.text == "# Reset\n\nRun it, see C#.\n\n## Then"
+
+
+async def test_code_that_a_site_lets_readers_copy_is_kept(tmp_path: Path) -> None:
+    body = '<div class="snippet-clipboard-content"><pre class="copy-code">drain --all</pre></div>'
+    [found] = await page(tmp_path, "x.html", f"<title>T</title><body>{body}</body>")
+    assert "drain --all" in found.text
 
 
 async def test_advice_beside_the_text_is_kept(tmp_path: Path) -> None:
