@@ -11,6 +11,7 @@ from core.knowledge.redactor import Redact, without_redaction
 from core.knowledge.retriever import Retriever
 from core.model.badge import NO_HOLDING, NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
+from core.model.channel_settings import MESSAGES_PER_MINUTE
 from core.model.conversation import Audience, Channel, Place, Platform
 from core.model.filing import FilingTarget
 from core.model.silences import Maintenance
@@ -107,6 +108,7 @@ class Ports:
     history_for: Callable[[Audience], IncidentHistory] = no_history
     audiences: Mapping[Platform, AudienceAt] = field(default_factory=dict[Platform, AudienceAt])
     public_url: str = ""  # of the local page; empty if unknown
+    messages_per_minute: int = MESSAGES_PER_MINUTE  # new ones about incidents in a channel
     targets: Sequence[FilingTarget] = ()
     publishers: Mapping[str, Publisher] = field(default_factory=dict[str, Publisher])
 

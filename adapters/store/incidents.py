@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from adapters.store.database import Records, insert_if_absent, upsert
+from adapters.store.database import Records, insert_if_absent, record_of, upsert
 from adapters.store.tables import deliveries, held_incidents, incident_alerts, incidents, silences
 from core.model.conversation import Place
 from core.model.errors import Conflict
@@ -130,27 +130,45 @@ def _bodies(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
 
 class SqlHeldIncidents(Records):
-    async def hold(self, incident_id: str, place: Place, at: datetime) -> None:
+    async def hold(self, incident_id: str, place: Place, at: datetime, storm: str = "") -> None:
         waits = sa.select(held_incidents.c.told).where(_held(incident_id, place), held_incidents.c.told.is_(False))
         if await self._sql.scalar(waits) is None:
             held = {"incident_id": incident_id, "channel": channel_key(place), "place": place}
-            await upsert(self._sql, held_incidents, **held, told=False, held_at=at)
+            await upsert(self._sql, held_incidents, **held, told=False, held_at=at, storm=storm)
 
     async def places(self, incident_id: str) -> frozenset[Place]:
         of_incident = held_incidents.c.incident_id == incident_id
         return frozenset(await self._list(sa.select(held_incidents.c.place).where(of_incident)))
 
     async def waiting(self) -> list[HeldIncident]:
-        columns = (held_incidents.c.incident_id, held_incidents.c.place, held_incidents.c.held_at)
-        held = sa.select(*columns).where(held_incidents.c.told.is_(False))
-        rows = await self._sql.execute(held.order_by(held_incidents.c.channel, held_incidents.c.incident_id))
-        return [HeldIncident(*row) for row in rows]
+        unreported = (held_incidents.c.told.is_(False), held_incidents.c.storm == "")
+        return await self._found(
+            sa.select(held_incidents)
+            .where(*unreported)
+            .order_by(held_incidents.c.channel, held_incidents.c.incident_id)
+        )
+
+    async def listing(self, incident_id: str, place: Place) -> HeldIncident | None:
+        listed = sa.select(held_incidents).where(_held(incident_id, place), held_incidents.c.storm != "")
+        return next(iter(await self._found(listed)), None)
+
+    async def listed(self, storm: str) -> list[HeldIncident]:
+        in_order = (held_incidents.c.held_at, held_incidents.c.incident_id)
+        return await self._found(sa.select(held_incidents).where(held_incidents.c.storm == storm).order_by(*in_order))
+
+    async def storms(self, since: datetime) -> dict[str, Place]:
+        recent = (held_incidents.c.storm != "", held_incidents.c.held_at >= since)
+        rows = await self._found(sa.select(held_incidents).where(*recent).order_by(held_incidents.c.held_at))
+        return {each.storm: each.place for each in rows}
 
     async def mark_reported(self, incident_id: str, place: Place) -> None:
         await self._sql.execute(held_incidents.update().where(_held(incident_id, place)).values(told=True))
 
     async def release(self, incident_id: str, place: Place) -> None:
         await self._sql.execute(held_incidents.delete().where(_held(incident_id, place)))
+
+    async def _found(self, query: sa.Select[Any]) -> list[HeldIncident]:
+        return [record_of(HeldIncident, row) for row in await self._sql.execute(query)]
 
 
 def _held(incident_id: str, place: Place) -> sa.ColumnElement[bool]:

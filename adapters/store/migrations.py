@@ -15,7 +15,7 @@ from sqlalchemy.schema import CreateColumn
 from adapters.store.tables import calibrators, metadata, predictions, replicas, tasks
 from core.model.errors import ConfigurationError
 
-LATEST = 19  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
+LATEST = 20  # raise it with every change of `tables.py`: an older Plumbline then refuses the database and its backups
 MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for migrations; any number that nothing else uses
 
 _version = sa.Table("alembic_version", sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))

@@ -134,6 +134,9 @@ posts = sa.Table(
     sa.Column("asked_at", UtcDateTime),  # when an update was requested that is not done yet
     sa.Column("wishes", sa.Integer, nullable=False, server_default="0"),
     sa.Column("made_at", UtcDateTime),  # used by the retention policy only
+    sa.Column("channel", sa.Text),  # if it counts among the new messages of its channel
+    sa.Column("counted_at", UtcDateTime),
+    sa.Index("ix_posts_counted", "channel", "counted_at"),
 )
 
 dead_letters = sa.Table(
@@ -311,6 +314,8 @@ held_incidents = sa.Table(
     sa.Column("place", Json(Place), nullable=False),
     sa.Column("told", sa.Boolean, nullable=False, index=True),
     sa.Column("held_at", UtcDateTime, nullable=False, server_default="2026-01-01 00:00:00"),
+    sa.Column("storm", sa.Text, nullable=False, server_default=""),  # the summary that lists it
+    sa.Index("ix_held_incidents_storm", "storm", "held_at"),
 )
 
 teams_conversations = sa.Table(

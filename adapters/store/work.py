@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from adapters.store.database import Records, insert_if_absent, record_of, upsert, values_of
+from adapters.store.incidents import channel_key
 from adapters.store.tables import audit, dead_letters, posts, replicas, tasks
 from core.model.audit import Act, AuditEntry, NumberedEntry
 from core.model.conversation import MessageReference, Place
@@ -111,6 +112,17 @@ class SqlPosts(Records):
         is_asked = post.asked_at is not None and abs(at - post.asked_at) < patience  # a clock may be set back
         await self._update(intent, asked_at=post.asked_at if is_asked else at, wishes=post.wishes + 1)
         return None if is_asked else post.wishes + 1
+
+    async def admit(self, intent: str, place: Place, at: datetime, since: datetime, limit: int) -> bool:
+        await self.intend(intent, place)
+        if await self._sql.scalar(sa.select(posts.c.counted_at).where(posts.c.intent == intent)) is not None:
+            return True
+        channel = channel_key(place)
+        counted = sa.select(sa.func.count()).where(posts.c.channel == channel, posts.c.counted_at > since)
+        if (await self._sql.scalar(counted) or 0) >= limit:
+            return False
+        await self._update(intent, channel=channel, counted_at=at)
+        return True
 
     async def pending_updates(self, intent: str) -> int:
         return await self._sql.scalar(sa.select(posts.c.wishes).where(posts.c.intent == intent)) or 0

@@ -22,6 +22,7 @@ from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
 from core.answering.help_desk import HelpDesk
 from core.model.badge import NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
+from core.model.channel_settings import MESSAGES_PER_MINUTE
 from core.model.conversation import Channel, Platform
 from core.model.curated import LIFETIME, SOURCE
 from core.model.errors import ConfigurationError
@@ -121,6 +122,15 @@ class PagingSection(Section):
     minutes: Annotated[int, Field(ge=1, le=60)] = 10
 
 
+class StormSection(Section):
+    """The limit in a storm of alerts: new messages about incidents in a channel within a minute.
+
+    One of them is the summary that lists the other incidents.
+    """
+
+    messages_per_minute: Annotated[int, Field(ge=2, le=1000)] = MESSAGES_PER_MINUTE
+
+
 class AgentSection(Section):
     """An agent that may call Plumbline's MCP server. `token_env` names the variable with its token.
 
@@ -151,6 +161,7 @@ class _File(Section):
     retention: RetentionSection = RetentionSection()
     confidence: ConfidenceSection = ConfidenceSection()
     paging: PagingSection | None = None
+    storm: StormSection = StormSection()
     models: ModelsSection = ModelsSection()
     maintenance: tuple[MaintenanceSection, ...] = ()
     agents: tuple[AgentSection, ...] = ()
@@ -178,6 +189,7 @@ class Workspace(BaseModel):
     retention: RetentionSection = RetentionSection()
     policy: Policy = NO_POLICY
     holding: Holding = Holding()
+    messages_per_minute: int = MESSAGES_PER_MINUTE
     two_step: bool = False  # see ConfidenceSection
     maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel; may be empty
@@ -236,6 +248,7 @@ def load_workspace(path: Path | None) -> Workspace:
         policy=_policy(file.confidence),
         holding=_holding(file.paging),
         limits=Limits(**dict(file.models.investigation)),
+        messages_per_minute=file.storm.messages_per_minute,
         trust=file.models.trust(),
         two_step=file.confidence.estimator == "two-step",
         maintenance=maintenance_of(file.maintenance),

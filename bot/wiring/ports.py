@@ -34,6 +34,7 @@ def incident_ports(core: Core, poster: Poster, audiences: Mapping[Platform, Audi
         history_for=core.history.readable_by,
         audiences=audiences or {},
         public_url=core.settings.public_url,
+        messages_per_minute=workspace.messages_per_minute,
         policy=workspace.policy,
         monitors=tools.monitors,
         readers=Readers(

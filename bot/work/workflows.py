@@ -38,6 +38,7 @@ from handlers.incidents.investigate_incident import (
     triage_again,
 )
 from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
+from handlers.incidents.list_storm import present_storm, watch_storms
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.incidents.quiet_hours import end_quiet_hours
 from handlers.incidents.recheck_incident import Rechecks
@@ -180,12 +181,19 @@ class Workflows(DBOSConfiguredInstance):
     @DBOS.workflow()
     @traced
     async def present_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
-        await self._do("present", update_chats, incident_id, self._incidents)
+        # Not named as the step of a new incident, behind many of which it would wait in a storm.
+        await self._do("update", partial(update_chats, is_step=False), incident_id, self._incidents)
 
     @DBOS.workflow()
     @traced
     async def watch_incidents(self, _subject: str, _payload: dict[str, Any]) -> None:
         await self._do("watch_incidents", watch_incidents, self._incidents)
+        await self._do("watch_storms", watch_storms, self._incidents)
+
+    @DBOS.workflow()
+    @traced
+    async def present_storm(self, storm: str, payload: dict[str, Any]) -> None:
+        await self._do("present_storm", present_storm, storm, PLACE.validate_python(payload), self._incidents)
 
     @DBOS.workflow()
     @traced

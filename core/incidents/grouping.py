@@ -1,14 +1,17 @@
 """Decide which incidents are shown as a part of another one, and which are only suggested as a part.
 
-An incident is merged into another one only on evidence: both hold the same alert, or its own investigation found its
-cause in the service of the other, which fired within minutes of it. A mere dependency is a suggestion: both are
+An incident is merged into another one on evidence: both hold the same alert, its own investigation found its cause in
+the service of the other, which fired within minutes of it, or both blame the same change. What arrives within STORM of
+another on the same service or node, or on a service that depends on it, begins as a part of it, before it has a message
+of its own; it leaves when the cause that is found does not explain it. Otherwise, a dependency is a suggestion: both are
 investigated, and a person merges them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.model.conversation import Channel
@@ -18,10 +21,16 @@ from core.rca.dependencies import MAX_DISTANCE, callees, callers, service_of
 REPEATED_WITHIN = timedelta(hours=1)  # within which other incidents are searched for the same alert
 MINUTES = timedelta(minutes=5)  # at most between the starts of two incidents, if one may explain the other
 MAX_CHAIN = 10  # incidents above a part
+STORM = timedelta(minutes=1)  # at most between the arrivals of incidents of one storm
+NODE_LABELS = ("node", "nodename", "host", "hostname")  # labels that name the machine an alert is about
 
 SAME_ALERT = "the same alert"
 DEPENDS = "{service} depends on {cause}"
 CAUSED = "{service} depends on {cause}, where its cause was found"
+SAME_CHANGE = "both are blamed on {change}"
+SAME_SERVICE = "also on {service}, within a minute"
+SAME_NODE = "also on {node}, within a minute"
+DEPENDENT = "{service} depends on {cause}, and both fired within a minute"
 
 
 _TAG = re.compile(r"^\s*\[[^\]]{1,40}\]\s*")  # "[FIRING:2]", "[Triggered]": what senders put before a title
@@ -54,11 +63,59 @@ def explanation_by(
     if tells_the_same(incident, other):
         return SAME_ALERT if _order(other) < _order(incident) else ""
     cause = incident.explanation.cause if incident.explanation is not None else None
-    if cause is None or cause.service != service_of(other, dependencies):
+    if cause is None:
+        return ""
+    if cause.change is not None and cause.change.id == _blamed(other) and _order(other) < _order(incident):
+        is_near = abs(other.started_at - incident.started_at) <= MINUTES
+        return SAME_CHANGE.format(change=f"{cause.change.kind} {cause.change.id}") if is_near else ""
+    if cause.service != service_of(other, dependencies):
         return ""
     return (
         CAUSED.format(service=incident.service, cause=cause.service) if _depends(incident, other, dependencies) else ""
     )
+
+
+def is_explained_by(part: Incident, whole: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether the cause of `whole` may explain `part`: it lies in a service that the part depends on, or its change
+    touched the part's service. True while no cause is known.
+    """
+    cause = whole.explanation.cause if whole.explanation is not None else None
+    if cause is None or not cause.service:
+        return True
+    service, touched = service_of(part, dependencies), cause.change.services if cause.change is not None else ()
+    causes = {cause.service, service_of(whole, dependencies), *touched}
+    return bool(_nodes(part) & _nodes(whole)) or not causes.isdisjoint({service, *callees(service, dependencies)})
+
+
+def is_independent(part: Incident, whole: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether a provisional part has another cause than `whole`, or one that `whole` cannot have.
+
+    Without a cause of its own, it is independent of a cause that does not explain it.
+    """
+    own = part.explanation.cause if part.explanation is not None else None
+    its = whole.explanation.cause if whole.explanation is not None else None
+    if own is None:
+        return not is_explained_by(part, whole, dependencies)
+    if its is None:
+        service = service_of(whole, dependencies)
+        return own.service not in {service, *callees(service, dependencies)}
+    is_same_change = own.change is not None and own.change.id == _blamed(whole)
+    return own.service != its.service and not is_same_change
+
+
+def _nodes(incident: Incident) -> frozenset[str]:
+    return frozenset(filter(None, (incident.labels.get(name, "") for name in NODE_LABELS)))
+
+
+def _storm_order(incident: Incident) -> tuple[int, bool, datetime, str]:
+    """Return the order in which incidents lead a storm: the worst, then those with a message, then the earliest."""
+    return [*Severity].index(incident.severity), incident.message is None, incident.opened_at, incident.id
+
+
+def _blamed(incident: Incident) -> str:
+    """Return the id of the change that an incident blames; empty if there is none."""
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    return cause.change.id if cause is not None and cause.change is not None else ""
 
 
 def suggested_parent(
@@ -113,8 +170,13 @@ def tells_the_same(incident: Incident, other: Incident) -> bool:
 
 def may_absorb(incident: Incident) -> bool:
     """Return whether it may be merged automatically: nobody works on it, reassigned it or separated it."""
-    is_free = not incident.taken_by and not incident.hops and not incident.apart_from
-    return incident.absorbed is None and incident.state is IncidentState.OPEN and is_free
+    return is_free(incident) and not incident.apart_from
+
+
+def is_free(incident: Incident) -> bool:
+    """Return whether it is open and no part of another one, and nobody works on it or reassigned it."""
+    is_alone = incident.absorbed is None and incident.state is IncidentState.OPEN
+    return is_alone and not incident.taken_by and not incident.hops
 
 
 def parent_of(
@@ -130,6 +192,71 @@ def parent_of(
         if other.state is IncidentState.OPEN and (reason := explanation_by(incident, other, dependencies, channels))
     ]
     return min(found, key=lambda pair: (pair[1] != SAME_ALERT, _order(pair[0])), default=None)
+
+
+def parent_in_storm(
+    incident: Incident,
+    others: Iterable[Incident],
+    dependencies: Mapping[str, tuple[str, ...]],
+    channels: Sequence[Channel],
+) -> tuple[Incident, str] | None:
+    """Return the incident in whose message one without a message begins because both arrived within STORM, and the reason.
+
+    It is the worst, then the earliest of those that it is linked with, directly or by others between them. None if it is
+    that itself, or if a cause is known that does not explain it. The other is shown in all of its places.
+    """
+    if incident.message is not None:
+        return None
+    apart = [_Struck.of(other, dependencies) for other in others if _is_of_storm(incident, other, channels)]
+    calls = {each.service: callees(each.service, dependencies) for each in apart if each.service}
+    first = _Struck.of(incident, dependencies)
+    calls[first.service] = callees(first.service, dependencies) if first.service else {}
+    reasons, linked, frontier = dict[str, str](), list[Incident](), [first]
+    while frontier:
+        each = frontier.pop(0)
+        found = [(other, reason) for other in apart if (reason := _shared(each, other, calls))]
+        for other, reason in found:
+            reasons[other.incident.id] = reasons.get(each.incident.id, reason)
+            apart.remove(other)
+            linked.append(other.incident)
+            frontier.append(other)
+    may_lead = [other for other in linked if is_explained_by(incident, other, dependencies)]
+    leader = min([incident, *may_lead], key=_storm_order)
+    return None if leader is incident else (leader, reasons[leader.id])
+
+
+@dataclass(frozen=True, slots=True)
+class _Struck:
+    """An incident, with its service and nodes, which take long to find out."""
+
+    incident: Incident
+    service: str
+    nodes: frozenset[str]
+
+    @classmethod
+    def of(cls, incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> _Struck:
+        return cls(incident, service_of(incident, dependencies), _nodes(incident))
+
+
+def _shared(one: _Struck, other: _Struck, calls: Mapping[str, Collection[str]]) -> str:
+    """Return what two incidents share: the service, the node, or a dependency in either direction; empty for nothing.
+
+    `calls` maps each of their services to its direct and indirect callees.
+    """
+    if one.service and one.service == other.service:
+        return SAME_SERVICE.format(service=one.service)
+    if node := min(one.nodes & other.nodes, default=""):
+        return SAME_NODE.format(node=node)
+    for caller, callee in ((one.service, other.service), (other.service, one.service)):
+        if caller and callee in calls[caller]:
+            return DEPENDENT.format(service=caller, cause=callee)
+    return ""
+
+
+def _is_of_storm(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:
+    if other.state is not IncidentState.OPEN or abs(incident.opened_at - other.opened_at) > STORM:
+        return False
+    return set(incident.places) <= set(other.places) and _may_join(incident, other, channels)
 
 
 def _may_join(incident: Incident, other: Incident, channels: Sequence[Channel]) -> bool:

@@ -6,6 +6,7 @@ do next. Everything else is a menu away.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -143,13 +144,34 @@ def _grouping(message: IncidentMessage) -> Iterator[Line]:
         said = f"merged by {incident.absorbed.person}" if incident.absorbed.person else incident.absorbed.reason
         yield from _line("", said, subtle=True)
     if parts:
-        yield Line("Explains", parts_counted(parts), links=tuple(_link(part) for part in parts[:MAX_PARTS]))
+        yield _parts(incident, parts)
     elif incident.suggested_parent is not None and incident.absorbed is None:
         parent = incident.suggested_parent
         title = cut(parent.title, MAX_NAME)
         yield Line("May be part of", cut(parent.reason, MAX_TEXT), links=(Link(title, "", parent.incident_id),))
     for said in irregularities(incident):
         yield from _line("", said, subtle=True)
+
+
+def _parts(incident: Incident, parts: Sequence[RelatedIncident]) -> Line:
+    """Return how many parts there are, and their titles or, if they are many, their services, the worst first."""
+    has_cause = incident.explanation is not None and incident.explanation.cause is not None
+    label = "Explains" if has_cause else "With it"
+    ordered = sorted(parts, key=lambda part: (not part.is_open, [*Severity].index(part.severity)))
+    if len(parts) <= MAX_PARTS:
+        return Line(label, parts_counted(parts), links=tuple(_link(part) for part in ordered))
+    named = {
+        str(severity): Counter(
+            cut(part.service or part.title, MAX_NAME) for part in ordered if part.severity is severity
+        )
+        for severity in Severity
+    }
+    listed = "; ".join(
+        f"{severity}: {', '.join(name if n == 1 else f'{name} ({n})' for name, n in services.most_common())}"
+        for severity, services in named.items()
+        if services
+    )
+    return Line(label, f"{parts_counted(parts)}. {listed[:1].upper()}{listed[1:]}")
 
 
 def _link(other: RelatedIncident) -> Link:
@@ -253,11 +275,14 @@ def _model_s(explanation: Explanation) -> Iterator[Line]:
 
 
 def _not_read(explanation: Explanation) -> str:
-    """Return a note on the tools that could not be read or are not set up; empty if there are none."""
+    """Return a note on the tools that could not be read, have nothing from that time or are not set up; empty if there are
+    none.
+    """
     missing = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is GapReason.MISSING)
     parts: dict[str, list[str]] = {}
     passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason.is_read)
-    unread = [gap for gap in explanation.gaps if not gap.reason.is_read]
+    silent = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is GapReason.OUT_OF_WINDOW)
+    unread = [gap for gap in explanation.gaps if not gap.reason.is_read and gap.tool not in silent]
     for system, tool in dict.fromkeys((gap.system, gap.tool) for gap in unread):
         if tool not in missing:
             parts.setdefault(system, []).append(tool)
@@ -266,7 +291,12 @@ def _not_read(explanation: Explanation) -> str:
         for system, names in parts.items()
         for name in (names if len(names) <= MAX_NOT_READ else [f"{len(names)} parts of {system}"])
     ]
-    notes = (("no failed build:", passed), ("could not read", others), ("not set up:", missing))
+    notes = (
+        ("no failed build:", passed),
+        ("could not read", others),
+        ("no data from that time in", silent),
+        ("not set up:", missing),
+    )
     return "".join(f"; {note} {', '.join(tools)}" for note, tools in notes if tools)
 
 
@@ -468,7 +498,9 @@ def _minute(at: datetime, day: datetime) -> str:
 
 def format_duration(length: timedelta) -> str:
     """Return a length of time in its largest two units."""
-    minutes = max(0, int(length.total_seconds())) // 60
+    if length < timedelta(minutes=1):
+        return "less than a minute"
+    minutes = int(length.total_seconds()) // 60
     if minutes < 60:
         return f"{minutes} min"
     hours = minutes // 60

@@ -11,6 +11,7 @@ from core.model.errors import MalformedInput
 from core.model.incident import Severity
 
 UTC = "UTC"
+MESSAGES_PER_MINUTE = 3  # new ones about incidents in a channel, if plumbline.yaml says nothing else
 
 _QUIET = re.compile(
     r"(?P<start>\d{1,2}:\d{2})\s*(?:-|–|to)\s*(?P<end>\d{1,2}:\d{2})"

@@ -544,13 +544,15 @@ class Merge:
     """The merge of an incident into its parent. A merged incident is shown as a part and not investigated on its own.
 
     `leader` is the parent's id. `reason` is given in words; `person` merged them, empty if the rules of
-    `core.incidents.grouping` did. Both are untrusted.
+    `core.incidents.grouping` did. Both are untrusted. A `provisional` part only arrived together with its parent: it is
+    investigated, and leaves once another cause is found for it.
     """
 
     leader: str
     reason: str
     at: datetime
     person: str = ""
+    provisional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

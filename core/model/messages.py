@@ -10,7 +10,7 @@ from core.model.answer import Answer
 from core.model.badge import Badge, BadgeExplanation
 from core.model.curated import CuratedAnswer
 from core.model.filing import FilingKind
-from core.model.incident import AskedTeam, Incident
+from core.model.incident import AskedTeam, Incident, Severity
 from core.model.prediction import Drift, Estimator, PredictionKind
 
 
@@ -23,13 +23,15 @@ class AnswerMessage:
 
 @dataclass(frozen=True, slots=True)
 class RelatedIncident:
-    """An incident as named in another one's message. `url` links to its own message, empty if unknown."""
+    """An incident as named in another one's message. `url` links to its own message, empty if unknown or if it has none."""
 
     incident_id: str
     title: str
     alert_count: int
     is_open: bool
     url: str = ""
+    service: str = ""
+    severity: Severity = Severity.WARNING
 
 
 @dataclass(frozen=True, slots=True)

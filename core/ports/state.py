@@ -288,17 +288,22 @@ class ChannelSettingsStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HeldIncident:
-    """An incident that is held for a place, and since when."""
+    """An incident that is not posted in a place, and since when.
+
+    `storm` names the summary that lists it, because too many arrived at once; empty if quiet hours or its judgement hold
+    it.
+    """
 
     incident_id: str
     place: Place
     held_at: datetime
+    storm: str = ""
 
 
 class HeldIncidentStore(Protocol):
-    """Stores incidents held by a channel's quiet hours. Only the channel of a place matters."""
+    """Stores incidents that are not posted for now. Only the channel of a place matters."""
 
-    async def hold(self, incident_id: str, place: Place, at: datetime) -> None:
+    async def hold(self, incident_id: str, place: Place, at: datetime, storm: str = "") -> None:
         """Hold an incident for a place, even if it was reported there before. No change if it is already held."""
         ...
 
@@ -307,7 +312,19 @@ class HeldIncidentStore(Protocol):
         ...
 
     async def waiting(self) -> list[HeldIncident]:
-        """Return everything that is still to be reported, by channel and incident."""
+        """Return what a morning's summary is still to report, by channel and incident. Not what a storm's summary lists."""
+        ...
+
+    async def listing(self, incident_id: str, place: Place) -> HeldIncident | None:
+        """Return the incident as a storm's summary in the place lists it; None if none does."""
+        ...
+
+    async def listed(self, storm: str) -> list[HeldIncident]:
+        """Return what a storm's summary lists, oldest first."""
+        ...
+
+    async def storms(self, since: datetime) -> dict[str, Place]:
+        """Return the storms whose summaries list an incident held at `since` or later, with their places, oldest first."""
         ...
 
     async def mark_reported(self, incident_id: str, place: Place) -> None:

@@ -138,6 +138,13 @@ class PostStore(Protocol):
         """
         ...
 
+    async def admit(self, intent: str, place: Place, at: datetime, since: datetime, limit: int) -> bool:
+        """Count an intent, at `at`, among the new messages of the place's channel, unless `limit` were counted after `since`.
+
+        Returns whether it is counted, now or before.
+        """
+        ...
+
     async def pending_updates(self, intent: str) -> int:
         """Return the number of requested updates."""
         ...

@@ -11,8 +11,12 @@ from core.incidents.grouping import (
     MAX_CHAIN,
     MINUTES,
     REPEATED_WITHIN,
+    STORM,
     explanation_by,
+    is_free,
+    is_independent,
     may_absorb,
+    parent_in_storm,
     parent_of,
     related_services,
     suggested_parent,
@@ -21,6 +25,7 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Merge, Severity, Stage
 from core.model.silences import Silence, silenced_now
 from core.ports import AlertMonitor, Store, Task, Transaction
+from handlers.incidents.list_storm import details_task, unlist
 from handlers.incidents.open_incident import ask_to_present, investigate_task
 from handlers.incidents.quiet_hours import PRESENT_HELD
 from handlers.incidents.stored_incident import change_incident, save_next
@@ -40,6 +45,8 @@ async def arrange_incident(incident_id: str, ports: IncidentPorts) -> Incident:
     """
     async with ports.store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
+    if incident is not None and incident.stage is Stage.DONE:
+        incident = await _free_independent(incident, ports)
     if incident is not None and not _needs_arranging(incident):
         return incident
     now = ports.clock.now()
@@ -51,15 +58,21 @@ async def arrange_incident(incident_id: str, ports: IncidentPorts) -> Incident:
         loud = await _update_silence(latest, silences, ports, transaction, now)
         near = await _near(loud, ports, transaction)
         is_bound = bool(await _find_merges(loud, near, ports, transaction))
-        suggestion = suggested_parent(loud, near, ports.dependencies, ports.channels)
+        alone = [other for other in near if other.absorbed is None]
+        suggestion = suggested_parent(loud, alone, ports.dependencies, ports.channels)
         if is_bound or suggestion == loud.suggested_parent:
             return loud
         return await save_next(replace(loud, suggested_parent=suggestion), loud, transaction)
 
     async def joined(latest: Incident, transaction: Transaction) -> Incident:
         near = await _near(latest, ports, transaction)
-        for part, parent, reason in await _find_merges(latest, near, ports, transaction):
-            absorbed = await _merge(part, parent, reason, transaction, now)
+        for part, below, reason in await _find_merges(latest, near, ports, transaction):
+            parent = await root_of(below, transaction)
+            if parent.id in part.apart_from:
+                continue
+            is_provisional = not explanation_by(part, below, ports.dependencies, ports.channels)
+            merge = Merge(parent.id, reason, now, provisional=is_provisional)
+            absorbed = await _merge(part, parent, merge, transaction)
             latest = absorbed if part is latest else latest
         return latest
 
@@ -127,7 +140,7 @@ def _needs_arranging(incident: Incident) -> bool:
     if incident.message is None or incident.silenced is not None:
         return True
     cause = incident.explanation.cause if incident.explanation is not None else None
-    is_elsewhere = cause is not None and cause.service != incident.service
+    is_elsewhere = cause is not None and (cause.service != incident.service or cause.change is not None)
     is_triaged = incident.severity is Severity.CRITICAL and incident.stage is Stage.EXPLAINING
     return incident.absorbed is None and (is_elsewhere or is_triaged or incident.suggested_parent is not None)
 
@@ -141,11 +154,12 @@ async def _near(incident: Incident, ports: IncidentPorts, transaction: Transacti
         return []
     services = related_services(incident, ports.dependencies)
     since = min(incident.started_at, incident.opened_at) - REPEATED_WITHIN
-    return [
-        other
-        for other in await transaction.incidents.near(incident, services, since, MAX_NEAR)
-        if other.silenced is None
-    ]
+    found = await transaction.incidents.near(incident, services, since, MAX_NEAR)
+    if incident.message is None:
+        latest = await transaction.incidents.latest_open(MAX_NEAR)
+        found += [other for other in latest if abs(other.opened_at - incident.opened_at) <= STORM]
+    near = {other.id: other for other in found if other.silenced is None and other.id != incident.id}
+    return list(near.values())
 
 
 async def _find_merges(
@@ -154,18 +168,72 @@ async def _find_merges(
     """Return the merges to make, as (part, parent, reason): this incident into another one, or else others into this
     one.
     """
-    if may_absorb(incident):
-        candidates = [other for other in near if not await _is_part(other, incident, transaction)]
-        if found := parent_of(incident, candidates, ports.dependencies, ports.channels):
-            return [(incident, *found)]
+    candidates = [other for other in near if not await _is_part(other, incident, transaction)]
+    if may_absorb(incident) and (found := parent_of(incident, candidates, ports.dependencies, ports.channels)):
+        return [(incident, *found)]
     if incident.message is not None:
         return []  # the others are checked again when their own investigations end
-    explained = (
-        (other, incident, explanation_by(other, incident, ports.dependencies, ports.channels))
+    explained = [
+        (other, incident, reason)
         for other in near
-        if may_absorb(other)
-    )
-    return [bond for bond in explained if bond[2]]
+        if may_absorb(other) and (reason := explanation_by(other, incident, ports.dependencies, ports.channels))
+    ]
+    if not explained and is_free(incident):
+        together = parent_in_storm(incident, candidates, ports.dependencies, ports.channels)
+        return [(incident, *together)] if together else []
+    return explained
+
+
+async def root_of(incident: Incident, transaction: Transaction) -> Incident:
+    """Return the incident in whose message this one is shown: the last above it, or itself."""
+    for _ in range(MAX_CHAIN):
+        above = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
+        if above is None:
+            break
+        incident = above
+    return incident
+
+
+async def _free_independent(incident: Incident, ports: IncidentPorts) -> Incident:
+    """Separate the provisional parts with another cause, once the investigation of the incident above them is over, and
+    with each the others on its service. Returns the incident, which may be above or one of them, as it is then.
+    """
+
+    async def freed(part: Incident, transaction: Transaction) -> Incident:
+        is_here = part.absorbed is not None and part.absorbed.leader == above_id
+        return await separate(part, above, transaction, ports.clock.now()) if is_here else part
+
+    above_id = incident.absorbed.leader if incident.absorbed is not None else incident.id
+    async with ports.store.transaction() as transaction:
+        above = await transaction.incidents.get(above_id)
+        parts = [part for part in await transaction.incidents.merged_into(above_id, PART) if _is_provisional(part)]
+    if above is None or above.stage is not Stage.DONE:
+        return incident
+    apart = [part for part in parts if is_independent(part, above, ports.dependencies)]
+    services = {part.service for part in apart if part.service}
+    for part in parts:
+        if part in apart or part.service in services:
+            changed = await change_incident(part.id, freed, ports.store)
+            incident = changed if part.id == incident.id else incident
+    return incident
+
+
+def _is_provisional(part: Incident) -> bool:
+    return part.absorbed is not None and part.absorbed.provisional and part.state is IncidentState.OPEN
+
+
+async def is_investigated(incident: Incident, transaction: Transaction) -> bool:
+    """Return whether an incident is investigated without being asked to: not while it is silenced or a part of another.
+
+    Of the provisional parts on one service, the first is; none on the service of the incident above them.
+    """
+    merge = incident.absorbed
+    if incident.silenced is not None or merge is None or not merge.provisional:
+        return incident.silenced is None and merge is None
+    above = await transaction.incidents.get(merge.leader)
+    parts = await transaction.incidents.merged_into(merge.leader, PART)
+    of_service = [part.id for part in parts if part.service == incident.service]
+    return (above is None or above.service != incident.service) and of_service[:1] == [incident.id]
 
 
 async def _is_part(other: Incident, incident: Incident, transaction: Transaction) -> bool:
@@ -180,14 +248,11 @@ async def _is_part(other: Incident, incident: Incident, transaction: Transaction
     return True
 
 
-async def _merge(
-    incident: Incident, parent: Incident, reason: str, transaction: Transaction, now: datetime
-) -> Incident:
-    absorbed = await save_next(
-        replace(incident, absorbed=Merge(parent.id, reason, now), suggested_parent=None), incident, transaction
-    )
+async def _merge(incident: Incident, parent: Incident, merge: Merge, transaction: Transaction) -> Incident:
+    absorbed = await save_next(replace(incident, absorbed=merge, suggested_parent=None), incident, transaction)
+    await unlist(absorbed, transaction, merge.at)
     for each in (absorbed, parent):
-        await ask_to_present(each, transaction, now)
+        await ask_to_present(each, transaction, merge.at)
     return absorbed
 
 
@@ -221,8 +286,8 @@ async def separate(incident: Incident, parent: Incident | None, transaction: Tra
         return incident
     apart = tuple(dict.fromkeys((*incident.apart_from, incident.absorbed.leader)))
     alone = await save_next(replace(incident, absorbed=None, apart_from=apart), incident, transaction)
-    if alone.stage is not Stage.DONE:
-        await transaction.tasks.add(investigate_task(alone))
+    is_over = alone.stage is Stage.DONE
+    await transaction.tasks.add(details_task(alone) if is_over else investigate_task(alone))
     for each in (alone, parent):
         if each is not None:
             await ask_to_present(each, transaction, now)

@@ -12,16 +12,17 @@ from core.model.conversation import Audience, Question
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState, Stage, ThreadNote
 from core.model_calls.choice import Use
-from core.ports import AlertMonitor, Store, Task
+from core.ports import AlertMonitor, Store, Task, Transaction
 from core.rca.observations import Observations
 from handlers.feedback.record_prediction import is_rejected
+from handlers.incidents.arrange_incident import is_investigated
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.incidents.find_runbook import find_runbook
 from handlers.incidents.incident_readers import audience_at, audience_of
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.present_incident import present_meanwhile
-from handlers.incidents.stored_incident import stored_incident, update_incident
+from handlers.incidents.stored_incident import change_incident, save_next, stored_incident, update_incident
 from handlers.incidents.suggestions import suggest_duplicate, suggest_severity
 from handlers.incidents.triage_incident import triage_incident
 from handlers.ports import IncidentPorts
@@ -108,13 +109,14 @@ def _joint_basis(found: Incident, latest: Incident) -> tuple[str, ...] | None:
 
 
 async def conclude_investigation(incident_id: str, store: Store) -> None:
-    """Mark the investigation as done, unless the incident is silenced or merged."""
+    """Mark the investigation as done, unless there was none (see `is_investigated`)."""
 
-    def concluded(latest: Incident) -> Incident:
-        is_put_off = latest.silenced is not None or latest.absorbed is not None
-        return latest if is_put_off else replace(latest, stage=Stage.DONE)
+    async def concluded(latest: Incident, transaction: Transaction) -> Incident:
+        if latest.stage is Stage.DONE or not await is_investigated(latest, transaction):
+            return latest
+        return await save_next(replace(latest, stage=Stage.DONE), latest, transaction)
 
-    await update_incident(incident_id, concluded, store)
+    await change_incident(incident_id, concluded, store)
 
 
 async def find_owner(incident_id: str, ports: IncidentPorts) -> None:
@@ -156,9 +158,9 @@ async def _investigate(
     """
 
     async def unless_put_off(incident: Incident) -> Incident:
-        is_alone = incident.silenced is None and incident.absorbed is None
-        if not (is_alone or requested):
-            return incident
+        async with ports.store.transaction() as transaction:
+            if not (requested or await is_investigated(incident, transaction)):
+                return incident
         return await investigate(incident, await audience_of(incident, ports), ports)
 
     await investigate_and_save(incident_id, unless_put_off, store=ports.store)

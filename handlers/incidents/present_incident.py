@@ -11,7 +11,7 @@ from functools import partial
 from core.incidents.filing import offered_actions
 from core.incidents.grouping import share_an_audience
 from core.incidents.incident_view import is_put_off
-from core.incidents.postmortem import draft_postmortem, postmortem_address, worth_a_postmortem
+from core.incidents.postmortem import draft_postmortem, offers_postmortem, postmortem_address
 from core.incidents.readable import readable, visible
 from core.model.badge import Policy
 from core.model.conversation import Audience, Channel, MessageReference, Place
@@ -21,10 +21,11 @@ from core.model.filing import FilingTarget
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Store, Transaction
-from handlers.incidents.arrange_incident import arrange_incident
+from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.incident_readers import audience_at, readable_at
 from handlers.incidents.judge_page import judge_page
-from handlers.incidents.open_incident import ask_to_present
+from handlers.incidents.list_storm import is_listed
+from handlers.incidents.open_incident import ask_to_present, present_task
 from handlers.incidents.ping_owner import ping_owner
 from handlers.incidents.quiet_hours import hold_incident, is_held
 from handlers.incidents.stored_incident import incident_intent, stored_incident, update_incident
@@ -40,17 +41,18 @@ Link = Callable[[MessageReference], Awaitable[str]]
 Related = tuple[Incident | None, Sequence[Incident]]  # the parent and the parts of an incident
 
 
-async def update_chats(incident_id: str, ports: IncidentPorts) -> None:
+async def update_chats(incident_id: str, ports: IncidentPorts, *, is_step: bool = True) -> None:
     """Update the chats: the message, a ping if the policy asks for one, and a postmortem once it is resolved.
 
-    Raises Undeliverable or MessageNotFound, after all of that, if one of its places refuses the message.
+    As a step of an investigation, it does not wait for a busy chat: a task of its own does. Raises Undeliverable or MessageNotFound, after all of that, if one of its places refuses the message.
     """
     refused: PlumblineError | None = None
     try:
         await _arrange_and_present(incident_id, ports)
     except ChatBusy:
-        if await _is_under_way(incident_id, ports.store):
-            return  # the investigation goes on, and its last step shows everything
+        if is_step and await _is_under_way(incident_id, ports.store):
+            await _update_later(incident_id, ports.store)
+            return
         raise
     except (Undeliverable, MessageNotFound) as error:
         refused = error
@@ -69,7 +71,9 @@ async def present_meanwhile(incident_id: str, ports: IncidentPorts) -> None:
 
 
 async def _arrange_and_present(incident_id: str, ports: IncidentPorts) -> None:
-    await judge_page(await arrange_incident(incident_id, ports), ports)
+    arranged = await arrange_incident(incident_id, ports)
+    if arranged.absorbed is None:
+        await judge_page(arranged, ports)
     await present_incident(incident_id, ports)
 
 
@@ -82,10 +86,20 @@ async def _is_under_way(incident_id: str, store: Store) -> bool:
     return incident.stage is not Stage.DONE and incident.silenced is None and incident.absorbed is None
 
 
+async def _update_later(incident_id: str, store: Store) -> None:
+    """Queue an update that waits for the chat, while the investigation goes on."""
+    async with store.transaction() as transaction:
+        incident = await stored_incident(incident_id, transaction)
+        pending_updates = await transaction.posts.pending_updates(incident_intent(incident_id))
+        task = present_task(incident)
+        await transaction.tasks.add(replace(task, key=f"{task.key}:{pending_updates}:later"))
+
+
 async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
     """Post the incident's message, or edit it if it is out of date.
 
-    A silenced incident that was never posted stays unposted. During quiet hours, or while it is held back, an existing
+    A silenced incident that was never posted stays unposted, and so does a part of another one, whose message tells of it
+    in the same places. During quiet hours, or while it is held back, an existing
     message is edited but none is posted. Raises ChatBusy if further changes arrived in the meantime, so that a storm
     causes successive edits and no queue; then Undeliverable or MessageNotFound if a place takes no message.
     """
@@ -97,7 +111,11 @@ async def present_incident(incident_id: str, ports: IncidentPorts) -> None:
             pending_updates = await transaction.posts.pending_updates(intent)
             incident = await stored_incident(incident_id, transaction)
             related = await _related(incident, ports.channels, transaction)
-        if incident.silenced is None or incident.message is not None:
+            whole = await root_of(incident, transaction)
+            if whole is not incident:
+                await ask_to_present(whole, transaction, ports.clock.now())  # it counts its parts
+        is_told = whole is not incident and set(incident.places) <= set(whole.places)
+        if incident.message is not None or not (is_told or incident.silenced is not None):
             try:
                 await _show(incident, related, ports)
             except (Undeliverable, MessageNotFound) as error:
@@ -165,7 +183,8 @@ def _is_reopened_loudly(incident: Incident) -> bool:
 async def _update_parts(incident: Incident, ports: Ports) -> None:
     """Queue updates of the parts' messages, so that they link to the message that was just posted."""
     async with ports.store.transaction() as transaction:
-        for part in await transaction.incidents.merged_into(incident.id, MAX_PARTS):
+        merged = await transaction.incidents.merged_into(incident.id, MAX_PARTS)
+        for part in (each for each in merged if each.message is not None):
             await ask_to_present(part, transaction, ports.clock.now())
 
 
@@ -185,10 +204,14 @@ async def parts_of(
 
 async def _may_be_posted(intent: str, incident: Incident, place: Place, ports: Ports, *, is_held: bool) -> bool:
     """Return whether the message is already posted in the place, or may be posted there."""
+    if await ports.poster.is_posted(intent, place):
+        return True
     async with ports.store.transaction() as transaction:
         was_held = place in await transaction.held_incidents.places(incident.id)
-    may_be_posted = not (is_held or (was_held and incident.state is IncidentState.RESOLVED))
-    return may_be_posted or await ports.poster.is_posted(intent, place)
+        is_in_storm = await transaction.held_incidents.listing(incident.id, place) is not None
+    if is_held or (was_held and not is_in_storm and incident.state is IncidentState.RESOLVED):
+        return False
+    return not await is_listed(intent, incident, place, ports)
 
 
 async def present_details(incident_id: str, ports: Ports) -> None:
@@ -314,7 +337,8 @@ async def _linked(other: Incident, incident: Incident, link: Link) -> RelatedInc
     """Return a related incident, linked if both are on the same platform."""
     there = other.message
     url = await link(there) if there is not None and there.place.platform is incident.place.platform else ""
-    return RelatedIncident(other.id, other.title, other.alert_count, other.state is IncidentState.OPEN, url)
+    is_open = other.state is IncidentState.OPEN
+    return RelatedIncident(other.id, other.title, other.alert_count, is_open, url, other.service, other.severity)
 
 
 async def _related(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> Related:
@@ -338,7 +362,7 @@ async def link_postmortem(incident_id: str, ports: Ports) -> None:
     """
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
-    if incident.message is None or incident.stage is not Stage.DONE or not worth_a_postmortem(incident):
+    if incident.message is None or incident.stage is not Stage.DONE or not offers_postmortem(incident):
         return
     draft = draft_postmortem(incident)
     address = postmortem_address(incident, ports.public_url)

@@ -34,7 +34,7 @@ from bot.wiring.application import ingest, open_core
 from core.model.errors import PlumblineError, StoreUnavailable
 from core.model.incident import Incident, Stage
 from core.model.messages import IncidentMessage
-from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events
+from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events, roomy_company
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 TIMEOUT = 120.0  # seconds until a replica must answer, and after the last kill until everything must stand in the chat
@@ -64,7 +64,7 @@ class Life:
         self.address = f"http://127.0.0.1:{(port := free_port(0))}/"
         self.log = folder / "log"
         self._environment = {
-            "PLUMBLINE_CONFIG": str(SAMPLE_COMPANY / "plumbline.yaml"),
+            "PLUMBLINE_CONFIG": str(roomy_company(folder / "company")),
             "PLUMBLINE_DATA_DIR": str(folder),
             "PLUMBLINE_DATABASE_URL": database_url,
             "PLUMBLINE_PORT": str(port),

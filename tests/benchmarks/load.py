@@ -29,7 +29,7 @@ from adapters.store.store import SqlStore
 from bot.commands.demo import SAMPLE_COMPANY, free_port
 from bot.config.workspace import load_workspace
 from core.model.errors import PlumblineError
-from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events
+from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events, roomy_company
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 UNLIMITED = {"SLACK_POST_INTERVAL": "0"}  # what the bot can do is measured, not what a chat allows
@@ -80,7 +80,7 @@ async def bot_process(
     """`plumbline serve` in a process of its own, ready to answer, in a chat that is as fast as the bot unless told."""
     port = free_port(0)
     environment = os.environ | {
-        "PLUMBLINE_CONFIG": str(SAMPLE_COMPANY / "plumbline.yaml"),
+        "PLUMBLINE_CONFIG": str(roomy_company(folder / "company")),
         "PLUMBLINE_DATA_DIR": str(folder),
         "PLUMBLINE_PORT": str(port),
         **BOT_SECRETS,

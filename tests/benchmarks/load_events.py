@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from slack_sdk.signature import SignatureVerifier
 
+from bot.commands.demo import SAMPLE_COMPANY
 from tests.fakes.door_secrets import KNOWN, LOCKED
 
 SIGNING_SECRET = "load-test"
@@ -39,6 +42,18 @@ class FiringAlert:
 
 
 Event = Mention | FiringAlert
+
+
+def roomy_company(folder: Path) -> Path:
+    """The sample company in a channel that takes every message, in this folder; the path of its plumbline.yaml."""
+    folder.mkdir(parents=True)
+    for part in SAMPLE_COMPANY.iterdir():
+        (folder / part.name).symlink_to(part)
+    config = folder / "plumbline.yaml"
+    text = config.read_text()
+    config.unlink()
+    config.write_text(re.sub(r"(messages_per_minute:) \d+", r"\1 1000", text))
+    return config
 
 
 def events(questions: Iterator[str]) -> Iterator[Event]:
@@ -82,8 +97,8 @@ def alert(number: int) -> FiringAlert:
 
 
 def alert_of(name: str, number: int) -> FiringAlert:
-    """The alert of this number, in the group of this name."""
-    labels = {"alertname": name, "service": "booking-api", "severity": "warning", "instance": f"pod-{number}"}
+    """The alert of this number, in the group of this name, whose service nothing else alerts for: a message of its own."""
+    labels = {"alertname": name, "service": f"of-{name}", "severity": "warning", "instance": f"pod-{number}"}
     fired = {
         "status": "firing",
         "labels": labels,

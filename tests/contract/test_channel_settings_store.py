@@ -61,3 +61,23 @@ async def test_what_is_released_is_held_no_longer(store: Store) -> None:
         await transaction.held_incidents.mark_reported("unknown", CHANNEL)
         assert await transaction.held_incidents.waiting() == []
         assert await transaction.held_incidents.places("i1") == frozenset()
+
+
+async def test_what_a_storms_summary_lists_is_not_reported_in_the_morning(store: Store) -> None:
+    async with store.transaction() as transaction:
+        held = transaction.held_incidents
+        await held.hold("i2", CHANNEL, NIGHT, "storm 1")
+        await held.hold("i1", CHANNEL, LATER, "storm 1")
+        await held.hold("i1", OTHER, LATER, "storm 2")
+        await held.hold("i3", CHANNEL, LATER)
+    async with store.transaction() as transaction:
+        held = transaction.held_incidents
+        first, second = HeldIncident("i2", CHANNEL, NIGHT, "storm 1"), HeldIncident("i1", CHANNEL, LATER, "storm 1")
+        assert await held.listed("storm 1") == [first, second]
+        assert await held.listing("i2", replace(CHANNEL, workspace="")) == first
+        assert await held.listing("i3", CHANNEL) is None
+        assert await held.storms(NIGHT) == {"storm 1": CHANNEL, "storm 2": OTHER}
+        assert await held.waiting() == [HeldIncident("i3", CHANNEL, LATER)]
+        await held.release("i1", CHANNEL)
+        assert await held.listed("storm 1") == [first]
+        assert await held.storms(LATER) == {"storm 2": OTHER}

@@ -31,7 +31,7 @@ async def test_an_older_schema_is_brought_up_to_date_and_the_newest_left_alone(e
     await be_of_version(engine, "0017")
     await migrate(engine)
     assert await schema(engine) == newest
-    assert await execute(engine, "SELECT version_num FROM alembic_version") == [("0019",)]
+    assert await execute(engine, "SELECT version_num FROM alembic_version") == [("0020",)]
 
 
 async def test_the_first_versions_are_converted(tmp_path: Path) -> None:

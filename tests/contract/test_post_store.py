@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
-from core.model.conversation import MessageReference
+from core.model.conversation import MessageReference, Place
 from core.ports import Post, Store
 from tests.contract.records import CHANNEL, THREAD
 
@@ -77,3 +78,18 @@ async def test_a_post_is_found_by_its_message_whatever_thread_that_stands_in(sto
         await transaction.posts.forget("intent")
     async with store.transaction() as transaction:
         assert await transaction.posts.at(reference) is None
+
+
+async def test_no_more_new_messages_of_a_channel_are_admitted_than_its_limit_and_each_is_counted_once(
+    store: Store,
+) -> None:
+    now, minute = datetime(2026, 3, 14, 9, 30, tzinfo=UTC), timedelta(minutes=1)
+
+    async def admits(intent: str, place: Place, at: datetime) -> bool:
+        async with store.transaction() as transaction:
+            return await transaction.posts.admit(intent, place, at, at - minute, 2)
+
+    assert [await admits(intent, CHANNEL, now) for intent in ("a", "b", "a", "c")] == [True, True, True, False]
+    assert await admits("d", replace(CHANNEL, channel="C0OTHER"), now)
+    later = now + minute
+    assert [await admits(intent, CHANNEL, later) for intent in ("a", "c", "e", "f")] == [True, True, True, False]

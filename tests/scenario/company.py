@@ -52,6 +52,7 @@ webhooks:
     statuses: {worse: updated}
 dependencies:
   till: [shelf]
+storm: {messages_per_minute: 1000}  # scenarios post more in a minute than people want to read
 tools:
   - {kind: log_files, path: live}
   - {kind: metric_files, path: live}

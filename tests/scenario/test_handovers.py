@@ -143,7 +143,7 @@ async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_is_
 async def test_an_incident_that_is_a_part_of_another_is_triaged_again_too_once_a_person_turns_it_away(
     bot: RunningBot,
 ) -> None:
-    leader_id = await bot.deliver("a cause of others", alert("cause"))
+    leader_id = await bot.deliver("a cause of others", alert("cause", service="kiosk"))
     incident_id = await bot.deliver("handed over as a part", alert("part"))
     assert leader_id is not None
     assert incident_id is not None

@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import aiohttp
@@ -73,7 +73,8 @@ async def sample(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Inci
     settings = Settings.model_validate(environment)
     async with open_core(settings, load_workspace(config)) as core:
         await ingest(core)
-    bot = MortalBot(environment, folder / "log")
+    # They are looked at one by one, and happen within a minute only here.
+    bot = MortalBot(environment, folder / "log", constants={"core.incidents.grouping.STORM": timedelta()})
     try:
         async with aiohttp.ClientSession() as session:
             client = BotClient(await bot.address(), session)

@@ -15,16 +15,28 @@ class InMemoryHeldIncidents:
 
     held: dict[tuple[str, str, str], tuple[HeldIncident, bool]] = field(default_factory=dict)
 
-    async def hold(self, incident_id: str, place: Place, at: datetime) -> None:
+    async def hold(self, incident_id: str, place: Place, at: datetime, storm: str = "") -> None:
         key = (place.platform, place.channel, incident_id)
         if key not in self.held or self.held[key][1]:
-            self.held[key] = HeldIncident(incident_id, place, at), False
+            self.held[key] = HeldIncident(incident_id, place, at, storm), False
 
     async def places(self, incident_id: str) -> frozenset[Place]:
         return frozenset(each.place for each, _ in self.held.values() if each.incident_id == incident_id)
 
     async def waiting(self) -> list[HeldIncident]:
-        return [each for _, (each, told) in sorted(self.held.items(), key=_first) if not told]
+        return [each for _, (each, told) in sorted(self.held.items(), key=_first) if not told and not each.storm]
+
+    async def listing(self, incident_id: str, place: Place) -> HeldIncident | None:
+        each, _ = self.held.get((place.platform, place.channel, incident_id), (None, False))
+        return each if each is not None and each.storm else None
+
+    async def listed(self, storm: str) -> list[HeldIncident]:
+        found = [each for each, _ in self.held.values() if each.storm == storm]
+        return sorted(found, key=lambda each: (each.held_at, each.incident_id))
+
+    async def storms(self, since: datetime) -> dict[str, Place]:
+        found = [each for each, _ in self.held.values() if each.storm and each.held_at >= since]
+        return {each.storm: each.place for each in sorted(found, key=lambda each: each.held_at)}
 
     async def mark_reported(self, incident_id: str, place: Place) -> None:
         key = (place.platform, place.channel, incident_id)

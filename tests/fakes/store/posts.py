@@ -14,6 +14,7 @@ class InMemoryPosts:
     by_intent: dict[str, Post] = field(default_factory=dict)
     asked: dict[str, datetime] = field(default_factory=dict)
     wished: dict[str, int] = field(default_factory=dict)
+    counted: dict[str, tuple[str, datetime]] = field(default_factory=dict)  # by intent: the channel, and when
 
     async def mark_stale(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
         await self.intend(intent, place)
@@ -31,6 +32,15 @@ class InMemoryPosts:
         if self.wished.get(intent, 0) != pending_updates:
             return False
         self.asked.pop(intent, None)
+        return True
+
+    async def admit(self, intent: str, place: Place, at: datetime, since: datetime, limit: int) -> bool:
+        await self.intend(intent, place)
+        channel = f"{place.platform}:{place.channel}"
+        count = sum(there == channel and when > since for there, when in self.counted.values())
+        if intent not in self.counted and count >= limit:
+            return False
+        self.counted.setdefault(intent, (channel, at))
         return True
 
     async def intend(self, intent: str, place: Place) -> Post:

@@ -41,15 +41,18 @@ class World:
         self.poster = Poster(self.store, {Platform.SLACK: self.chat})
         self.clock = FakeClock(START)
 
-    async def opens(self, service: str, channel: str = "C0INC", cause: str = "", fingerprint: str = "") -> str:
-        """An alert of a service arrives, and its cause is found in service `cause`; the id of its incident is the service."""
-        fired = replace(
-            alert(), fingerprint=fingerprint or service, service=service, summary=f"{service} is slow", name=service
-        )
+    async def opens(
+        self, service: str, channel: str = "C0INC", cause: str = "", fingerprint: str = "", incident_id: str = ""
+    ) -> str:
+        """An alert of a service arrives, and its cause is found in service `cause`; the id of its incident is the service,
+        unless it is given.
+        """
+        name = incident_id or service
+        fired = replace(alert(), fingerprint=fingerprint or name, service=service, summary=f"{name} is slow", name=name)
         fired = replace(fired, starts_at=self.clock.now(), labels={"service": service})
-        arrived = AlertDelivery(service, "alertmanager", service, (fired,), self.clock.now())
+        arrived = AlertDelivery(name, "alertmanager", name, (fired,), self.clock.now())
         place = Place(Platform.SLACK, channel)
-        incident = await open_incident(arrived, store=self.store, places_for=lambda _: (place,), new_id=lambda: service)
+        incident = await open_incident(arrived, store=self.store, places_for=lambda _: (place,), new_id=lambda: name)
         assert incident is not None
         if cause:
             await self.finds(service, cause)

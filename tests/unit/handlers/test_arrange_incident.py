@@ -12,7 +12,7 @@ from core.model.incident import Merge, Severity, Stage
 from core.model.messages import IncidentMessage
 from core.model.silences import Maintenance, Matcher, Silence
 from handlers.incidents import arrange_incident as arrange_module
-from handlers.incidents.arrange_incident import watch_incidents
+from handlers.incidents.arrange_incident import is_investigated, watch_incidents
 from handlers.incidents.present_incident import present_details
 from handlers.ports import IncidentPorts
 from handlers.questions.ask_in_form import ShownAgain
@@ -25,6 +25,7 @@ __all__ = ["world"]  # the fixture
 
 async def test_what_depends_on_a_failing_service_is_looked_into_and_a_join_is_only_suggested(world: World) -> None:
     await world.shows(await world.opens("db"))
+    world.clock.advance(61)
     dependent = await world.shows(await world.opens("api"))
     assert dependent.absorbed is None
     assert dependent.suggested_parent is not None
@@ -34,6 +35,7 @@ async def test_what_depends_on_a_failing_service_is_looked_into_and_a_join_is_on
 
 async def test_once_its_cause_is_found_in_the_failing_service_it_is_shown_as_a_part(world: World) -> None:
     await world.shows(await world.opens("db"))
+    world.clock.advance(61)
     await world.shows(await world.opens("api"))
     await world.finds("api", "db")
     part = await world.shows("api")
@@ -65,6 +67,7 @@ async def test_a_critical_incident_of_the_same_alert_is_triaged_before_it_is_sho
 
 async def test_once_its_cause_is_found_elsewhere_nothing_is_suggested(world: World) -> None:
     await world.shows(await world.opens("db"))
+    world.clock.advance(61)
     await world.shows(await world.opens("api"))
     await world.finds("api", "login")
     alone = await world.shows("api")
@@ -78,13 +81,13 @@ async def test_what_is_not_looked_into_has_no_details(world: World) -> None:
     await world.store.incidents.save(replace(incident, explanation=None, absorbed=Merge("db", "", START), revision=3))
     await world.shows("api")
     await present_details("api", ports(store=world.store, poster=world.poster))
-    assert len(world.chat.posted) == 2
+    assert len(world.chat.posted) == 1, "the incident that it is a part of tells of it"
 
 
 async def test_a_cause_that_is_noticed_later_absorbs_the_symptoms_that_point_at_it(world: World) -> None:
     for service in ("web", "api"):
         await world.shows(await world.opens(service, cause="db"))
-        world.clock.advance(60)
+        world.clock.advance(61)
     await world.shows(await world.opens("db"))
     assert {each.incident_id for each in world.message("db").parts} == {"api", "web"}
     assert "present_incident api" in world.waiting()
@@ -97,7 +100,10 @@ async def test_a_private_incident_is_never_a_part_of_a_public_one(world: World) 
 
 async def test_shown_again_an_incident_still_says_what_it_belongs_to(world: World) -> None:
     await world.shows(await world.opens("db"))
-    part = await world.shows(await world.opens("api", cause="db"))
+    world.clock.advance(61)
+    await world.shows(await world.opens("api"))
+    await world.finds("api", "db")
+    part = await world.shows("api")
     parent = await world.shows("db")
     again = ShownAgain(world.store, channels=CHANNELS, link=world.poster.link)
     for incident in (part, parent):
@@ -175,3 +181,33 @@ async def test_a_silenced_incident_explains_nothing(world: World) -> None:
     await world.shows(await world.opens("db"), maintenance(world, "db"))
     alone = await world.shows(await world.opens("api", cause="db"))
     assert (alone.absorbed, alone.suggested_parent) == (None, None)
+
+
+async def test_a_part_that_only_arrived_together_leaves_with_its_siblings_once_it_has_another_cause(
+    world: World,
+) -> None:
+    async def done(name: str, cause: str) -> None:
+        await world.finds(name, cause)
+        incident = world.store.incidents.by_id[name]
+        await world.store.incidents.save(replace(incident, stage=Stage.DONE, revision=incident.revision + 1))
+
+    for name, service in (("db", "db"), ("api", "api"), ("api again", "api"), ("web", "web")):
+        await world.shows(await world.opens(service, incident_id=name))
+        world.clock.advance(1)
+    whole, *parts = world.store.incidents.by_id.values()
+    assert [part.absorbed is not None and part.absorbed.leader for part in parts] == ["db", "db", "db"]
+    assert len(world.chat.posted) == 1
+    async with world.store.transaction() as transaction:
+        looked_into = [await is_investigated(each, transaction) for each in (whole, *parts)]
+    assert looked_into == [True, True, False, True], "one of each service"
+    await done("web", "db")
+    await done("api", "api")
+    await world.shows("api")
+    assert len(world.chat.posted) == 1, "nothing leaves before the whole is investigated"
+    await done("db", "db")
+    for name in ("db", "api", "api again", "web"):
+        await world.shows(name)
+    places = {each.id: each.absorbed.leader if each.absorbed else "" for each in world.store.incidents.by_id.values()}
+    assert places == {"db": "", "api": "", "api again": "api", "web": "db"}
+    assert len(world.chat.posted) == 2
+    assert "present_held api" in world.waiting(), "its details follow"

@@ -86,6 +86,7 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
 
 async def test_a_person_joins_an_incident_to_the_suggested_one(world: World) -> None:
     await world.shows(await world.opens("db"))
+    world.clock.advance(61)
     await world.shows(await world.opens("api"))
     join = pressed(ButtonAction.JOIN_SUGGESTED, "api")
     await join_incident(join, ports(channels=CHANNELS, store=world.store, poster=world.poster))

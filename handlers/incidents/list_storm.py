@@ -1,0 +1,150 @@
+"""Limit the new messages about incidents in a channel: the others are listed in one message, the storm's summary.
+
+The decision for each incident and channel is stored, so that a restart in the middle of a storm changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+
+from core.incidents.storm_summary import EMPTY, ListedIncident, storm_summary
+from core.model.conversation import Place
+from core.model.errors import ChatBusy
+from core.model.incident import Incident, IncidentState, Severity, Stage
+from core.model.messages import Notice
+from core.ports import HeldIncident, Task, Transaction
+from handlers.incidents.open_incident import UPDATE_TIMEOUT
+from handlers.ports import Ports
+
+PRESENT_STORM = "present_storm"  # the workflow that shows a summary
+PRESENT_LISTED = "present_held"  # the workflow that posts a listed incident with its details
+MINUTE = timedelta(minutes=1)
+PATIENCE = timedelta(minutes=10)  # after which an incident that is still open gets its own message
+CALM = timedelta(minutes=10)  # without a new incident in the summary, after which the next one begins another summary
+WATCHED = timedelta(days=1)  # after its last incident, in which a storm is looked after
+MAX_READ = 300  # incidents of a storm that are read for its summary; further ones are counted
+MAX_PARTS = 500
+ROUND = 1.0  # seconds between edits while further changes arrive
+
+
+async def is_listed(intent: str, incident: Incident, place: Place, ports: Ports) -> bool:
+    """Return whether a storm's summary lists the incident in this place, instead of a message of its own.
+
+    It does if the channel had its new messages of this minute, and until the incident is due for its own (see `_is_due`)
+    and the channel has room again. A critical one is listed first. `intent` is that of the incident's message there.
+    """
+    now = ports.clock.now()
+    lock = ports.store.lock(f"new messages in {place.platform}:{place.channel}")
+    async with lock, ports.store.transaction() as transaction:
+        listing = await transaction.held_incidents.listing(incident.id, place)
+        own = ports.messages_per_minute - 1  # the summary is one of them
+        waits = listing is not None and not await _is_due(incident, listing, own, transaction, now)
+        if not waits and await transaction.posts.admit(intent, place, now, now - MINUTE, own):
+            if listing is not None:
+                await transaction.held_incidents.release(incident.id, place)
+                await transaction.tasks.add(details_task(incident))
+                await _ask_to_show(listing.storm, place, transaction, now)
+            return False
+        if listing is None:
+            storm = await _storm_at(place, transaction, now)
+            await transaction.held_incidents.hold(incident.id, place, now, storm)
+        else:
+            storm = listing.storm
+        await _ask_to_show(storm, place, transaction, now)
+        return True
+
+
+async def _is_due(incident: Incident, listing: HeldIncident, own: int, transaction: Transaction, now: datetime) -> bool:
+    """Return whether a listed incident should get its own message: a cause of its own was found, it goes on for long, or
+    there are so few that a minute later the channel has room for all of them.
+    """
+    if incident.state is not IncidentState.OPEN or incident.absorbed is not None:
+        return False
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    waited = now - listing.held_at
+    if waited >= PATIENCE or (cause is not None and incident.stage is Stage.DONE):
+        return True
+    return waited >= MINUTE and len(await transaction.held_incidents.listed(listing.storm)) <= own
+
+
+async def _storm_at(place: Place, transaction: Transaction, now: datetime) -> str:
+    """Return the storm that goes on in a channel, or the name of a new one, which is the intent of its summary."""
+    going_on = await transaction.held_incidents.storms(now - CALM)
+    channel = f"{place.platform}:{place.channel}"
+    here = [storm for storm, at in going_on.items() if f"{at.platform}:{at.channel}" == channel]
+    return here[-1] if here else f"storm:{channel}:{now:%Y%m%dT%H%M%S}"
+
+
+async def _ask_to_show(storm: str, place: Place, transaction: Transaction, at: datetime) -> None:
+    """Queue an update of the summary, unless one is already pending."""
+    pending_updates = await transaction.posts.mark_stale(storm, place, at, UPDATE_TIMEOUT)
+    if pending_updates is not None:
+        task = Task(f"{PRESENT_STORM}:{storm}:{pending_updates}", PRESENT_STORM, storm, asdict(place))
+        await transaction.tasks.add(task)
+
+
+async def unlist(incident: Incident, transaction: Transaction, at: datetime) -> None:
+    """Take an incident that became a part of another one out of the summaries that list it."""
+    for place in incident.places:
+        listing = await transaction.held_incidents.listing(incident.id, place)
+        if listing is not None:
+            await transaction.held_incidents.release(incident.id, place)
+            await _ask_to_show(listing.storm, place, transaction, at)
+
+
+async def present_storm(storm: str, place: Place, ports: Ports) -> None:
+    """Post a storm's summary, or edit it if it is out of date.
+
+    Raises ChatBusy if further changes arrived in the meantime, so that a storm causes successive edits and no queue.
+    """
+    async with ports.poster.one_at_a_time(storm):
+        async with ports.store.transaction() as transaction:
+            pending_updates = await transaction.posts.pending_updates(storm)
+            rows = await transaction.held_incidents.listed(storm)
+            listed = [await _listed(each, transaction) for each in rows[:MAX_READ]]
+        text = _text(rows, [each for each in listed if each is not None], ports.messages_per_minute)
+        version = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        await ports.poster.post_or_edit(storm, place, Notice(text), version)
+        async with ports.store.transaction() as transaction:
+            is_current = await transaction.posts.mark_current(storm, pending_updates)
+        if not is_current:
+            raise ChatBusy(f"More incidents arrived while {storm} was being shown.", ROUND)
+
+
+def _text(rows: Sequence[HeldIncident], listed: Sequence[ListedIncident], limit: int) -> str:
+    if not rows:
+        return EMPTY
+    return storm_summary(listed, len(rows) - len(listed), rows[0].held_at, rows[-1].held_at + PATIENCE, limit)
+
+
+async def _listed(held: HeldIncident, transaction: Transaction) -> ListedIncident | None:
+    incident = await transaction.incidents.get(held.incident_id)
+    if incident is None:
+        return None
+    parts = await transaction.incidents.merged_into(incident.id, MAX_PARTS)
+    return ListedIncident(incident, incident.alert_count + sum(part.alert_count for part in parts))
+
+
+async def watch_storms(ports: Ports) -> None:
+    """Post the listed incidents that are due, the worst first, as many as their channel has room for."""
+    now, own = ports.clock.now(), ports.messages_per_minute - 1
+    async with ports.store.transaction() as transaction:
+        for storm in await transaction.held_incidents.storms(now - WATCHED):
+            rows = (await transaction.held_incidents.listed(storm))[:MAX_READ]
+            found = [(row, await transaction.incidents.get(row.incident_id)) for row in rows]
+            still_open = [(row, each) for row, each in found if each is not None and each.state is IncidentState.OPEN]
+            due = [each for row, each in still_open if await _is_due(each, row, own, transaction, now)]
+            for incident in sorted(due, key=_worst_first)[:own]:
+                await transaction.tasks.add(details_task(incident, f"{now:%Y%m%dT%H%M}"))
+
+
+def details_task(incident: Incident, when: str = "alone") -> Task:
+    """Return the task that posts an incident that had no message of its own, with its details."""
+    return Task(f"present-listed:{incident.id}:{when}", PRESENT_LISTED, incident.id, {})
+
+
+def _worst_first(incident: Incident) -> tuple[int, datetime, str]:
+    return [*Severity].index(incident.severity), incident.opened_at, incident.id
