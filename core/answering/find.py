@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from core.answering.answer_view import first_line
+from core.answering.caveats import completed
 from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
 from core.answering.contradictions import contradictions
-from core.answering.excerpts import Candidate, asked_rows, candidates, joined
+from core.answering.excerpts import Candidate, asked_rows, candidates, joined, pieces
 from core.answering.lookup import asks_who
+from core.answering.pastes import read_paste
 from core.answering.rewrite import parts, standalone
 from core.answering.statements import cited, statements
 from core.confidence.calibrator import raw_score
@@ -18,15 +20,17 @@ from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
 from core.knowledge.spelling import Spelling
 from core.knowledge.terms import distinct_terms, terms_of
+from core.knowledge.word_parts import word_parts
 from core.model.answer import EVIDENCE, Answer, Citation, Excerpt, Sentence
 from core.model.compute_thread import run_in_compute_thread
 from core.model.conversation import Audience, Question
-from core.model.document import DocumentKind
+from core.model.document import DocumentKind, Passage
 from core.model.prediction import Evaluation
 
 ENGINE = EVIDENCE
 RETRIEVED = 16  # passages that the excerpts are chosen from
 FOREIGN = "Without a language model, I understand only the language of the documents."
+FAILED = "What failed: {lines}. I searched for that."
 NEAREST = 3  # documents named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
 
@@ -34,8 +38,12 @@ MAX_FURTHER = 2  # excerpts that are offered below the first
 async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer, Evaluation]:
     """Answer from what the question's audience may read, or abstain and name the nearest documents.
 
-    Raises IndexUnavailable.
+    Of a pasted log or stack trace, what failed is searched for, and a note says what that is. Raises IndexUnavailable.
     """
+    if (paste := read_paste(question.text)) is not None:
+        retrieval = await search(paste.query, question.audience, retriever)
+        told, evaluation = await run_in_compute_thread(answer, question, paste.query, retrieval)
+        return replace(told, note=FAILED.format(lines="; ".join(f"“{line}”" for line in paste.failed))), evaluation
     query = standalone(question.text, question.history)
     whole = await run_in_compute_thread(answer, question, query, await search(query, question.audience, retriever))
     if whole[0].abstained or whole[0].tentative:
@@ -74,17 +82,20 @@ def answer(
     `query` is the question rewritten to stand alone. The answer is one excerpt, and so of one family (Evidence-Chain
     RAG: evidence of two families is not mixed in one answer); the others are offered beside it. If `is_foreign`,
     `query` holds only the words that are understood: the nearest excerpt is shown if they name its subject, because
-    there is no other sign that it answers.
+    there is no other sign that it answers. A page whose title is the question itself, as the name of an alert, answers for
+    certain.
     """
     found = candidates(query, retrieval)
+    named = [each for each in found if is_title(query, each.passage)]
+    found = named + [each for each in found if each not in named]
     evaluation = evaluation_of(query, retrieval, found)
-    if not (answerable(evaluation) or (found and _is_known(found[0], query, is_foreign=is_foreign))):
+    if not (named or answerable(evaluation) or (found and _is_known(found[0], query, is_foreign=is_foreign))):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
     chosen = distinct(found, 1 + MAX_FURTHER)
     citations = tuple(citation_of(number, each) for number, each in enumerate(chosen, start=1))
     excerpts = tuple(excerpt_of(number, each, query) for number, each in enumerate(chosen, start=1))
     marked = Sentence(first_line(excerpts[0]), (1,))
-    is_sure = (
+    is_sure = bool(named) or (
         is_certain(evaluation) and says_what_is_asked(query, excerpts[0].text, marked.text) and not asks_who(query)
     )
     return (
@@ -102,6 +113,12 @@ def answer(
         ),
         evaluation,
     )
+
+
+def is_title(query: str, passage: Passage) -> bool:
+    """Return whether a question is nothing but the title of a page, such as the name of an alert, however it is written."""
+    asked = word_parts(query)
+    return len(asked) > 1 and passage.kind is DocumentKind.PAGE and asked == word_parts(passage.title)
 
 
 def _is_known(candidate: Candidate, query: str, *, is_foreign: bool) -> bool:
@@ -184,7 +201,8 @@ def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
 def excerpt_of(number: int, candidate: Candidate, query: str) -> Excerpt:
     """Return a candidate as an excerpt with this citation number."""
     marked = "" if candidate.marked.kind in (BlockKind.CODE, BlockKind.HEADING) else candidate.marked.text
-    return Excerpt(joined(asked_rows(candidate.pieces, query)), marked, number)
+    shown = completed(candidate.pieces, pieces(candidate.passage))
+    return Excerpt(joined(asked_rows(shown, query)), marked, number)
 
 
 def citation_of(number: int, candidate: Candidate) -> Citation:

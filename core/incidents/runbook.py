@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from core.knowledge.markdown import Block, BlockKind, anchor, blocks, framed, plain
 from core.knowledge.terms import terms
+from core.knowledge.word_parts import holds_run, word_parts
 from core.model.answer import Citation
 from core.model.document import Passage
 from core.model.incident import Incident, Runbook
@@ -18,6 +19,7 @@ from core.model.incident import Incident, Runbook
 MAX_ACTION = 400  # characters of an instruction
 MAX_COMMAND = 600  # characters of a command
 MIN_NAME = 4  # characters of a page's name in an address, or of an alert's name, that tells it from others
+TELLING_TITLE = 3  # words of a title that names an alert by being a part of the alert's name
 REMEDY_WEIGHT = 1.5  # of a section whose heading announces a remedy
 
 _EXTENSION = re.compile(r"\.(?:md|markdown|html?|txt|rst|adoc|pdf)$", re.IGNORECASE)
@@ -92,8 +94,11 @@ class RunbookSearch:
         return " ".join([*self.alerts, *_segments(self.url)[-2:], self.title])
 
     def names(self, passage: Passage) -> bool:
-        """Return whether the alerts name the page of a passage: by its address, or by an alert's name in its title."""
-        return is_at(self.url, passage) or any(_is_titled(passage.title, alert) for alert in self.alerts)
+        """Return whether the alerts name the page of a passage: by its address, or by an alert's name in the page's title or
+        file name, in whatever case and with whatever between its words.
+        """
+        names = (passage.title, _segments(passage.document_id)[-1])
+        return is_at(self.url, passage) or any(_is_titled(name, alert) for alert in self.alerts for name in names)
 
 
 def runbook_search(incident: Incident) -> RunbookSearch:
@@ -253,8 +258,13 @@ def _segments(address: str) -> list[str]:
 
 
 def _is_titled(title: str, name: str) -> bool:
-    """Return whether a title contains the name of an alert as whole words."""
+    """Return whether a title contains the name of an alert as whole words, or the name contains a long title."""
     if len(name) < MIN_NAME or name.casefold() in _UNTELLING_NAMES:
         return False
+    titled, named = word_parts(title), word_parts(name)
+    if len(named) > 1 and holds_run(titled, named):
+        return True
+    if len(titled) >= TELLING_TITLE and holds_run(named, titled):
+        return True
     is_telling = " " in name or any(c.isupper() or c in "_-" or c.isdigit() for c in name[1:])
     return is_telling and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", title, re.IGNORECASE) is not None

@@ -19,6 +19,7 @@ from core.answering.composed.answer import composed_answer
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import NOT_FOUND, chosen_answer, needs_model
 from core.answering.model_answer import VERSION as MODEL_VERSION
+from core.knowledge.redactor import redacted
 from core.knowledge.retriever import Retriever
 from core.model.answer import RECORDS, Answer
 from core.model.audit import Act, AuditEntry, audit_entry
@@ -91,6 +92,7 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     wanted = await requested_record(asked, ports)
     known = await answer_from_records(asked, wanted, ports) if wanted else None
     answer, evaluation = known or await _answer_from_documents(asked, ports, show)
+    answer = replace(answer, note=redacted(answer.note, ports.redact))  # it may quote what was pasted
     answer = ports.help_desk.completed(answer, question)
     if answer.abstained:
         return answer

@@ -115,3 +115,22 @@ def test_a_section_is_whole_where_passages_overlap() -> None:
     assert len(parts) > 1
     (section,) = [each for each in sections_of(parts) if each.heading == "Steps"]
     assert len(section.blocks) == 40
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "is_named"),
+    [
+        ("RouterErrorRatioTooHigh", "Router error ratio too high", True),
+        ("SMS delays", "sms-delays-pelican", True),
+        ("sms_delays_pelican (eu)", "SMS delays Pelican", True),
+        ("KubePodCrashLooping", "Runbook: kube_pod_crash_looping", True),
+        ("RouterErrorRatioTooHigh", "Router error ratio too low", False),
+        ("SMS delays", "Delays of SMS", False),
+        ("HighLatencyOfRouter", "High latency", False),
+    ],
+)
+def test_an_alert_names_its_page_however_the_two_are_written(name: str, title: str, is_named: bool) -> None:
+    search = runbook_search(incident(alerts=(replace(alert(), name=name, runbook_url=""),)))
+    assert search.names(replace(page(name="wiki/1.md")[0], title=title)) is is_named
+    file = f"{'-'.join(title.split()).lower()}.md"
+    assert search.names(replace(page(name=f"wiki/{file}")[0], title="Untold")) is is_named

@@ -20,6 +20,7 @@ from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.samples import confirmed
+from tests.unit.answering.pasted import GITHUB_ACTIONS
 
 PRIVATE = "channel:payments-private"
 PAGES = {
@@ -94,6 +95,28 @@ async def test_the_answer_is_of_one_family(retriever: Retriever) -> None:
     answer, _ = await find_answer(question("how do I roll back a canary?"), retriever)
     [excerpt] = answer.excerpts
     assert answer.citations[excerpt.citation - 1].document_id == "docs/runbooks/rollback"
+
+
+@pytest.mark.parametrize(
+    "name", ["RouterErrorRatioTooHigh", "router-error-ratio-too-high", "Router error ratio too high?"]
+)
+async def test_the_name_of_an_alert_is_answered_from_the_page_of_that_name(name: str) -> None:
+    text = "# Router error ratio too high\n\nLook at the backend first.\n\n## Remedy\n\nEmpty the bad zone."
+    other = "# Router\n\nThe router sends each request to a backend. Its error ratio is on the board, too."
+    pages = [("high", "Router error ratio too high", text), ("router", "Router", other)]
+    found = await retriever_of([Document(f"docs/{name}", "docs", "", title, text) for name, title, text in pages])
+    answer, _ = await find_answer(question(name), found)
+    assert (answer.abstained, answer.tentative) == (False, False)
+    assert answer.citations[0].document_id == "docs/high"
+
+
+async def test_of_a_pasted_log_what_failed_is_searched_for_and_told() -> None:
+    full = "# Disk of a runner full\n\nThe job says that no space is left on the device. Drain the runner and prune its images."
+    gradle = "# Gradle\n\nEach task of a build runs with `./gradlew build`. Add --stacktrace to get the stack trace of a task."
+    found = await retriever_of([Document(f"docs/{text[2:6]}", "docs", "", text[2:9], text) for text in (full, gradle)])
+    answer, _ = await find_answer(question(GITHUB_ACTIONS), found)
+    assert answer.citations[0].title == "Disk of"
+    assert answer.note.startswith("What failed: “> java.io.IOException: No space left on device”.")
 
 
 async def test_a_follow_up_is_answered_in_its_context(retriever: Retriever) -> None:

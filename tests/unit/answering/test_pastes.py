@@ -1,0 +1,63 @@
+"""Of a paste, the lines that say what failed are searched for, and nothing is read into other long messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.answering.pastes import read_paste
+from tests.unit.answering.pasted import (
+    CHAINED_PYTHON,
+    DOTNET,
+    GITHUB_ACTIONS,
+    GITLAB,
+    GO,
+    JAVA,
+    JENKINS,
+    NODE,
+    PYTHON,
+    QUESTION,
+    RUBY,
+    YAML,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "failed"),
+    [
+        (GITHUB_ACTIONS, "java.io.IOException: No space left on device"),
+        (GITLAB, "npm ERR! Incorrect or missing password."),
+        (JENKINS, "E: Could not resolve 'deb.debian.org'"),
+        (JAVA, "HikariPool-1 - Connection is not available, request timed out after 30000ms."),
+        (CHAINED_PYTHON, "FileNotFoundError: [Errno 2] No such file or directory"),
+        (PYTHON, "Max retries exceeded"),
+        (GO, "invalid memory address or nil pointer dereference"),
+        (NODE, "connect ECONNREFUSED 10.0.0.3:5432"),
+        (RUBY, "undefined method `price'"),
+        (DOTNET, "Sequence contains no elements"),
+    ],
+    ids=["github actions", "gitlab", "jenkins", "java", "chained python", "python", "go", "node", "ruby", "dotnet"],
+)
+def test_the_line_that_says_what_failed_comes_first(text: str, failed: str) -> None:
+    paste = read_paste(text)
+    assert paste is not None
+    assert failed in paste.failed[0]
+    assert failed in paste.query
+
+
+def test_it_is_found_beyond_thousands_of_characters() -> None:
+    steps = "\n".join(f"2026-03-14T09:20:05.0000000Z > Task :module{number}:compileJava" for number in range(200))
+    head, rest = GITHUB_ACTIONS.split("\n2026-03-14T09:20:05", 1)
+    paste = read_paste(f"{head}\n{steps}\n2026-03-14T09:20:05{rest}")
+    assert paste is not None
+    assert "No space left on device" in paste.failed[0]
+
+
+def test_the_question_beside_a_paste_is_asked_as_well() -> None:
+    paste = read_paste(f"why does this happen?\n```\n{JAVA}```")
+    assert paste is not None
+    assert paste.query.startswith("why does this happen?\njava.sql.SQLTransientConnectionException")
+
+
+@pytest.mark.parametrize("text", [QUESTION, YAML, "", "No space left on device", "Error: x\nError: y"])
+def test_other_messages_are_no_paste(text: str) -> None:
+    assert read_paste(text) is None
