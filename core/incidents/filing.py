@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core.incidents.postmortem import Postmortem, Source, as_markdown, draft_postmortem, escaped, worth_a_postmortem
+from core.incidents.postmortem import Postmortem, Source, as_markdown, draft_postmortem, escaped, offers_postmortem
 from core.model.conversation import Audience, Channel
 from core.model.filing import FilingKind, FilingTarget, Report
 from core.model.incident import Incident, incident_audience
@@ -60,7 +60,7 @@ def offered_actions(
     return tuple(
         action
         for action, kind in KINDS.items()
-        if (kind is FilingKind.ISSUE or worth_a_postmortem(incident))
+        if (kind is FilingKind.ISSUE or offers_postmortem(incident))
         and allowed_targets(incident, kind, everywhere, targets, channels)
     )
 

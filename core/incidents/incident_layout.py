@@ -18,7 +18,7 @@ LEADING_WORDS = frozenset("a an and at by for from in of on or that the to with"
 
 RIGHT_OR_WRONG = "Right or wrong?"
 MORE = "More"
-OWNER, CAUSE, OR_CAUSE, NEXT, HELPED = "Owner", "Cause", "Or", "Next", "Helped"
+OWNER, CAUSE, OR_CAUSE, NEXT, HELPED = "Owner", "Cause", "Or", "Next", "Last time"
 
 SHORTEST = 20  # characters; a truncated text that is shorter says nothing
 HELPED_LINES = 2  # on a phone, for a past fix

@@ -282,7 +282,7 @@ def _not_read(explanation: Explanation) -> str:
     parts: dict[str, list[str]] = {}
     passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason.is_read)
     silent = dict.fromkeys(gap.tool for gap in explanation.gaps if gap.reason is GapReason.OUT_OF_WINDOW)
-    unread = [gap for gap in explanation.gaps if not gap.reason.is_read and gap.tool not in silent]
+    unread = [gap for gap in explanation.gaps if not gap.reason.is_read and gap.reason is not GapReason.OUT_OF_WINDOW]
     for system, tool in dict.fromkeys((gap.system, gap.tool) for gap in unread):
         if tool not in missing:
             parts.setdefault(system, []).append(tool)

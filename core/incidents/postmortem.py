@@ -18,6 +18,7 @@ from core.model.incident import Evidence, Explanation, Incident, IncidentState, 
 NOT_KNOWN = "not known"
 MAX_TEXT = 600  # characters of one quoted text
 MAX_ALERTS = 5  # named, the first ones
+SHORT = timedelta(minutes=5)  # length of an incident below which a draft is offered only if somebody touched it
 
 _SPECIAL = re.compile(r"([\\`*\[\]<|~&]|(?<![^\W_])_|_(?![^\W_]))")
 _ADDRESS = re.compile(r"https?://[^\s<>]{1,500}")
@@ -61,6 +62,20 @@ def worth_a_postmortem(incident: Incident) -> bool:
     found = incident.explanation is not None and incident.explanation.cause is not None
     owned = incident.owner is not None and incident.owner.owner is not None
     return incident.state is IncidentState.RESOLVED and (found or owned or incident.resolution is not None)
+
+
+def offers_postmortem(incident: Incident) -> bool:
+    """Return whether a draft is offered unasked: not for an incident of less than SHORT that nobody touched."""
+    touched = (
+        incident.taken_by,
+        incident.acknowledged,
+        incident.resolution,
+        incident.severity_by,
+        incident.duplicate_of,
+    )
+    is_touched = any(touched) or bool(incident.hops or incident.notes or incident.filings)
+    lasted = incident.resolved_at - incident.started_at if incident.resolved_at is not None else timedelta()
+    return worth_a_postmortem(incident) and (is_touched or lasted >= SHORT)
 
 
 def postmortem_address(incident: Incident, public_url: str) -> str:
@@ -151,7 +166,7 @@ class _Draft:
     def impact(self) -> tuple[Line, ...]:
         incident = self.incident
         services = dict.fromkeys(alert.service for alert in incident.alerts if alert.service)
-        lasted = _span(incident.resolved_at - incident.started_at) if incident.resolved_at else NOT_KNOWN
+        lasted = format_duration(incident.resolved_at - incident.started_at) if incident.resolved_at else NOT_KNOWN
         named = f" in {', '.join(services)}" if services else ""
         return (
             Line(f"Alerts: {incident.alert_count}{named}. They fired for: {lasted}.", self._alerts()),
@@ -184,7 +199,7 @@ class _Draft:
         first = min((entry for entry in self._explanation.timeline), key=lambda entry: entry.at, default=None)
         lines = [Line(f"{incident.source} alerted at {_clock(incident.started_at)}.", self._alerts())]
         if first is not None and first.at < incident.started_at:
-            early = _span(incident.started_at - first.at)
+            early = format_duration(incident.started_at - first.at)
             lines.append(Line(f"The first entry of the timeline is {early} before the alert.", (self._of(first),)))
         else:
             lines.append(Line(f"How long it went unnoticed: {NOT_KNOWN}."))
@@ -197,7 +212,9 @@ class _Draft:
             lines.append(self._recorded(f"{incident.taken_by} took it."))
         if incident.resolved_at is not None:
             lines.append(
-                self._recorded(f"It was resolved {_span(incident.resolved_at - incident.started_at)} after it began.")
+                self._recorded(
+                    f"It was resolved {format_duration(incident.resolved_at - incident.started_at)} after it began."
+                )
             )
         if noted is not None and noted.fix:
             lines.append(Line(f"What helped, as noted by a person: {noted.fix}", (self._note(),)))
@@ -290,7 +307,3 @@ _SECTIONS: dict[str, Callable[[_Draft], tuple[Line, ...]]] = {
 
 def _clock(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _span(length: timedelta) -> str:
-    return "less than a minute" if length < timedelta(minutes=1) else format_duration(length)

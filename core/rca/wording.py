@@ -15,6 +15,7 @@ from core.knowledge.terms import terms
 from core.model.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
 from core.model.trajectory import Responsibility
 from core.rca.cause_candidates import CauseCandidate
+from core.rca.dependencies import callees
 from core.rca.effects import Setting, active_lines, settings
 from core.rca.failures import responsibility_of
 from core.rca.incident_signals import IncidentSignals
@@ -209,7 +210,15 @@ def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, che
         return f"{checked[0].upper()}{checked[1:]}: {said}; {signs}."
     if candidate.service == incident_signals.incident.service:
         return f"{candidate.service} itself is in trouble, and {checked}; {signs}."
-    return f"{candidate.service} is in trouble, and {incident_signals.incident.service} depends on it; {signs}."
+    return f"{candidate.service} is in trouble{_relation(candidate.service, incident_signals)}; {signs}."
+
+
+def _relation(service: str, incident_signals: IncidentSignals) -> str:
+    """Return how another service is related to the incident's, as far as the graph of calls tells; empty otherwise."""
+    own = incident_signals.incident.service
+    if service in incident_signals.distances:
+        return f", and {own} depends on it"
+    return f", and it depends on {own}" if own in callees(service, incident_signals.dependencies) else ""
 
 
 def _provider(candidate: CauseCandidate) -> str:

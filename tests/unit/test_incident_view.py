@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -168,7 +169,7 @@ def test_the_next_action_is_the_runbook_s_with_its_command_and_the_fix_of_last_t
     past = SimilarIncident("INC-7", "Pool", "payments", "Pool of 4", "Pool size back to 40.", 0.9, same_cause=True)
     view = seen(explained_incident(owner=owner(precedents=(past,))), runbook=runbook)
     assert line(view, NEXT) == "Next Set the pool back to 40. · slipway rollback x · runbook"
-    assert line(view, HELPED) == "Helped Pool size back to 40. · INC-7"
+    assert line(view, HELPED) == "Last time Pool size back to 40. · INC-7"
 
 
 def test_without_a_cause_and_a_runbook_the_service_that_failed_first_is_looked_at_next() -> None:
@@ -233,6 +234,22 @@ def test_what_is_not_set_up_is_not_called_unreadable() -> None:
     nothing = explanation(hypotheses=(), badge=None, prediction_id=None, gaps=gaps)
     told = line(seen(explained_incident(explanation=nothing)), CAUSE)
     assert told == "Cause none found; could not read loki; not set up: metrics"
+
+
+def test_what_has_no_data_from_that_time_is_not_called_unreadable() -> None:
+    gaps = (Gap("loki", GapReason.TIMED_OUT), Gap("log files", GapReason.OUT_OF_WINDOW, "09:00 to 09:30 UTC"))
+    nothing = explanation(hypotheses=(), badge=None, prediction_id=None, gaps=gaps)
+    told = line(seen(explained_incident(explanation=nothing)), CAUSE)
+    assert told == "Cause none found; could not read loki; no data from that time in log files"
+
+
+def test_an_incident_of_seconds_did_not_last_no_time() -> None:
+    assert "after less than a minute" in seen(incident(), **over_after(timedelta(seconds=20))).state
+    assert "after 20 min" in seen(incident(), **over_after(timedelta(minutes=20))).state
+
+
+def over_after(length: timedelta) -> dict[str, Any]:
+    return {"state": IncidentState.RESOLVED, "resolved_at": incident().started_at + length}
 
 
 def test_a_build_that_did_not_fail_is_said_and_not_called_unreadable() -> None:

@@ -2,13 +2,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
-from core.incidents.postmortem import NOT_KNOWN, as_markdown, draft_postmortem, escaped, worth_a_postmortem
+from core.incidents.postmortem import (
+    NOT_KNOWN,
+    as_markdown,
+    draft_postmortem,
+    escaped,
+    offers_postmortem,
+    worth_a_postmortem,
+)
 from core.model.answer import Citation
-from core.model.incident import Incident, Resolution, Runbook, TimelineEntry
+from core.model.incident import Incident, Resolution, Runbook, ThreadNote, TimelineEntry
 from tests.samples import START, explained_incident, explanation, hypothesis, incident, resolved_incident
 
 RESOLVED = resolved_incident()
@@ -128,6 +137,24 @@ def test_hostile_texts_anywhere_make_no_link_but_ours() -> None:
 )
 def test_it_is_written_when_it_is_over_and_something_was_found(subject: Incident, worth: bool) -> None:
     assert worth_a_postmortem(subject) is worth
+
+
+@pytest.mark.parametrize(
+    ("minutes", "touched", "offered"),
+    [
+        (4, {}, False),
+        (5, {}, True),
+        (4, {"taken_by": "Ada"}, True),
+        (4, {"notes": (ThreadNote("Ada", "the pool", START),)}, True),
+        (4, {"resolution": Resolution("A typo")}, True),
+    ],
+)
+def test_a_draft_is_offered_unless_the_incident_was_short_and_nobody_touched_it(
+    minutes: float, touched: dict[str, Any], offered: bool
+) -> None:
+    usual = {"taken_by": "", "hops": (), "notes": (), "resolution": None, "filings": (), "alerts": ()}
+    over = replace(RESOLVED, resolved_at=RESOLVED.started_at + timedelta(minutes=minutes), **(usual | touched))
+    assert offers_postmortem(over) is offered
 
 
 def test_it_began_when_the_alert_says() -> None:

@@ -11,7 +11,7 @@ from core.rca.effects import Setting
 from core.rca.explain import explain
 from core.rca.revisions import Revision
 from core.rca.wording import telling_setting, with_person
-from tests.fakes.outage import change, errors, gauge, observations, traffic
+from tests.fakes.outage import change, errors, gauge, incident, observations, traffic
 
 ORDINARY = [traffic(service) for service in ("shop", "cart", "login", "stock", "vault")]
 PENDING = gauge("shop", "pool_pending", lambda offset: 0 if offset < -10 else 30)
@@ -51,6 +51,22 @@ def test_a_sign_that_is_the_setting_itself_does_not_follow_from_it() -> None:
     assert found.cause is not None
     assert "pool_pending rose from 0 to 30" in found.cause.cause
     assert "pool_size" not in found.cause.cause
+
+
+@pytest.mark.parametrize(
+    ("service", "told"),
+    [
+        ("shop", "cart is in trouble, and shop depends on it; "),
+        ("stock", "cart is in trouble, and it depends on stock; "),
+        ("elsewhere", "cart is in trouble; "),
+    ],
+)
+def test_a_dependency_is_told_as_the_graph_has_it(service: str, told: str) -> None:
+    struck = incident(service=service, title=f"{service} is slow")
+    trouble = [errors("cart", "basket cannot be read", -8), errors("cart", "no answer", -7)]
+    found, _ = explain(observations([*ORDINARY, *trouble], of=struck))
+    assert found.cause is not None
+    assert found.cause.cause.startswith(told)
 
 
 def test_a_flag_is_switched() -> None:
