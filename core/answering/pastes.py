@@ -17,12 +17,13 @@ MAX_LINE = 300  # characters of a line
 
 _CAUSED_BY = re.compile(r"^[^\S\n]*+(?:Caused by:|\[cause\]:|--->) *(?P<what>\S.*)$", re.MULTILINE)
 _OTHER_FRAME = re.compile(
-    r"^\s+at .{1,300} in .{1,300}:line \d+$|^\s+from .{1,300}:\d+:in [`']", re.MULTILINE
+    r"^[^\S\n]++at .{1,300} in .{1,300}:line \d+$|^[^\S\n]++from .{1,300}:\d+:in [`']", re.MULTILINE
 )  # .NET, Ruby
 _RUBY = re.compile(r"^\S{1,300}:\d+:in [`'].{1,200}?': (?P<what>\S.{0,1000})$", re.MULTILINE)
 _RAISED = re.compile(
-    r"^(?!\s*at )\s*(?:Exception in thread \"[^\"\n]{1,100}\" |Unhandled exception\. |Uncaught )?"
-    r"(?P<what>(?:[A-Za-z_][\w.]*\.)?\w*(?:Error|Exception|Timeout|Interrupt|Exit|Failure|Warning)\b(?::? .{1,1000})?)$",
+    r"^[^\S\n]*+(?:Exception in thread \"[^\"\n]{1,100}\" |Unhandled exception\. |Uncaught )?"
+    r"(?P<what>[A-Za-z_][\w.]{0,200}+(?:(?<=Error)|(?<=Exception)|(?<=Timeout)|(?<=Interrupt)|(?<=Exit)|(?<=Failure))"
+    r"(?::? [^\n]{1,1000})?)$",
     re.MULTILINE,
 )
 _PANIC = re.compile(r"^(?P<what>panic: .{1,1000}|thread '.{1,100}' panicked at .{1,1000})$", re.MULTILINE)
