@@ -163,6 +163,7 @@ def eval_rca(
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
+    simulate: Simulate = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether recorded tool outputs lead to the cause, and whether the quoted lines show it."""
@@ -171,9 +172,11 @@ def eval_rca(
     from bot.evaluation.recorded import Recorded
 
     if cloud_opsbench.is_snapshots(cases):
+        if llm or replay or simulate is not None:
+            raise typer.BadParameter("Snapshots of Cloud-OpsBench are measured without a language model.")
         _report(cloud_opsbench.run(cases), cloud_opsbench.print_table, json_file)
     else:
-        _report(asyncio.run(run(cases, Recorded(llm, record, replay))), print_table, json_file)
+        _report(asyncio.run(run(cases, Recorded(llm, record, replay, simulate))), print_table, json_file)
 
 
 @evaluations.command("incidents")

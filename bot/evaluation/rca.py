@@ -33,6 +33,7 @@ from bot.evaluation.rca_engines import (
 )
 from bot.evaluation.recorded import NO_MODEL, Recorded
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
+from bot.evaluation.simulated_agent import Cause
 from core.model.errors import MalformedInput
 from core.rca.tool_outputs.clues import ToolOutput
 
@@ -74,10 +75,14 @@ async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
     cases = cases_of(path)
     found = {name: [await graded(engine, case) for case in cases] for name, engine in ENGINES.items()}
     engine, asked = "evidence", dict[str, Any]()
-    async with llm.opened() as model:
+    causes: list[Cause] = []
+    async with llm.opened(causes=causes) as model:
         if model is not None:
             engine = model.name
-            found[engine] = [await graded(by_model(model), case) for case in cases]
+            found[engine] = []
+            for case in cases:
+                causes[:] = [_simulated(case)]
+                found[engine].append(await graded(by_model(model), case))
             asked = {
                 "paired": _paired(found[engine], found["evidence"]),
                 "calls": len(model.calls),
@@ -93,6 +98,17 @@ async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
         **asked,
         "results": results,
     }
+
+
+def _simulated(case: Case) -> Cause:
+    """Return what a simulated model knows of a case: what it states, and the lines that show it."""
+    told = [_plain(alternative) for group in (*case.evidence_keys, *case.keys) for alternative in group]
+
+    def shows(line: str) -> bool:
+        plain = _plain(line)
+        return any(each in plain for each in told)
+
+    return Cause(case.given.question, "", frozenset(), shows, "; ".join(group[0] for group in case.keys if group))
 
 
 def _paired(model: Sequence[Graded], evidence: Sequence[Graded]) -> dict[str, int]:

@@ -25,7 +25,7 @@ LOOKS = 6  # calls before it reports what it has
 NOISE = 0.1  # share of the samples in which it reports something else than it understood
 LONGEST = 200  # characters of a quote
 
-_RESULT = re.compile(r"^Result of \w+ \(obs_\w+\):\n=====\n(.*?)\n=====$", re.MULTILINE | re.DOTALL)
+_RESULT = re.compile(r"^Result of \S+ \(obs_\w+\):\n=====\n(.*?)\n=====$", re.MULTILINE | re.DOTALL)
 _REPORT = re.compile(r"^Report 1: (.*)\nSolution: (.*)\nDisproof: (.*)$", re.MULTILINE)
 _PREFIX = re.compile(r"^[\d: -]{19} UTC(?: to [\d: -]{19} UTC, \d+ times, \w+)?: ")
 

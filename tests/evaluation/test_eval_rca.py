@@ -7,6 +7,7 @@ import pytest
 
 from bot.evaluation.rca import holds, run
 from bot.evaluation.rca_engines import Given, by_evidence, by_keyword, by_model
+from bot.evaluation.recorded import Recorded
 from core.model.errors import MalformedInput
 from core.rca.tool_outputs.clues import ToolOutput
 from tests.fakes.language_model import ScriptedModel
@@ -95,3 +96,9 @@ async def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
     wrong.write_text(json.dumps(row), "utf-8")
     with pytest.raises(MalformedInput, match="is not in the format"):
         await run(wrong)
+
+
+async def test_a_simulated_model_that_is_more_often_right_states_more_causes() -> None:
+    stated = [(await run(CASES, Recorded(simulate=right)))["stated"] for right in (0.0, 0.5, 1.0)]
+    assert stated == sorted(stated)
+    assert stated[0] < stated[-1]
