@@ -27,7 +27,9 @@ REFUSALS_PER_SECOND = 5.0  # sustained rate
 _PROXY_HEADER = re.compile(
     r"forwarded|via|cdn-?loop|x-?(?:forwarded|original|rewrite|envoy|proxy|amzn-trace|azure|arr|appengine|cloud-trace|sucuri"
     r"|coming-from|real-ip|client-ip|cluster|remote|originating|host|http-host|varnish|vercel|akamai|nf|request-start)\b"
-    r"|(?:true-)?client-ip|remote-addr|(?:cf|fastly|fly|akamai|incap|ali-cdn|proxy|wl-proxy|x-?proxyuser|x-?forward)-"
+    r"|x-(?:auth-request|backend-host|bluecoat|caddy|goog|oracle|railway|real-host|tailscale)|x-amz-cf|x-(?:url-)?scheme\b"
+    r"|.{0,40}(?:client|connecting|viewer)-(?:ip|address)\b|front-end-https|remote-(?:addr|user)|ngrok-|render-|tailscale-"
+    r"|(?:cf|fastly|fly|akamai|incap|ali-cdn|proxy|wl-proxy|x-?proxyuser|x-?forward)-"
 )
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

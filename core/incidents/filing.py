@@ -21,10 +21,11 @@ CUT = "…\n\nThe rest did not fit: see the postmortem on Plumbline’s own page
 # In other systems, these notify people or link issues. Addresses written as links are left alone.
 _REFERENCE = re.compile(
     r"(?P<kept><https?://[^\s<>]*+>)"
-    r"|[@#!](?=\w)|[&%$~](?=\d)|(?<![^\W_])(?-i:[A-Z][A-Z0-9_]{0,80}+|[Gg][Hh])-(?=\d)"
+    r"|^[ \t]{0,3}/(?=[a-z_]{2,40}(?:\s|\Z))"  # a command to GitLab, Prow and others
+    r"|[@#!](?=\w)|[&%$~](?=\d)|&(?=(?:num|commat|excl|sol);)|(?<![^\W_])(?-i:[A-Z][A-Z0-9_]{0,80}+|[Gg][Hh])-(?=\d)"
     r"|\b(?:clos|fix|resolv|implement)(?=(?:e|es|ed|ing)?\b:?\s+<?\S{0,30}:)"  # "Closes" before an address
     r"|https?\\?:(?=//\S{1,300}?/(?:issues|pulls?|merge_requests|work_items|epics|commits?|browse|discussions)/)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _WORD_JOINER = "\u2060"  # invisible
 _NO_FILE_NAME = re.compile(r"[^a-z0-9]+")

@@ -10,8 +10,8 @@ from core.incidents.filing import _without_references, without_links
 
 JOINER = "\u2060"
 ACTIVE = re.compile(
-    r"[#@!]\w|\b(?:GH|OPS|PAY_2)-\d|\b(?:fix|clos|resolv)(?:es|ed|e|ing)?:?\s+<?http|https?://\S*/issues/",
-    re.IGNORECASE,
+    r"[#@!]\w|&(?:num|commat);|^[ \t]*/[a-z]+\s*$|^[ \t]*/[a-z]+ |\b(?:GH|OPS|PAY_2)-\d|\b(?:fix|clos|resolv)(?:es|ed|e|ing)?:?\s+<?http|https?://\S*/issues/",
+    re.IGNORECASE | re.MULTILINE,
 )
 
 
@@ -26,6 +26,9 @@ ACTIVE = re.compile(
         "PAY_2-9 is done",
         "thanks @ops !4",
         "fixed acme/ops#4",
+        "It is over.\n/close\n/assign me",
+        "  /label ~bug",
+        "fixes &num;12, &commat;ops",
     ],
 )
 def test_a_reference_in_a_title_or_text_is_broken_and_reads_as_before(text: str) -> None:
