@@ -60,7 +60,6 @@ class Fault(StrEnum):
     CONNECTIONS = "database has no connections left"
     READ_ONLY = "database is read-only"
     DATABASE_PORT = "database is asked on another port"
-    CRASH = "container ends"
 
 
 @dataclass(frozen=True, slots=True)

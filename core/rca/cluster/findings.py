@@ -91,6 +91,8 @@ _ADDRESS = re.compile(
     r"(?:\w{1,20}://)?(?:[^@/\s]{1,100}@)?(?P<host>[a-z][a-z0-9-]{0,62})(?:\.(?P<zone>[a-z0-9.-]{1,200}))?(?::(?P<port>\d{2,5}))?(?:/|$)"
 )
 _ADDRESSES = re.compile(r"(?:ADDR|ADDRESS|HOST|HOSTNAME|URL|URI|ENDPOINT|SERVER|SERVICE)S?$", re.IGNORECASE)
+_HOST = re.compile(r"_(?:HOST|HOSTNAME|ADDR|ADDRESS|SERVER)$", re.IGNORECASE)
+_DATABASES = frozenset({"3306", "5432", "1433", "1521"})  # ports of MySQL, PostgreSQL, SQL Server and Oracle
 _HOSTS = re.compile(r"[a-z][a-z0-9-]*")
 _THROTTLED = re.compile(r"throttl|saturation.{0,10}cpu|cpu.{0,20}(?:saturat|limit|100 ?%)", re.IGNORECASE)
 _LOST = re.compile(r"retrans|packet[ _-]?loss|packets? (?:lost|dropped)|loses packets", re.IGNORECASE)
@@ -213,7 +215,7 @@ def _daemons(cluster: Cluster) -> Iterator[Finding]:
     for each in cluster.daemons:
         if each.state in ("inactive", "failed", "deactivating", "activating") and each.name in _DAEMONS:
             down.add(each.node)
-            cause = f"{each.name} does not run on this node"
+            cause = f"{each.name} does not run"
             yield _found(
                 Shown(each.source, each.line), Fault.DAEMON, each.node, cause, PROVEN + LESS / 2, "node", each.name
             )
@@ -382,13 +384,19 @@ def _routes(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _called(cluster: Cluster) -> Iterator[tuple[Thing, str, str, re.Match[str]]]:
-    """Yield the addresses within the namespace in environments: who has one, its variable, its value, its parts."""
+    """Yield the addresses within the namespace in environments: who has one, its variable, its value, its parts.
+
+    A host and a port that two variables give (`DB_HOST`, `DB_PORT`) are one address.
+    """
     for pod in cluster.of("Pod", "Workload"):
-        for key, value in chain.from_iterable(each.environment.items() for each in pod.containers):
-            if (told := _ADDRESS.match(value.strip())) and told["host"] != "localhost":
-                is_near = (told["zone"] or "").partition(".")[0] in ("", "svc", pod.namespace)
-                if is_near and (_ADDRESSES.search(key) or told["port"]):
-                    yield pod, key, value, told
+        for environment in (each.environment for each in pod.containers):
+            for key, value in environment.items():
+                port = environment.get(f"{_HOST.sub('', key)}_PORT", "") if _HOST.search(key) else ""
+                given = f"{value.strip()}:{port}" if port and ":" not in value else value.strip()
+                if (told := _ADDRESS.match(given)) and told["host"] != "localhost":
+                    is_near = (told["zone"] or "").partition(".")[0] in ("", "svc", pod.namespace)
+                    if is_near and (_ADDRESSES.search(key) or told["port"]):
+                        yield pod, key, value if port == "" else port, told
 
 
 def _addresses(cluster: Cluster) -> Iterator[Finding]:
@@ -406,8 +414,9 @@ def _addresses(cluster: Cluster) -> Iterator[Finding]:
         elif (
             told["port"] and service.ports and told["port"] not in (offered := [each.number for each in service.ports])
         ):
-            cause = f"{key} is {value}, and the service {host} offers port {', '.join(offered)}"
-            yield _found(_line(pod, value), Fault.ENVIRONMENT, pod.app, cause, PROVEN - LESS)
+            fault = Fault.DATABASE_PORT if _DATABASES.intersection(offered) else Fault.ENVIRONMENT
+            cause = f"{key} leads to {host}:{told['port']}, and the service {host} offers port {', '.join(offered)}"
+            yield _found(_line(pod, value), fault, pod.app, cause, PROVEN - LESS)
 
 
 def _replicas(cluster: Cluster) -> Iterator[Finding]:
