@@ -19,7 +19,7 @@ MAX_NAMES = 4  # suggested after one definition
 
 @dataclass(frozen=True, slots=True)
 class CodeReading:
-    """What a definition does that matters, and the classes and functions that should be read next."""
+    """The relevant effect of a definition, and the classes and functions that should be read next."""
 
     analysis: Annotated[str, Field(max_length=400)]
     read_next: Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(max_length=MAX_NAMES)]
