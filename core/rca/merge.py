@@ -88,9 +88,12 @@ def _ranked(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
 def tool_causes(observations: Observations, incident_signals: IncidentSignals) -> list[Hypothesis]:
     """Return the causes found in the tool outputs about each service, best first; empty if they report no trouble."""
     cluster = read(observations.outputs)
+    grouped = by_service(observations)
     concluded = {
-        service: conclude(f"{observations.incident.description}\n{service}", outputs, cluster)
-        for service, outputs in by_service(observations).items()
+        service: conclude(
+            f"{observations.incident.description}\n{service}", outputs, cluster, service, grouped.keys() - {service}
+        )
+        for service, outputs in grouped.items()
     }
     known = {service: found for service, found in concluded.items() if found.cause}
     causes = [_cause(service, found, known, incident_signals) for service, found in known.items()]

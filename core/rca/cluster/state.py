@@ -271,10 +271,6 @@ class Cluster:
     def pods(self, app: str) -> list[Thing]:
         return [each for each in self.of("Pod") if each.app == app]
 
-    def specified(self, app: str) -> Iterable[Thing]:
-        """Return the pods of a workload and its own template."""
-        return (each for each in self.of("Pod", "Workload", "ReplicaSet") if each.app == app and each.containers)
-
 
 def _counts(thing: Thing) -> bool:
     """Return whether an object's state was read at all; a set of an earlier rollout wants no pods."""

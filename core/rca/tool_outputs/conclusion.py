@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core.knowledge.terms import terms
@@ -57,18 +57,29 @@ class _Ranked:
     score: float
 
 
-def conclude(question: str, outputs: Sequence[ToolOutput], cluster: Cluster | None = None) -> Conclusion:
+def conclude(
+    question: str,
+    outputs: Sequence[ToolOutput],
+    cluster: Cluster | None = None,
+    service: str = "",
+    others: Collection[str] = (),
+) -> Conclusion:
     """Return the most probable cause for `question`, with at most MAX_EVIDENCE quotes, the best first.
 
     Causes go before effects, and clues about subjects that the question names go before others. `cluster` is what all
-    outputs show of one, if these are only a part of them.
+    outputs show of one, if these are only a part of them: those about `service`, of whose objects all faults count; those
+    of `others` do not.
     """
     searched = [text for each in outputs for key, text in each.arguments.items() if key.lower() in _SEARCHES]
     question = "\n".join([question, *searched])
     sought = [word for each in _WORD.findall(question) if any(map(str.isdecimal, word := each.strip(":.-")))]
     cluster = cluster or read(outputs)
     sources = {output.source for output in outputs}
-    found = [_clue(each) for each in findings(cluster) if each.source in sources]
+    found = [
+        _clue(each)
+        for each in findings(cluster)
+        if (each.source in sources or each.name == service) and each.name not in others
+    ]
     found += [
         clue
         for output in outputs

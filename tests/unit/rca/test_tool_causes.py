@@ -68,6 +68,14 @@ def test_a_fault_in_a_callee_is_a_dependency_s_and_says_what_would_disprove_it()
     assert "stock" in found.cause.next_check
 
 
+def test_a_fault_belongs_to_the_service_of_its_object_whoever_was_asked_about() -> None:
+    table = "NAME    READY   UP-TO-DATE   AVAILABLE   AGE\nshop    1/1     1            1           9d\nstock   0/0     0            0           9d"
+    outputs = [ToolOutput("kubectl_get", {"service": name}, table) for name in ("shop", "stock")]
+    found = told(seen(*outputs))
+    assert [each.service for each in found.hypotheses] == ["stock"]
+    assert "stock: it is scaled to 0 replicas" in found.hypotheses[0].cause
+
+
 def test_where_nothing_complains_no_culprit_is_named() -> None:
     found = told(seen(pods("shop", FINE), pods("stock", FINE)))
     assert found.hypotheses == ()
