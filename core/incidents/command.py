@@ -23,6 +23,20 @@ _HELLO = re.compile(
     r"\s*(?:hello|hi|hey|hallo|good (?:morning|afternoon|evening))[\s,.!]*+(?:there|plumbline)?[\s.!👋]*+",
     re.IGNORECASE,
 )
+_WHO_IT_IS = re.compile(
+    r"\s*+(?:(?:who|what) (?:are|r) (?:you|u)|who is (?:this|plumbline)|what is (?:this|plumbline)|what['’]?s plumbline)[\s?!.]*+",
+    re.IGNORECASE,
+)
+_WHAT_IT_CAN = re.compile(
+    r"\s*+(?:what (?:can|do|could) (?:you|u) (?:do|know|offer|help(?: me)? with)|how (?:can|do) (?:you|u) (?:help(?: (?:me|us))?|work)"
+    r"|how do i use (?:you|this|plumbline)|what can i ask(?: you)?|can you help(?: me)?)(?: here| for (?:me|us))?[\s?!.]*+",
+    re.IGNORECASE,
+)
+_WHAT_IS_BROKEN = re.compile(
+    r"\s*+(?:is (?:anything|something|everything|all)|what(?: is|['’]s)(?: currently)?|are things|anything)"
+    r" (?:broken|down|on fire|failing|wrong|ok(?:ay)?|up|fine|burning|going on)(?: right now| now| at the moment| today| currently)?[\s?!.]*+",
+    re.IGNORECASE,
+)
 _QUIET_HOURS = re.compile(r"(?:off|\d.*)?", re.IGNORECASE | re.DOTALL)
 
 
@@ -54,12 +68,10 @@ def parse_command(text: str) -> Command:
     `help`, `home`, `status` and `settings` take no argument, `quiet` takes hours or `off`, and `ask`, `triage` and
     `rca` take the rest. A question that only begins with such a word (“status of the canary?”) stays a question, which
     is why `correct` needs its colon. A note on how an incident ended (“root cause: …”) is kept whole. Empty text is
-    `help`.
+    `help`. “Who are you?” is greeted, “what can you do?” is `help`, and “is anything broken?” is `status`.
     """
-    if _HELLO.fullmatch(text):
-        return Command(CommandName.HELLO)
-    if _THANKS.fullmatch(text):
-        return Command(CommandName.THANKS)
+    if (talk := _small_talk(text)) is not None:
+        return Command(talk)
     if correction := _CORRECTION.match(text):
         return Command(CommandName.CORRECT, text[correction.end() :].strip())
     if is_resolution(text):
@@ -79,6 +91,17 @@ def parse_command(text: str) -> Command:
     if first == CommandName.ASK and rest:
         return Command(CommandName.ASK, rest)
     return Command(CommandName.ASK, text.strip())
+
+
+def _small_talk(text: str) -> CommandName | None:
+    """Return the command that a greeting, thanks, or a question about the bot or the state means; None for other text."""
+    if _HELLO.fullmatch(text) or _WHO_IT_IS.fullmatch(text):
+        return CommandName.HELLO
+    if _WHAT_IT_CAN.fullmatch(text):
+        return CommandName.HELP
+    if _WHAT_IS_BROKEN.fullmatch(text):
+        return CommandName.STATUS
+    return CommandName.THANKS if _THANKS.fullmatch(text) else None
 
 
 LONGEST = timedelta(days=14)

@@ -77,3 +77,22 @@ def test_a_note_on_how_an_incident_ended_is_taken_whole(text: str) -> None:
 @pytest.mark.parametrize("text", ["what was the root cause: the pool?", "root cause of INC-4?", "fix it"])
 def test_a_question_about_a_cause_is_no_note(text: str) -> None:
     assert parse_command(text).name is CommandName.ASK
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("who are you", CommandName.HELLO),
+        ("What is Plumbline?", CommandName.HELLO),
+        ("what can you do?", CommandName.HELP),
+        ("how can you help us?", CommandName.HELP),
+        ("is anything broken right now?", CommandName.STATUS),
+        ("what's down?", CommandName.STATUS),
+        ("Is everything ok?", CommandName.STATUS),
+        ("what is broken in the canary?", CommandName.ASK),
+        ("what can you do about a full disk?", CommandName.ASK),
+        ("who are you calling when the till is down?", CommandName.ASK),
+    ],
+)
+def test_small_talk_is_understood_and_a_question_that_begins_like_it_stays_one(text: str, name: CommandName) -> None:
+    assert parse_command(text).name is name
