@@ -347,21 +347,22 @@ class World:
         known = self.store.incidents.by_id[incident_id]
         self.store.incidents.by_id[incident_id] = replace(known, revision=known.revision + 1, **fields)
 
-    def _thread(self, incident_id: str, place: Place) -> Place:
-        """Return the thread of an incident's message in this channel."""
-        for reference, message in self.chat.standing.items():
-            is_root = isinstance(message, IncidentMessage) and message.incident.id == incident_id
-            if is_root and reference.place == place:
-                return replace(place, thread=reference.message_id)
-        raise AssertionError("The incident was not posted there.")
+    def _threads(self, incident: Incident) -> list[Place]:
+        """Return the threads of an incident's messages. In a storm, a channel may have none."""
+        return [
+            replace(reference.place, thread=reference.message_id)
+            for reference, message in self.chat.standing.items()
+            if isinstance(message, IncidentMessage)
+            and message.incident.id == incident.id
+            and reference.place in incident.places
+        ]
 
     async def _said(self, incident: Incident, text: str, *, heard: bool = True) -> tuple[Question, Room]:
-        place = self._of(*incident.places)
-        thread = self._thread(incident.id, place)
-        audience = await self.audience_at(place) if heard else Audience()
-        asker = Person(place.platform, "U1", "Ada Quist")
+        thread = self._of(*self._threads(incident))
+        audience = await self.audience_at(thread) if heard else Audience()
+        asker = Person(thread.platform, "U1", "Ada Quist")
         number = f"q{self.dice.random()}"
-        return Question(number, text, asker, thread, audience, self.clock.now()), self.room_at(place)
+        return Question(number, text, asker, thread, audience, self.clock.now()), self.room_at(thread)
 
     def _spoken(self, about: str, room: Room) -> str:
         return self.word(f"{about} in {room.name}", lambda: self.people_in(room))
@@ -415,8 +416,8 @@ class World:
         await update_chats(incident_id, self.ports.incidents)
         await present_details(incident_id, self.ports.incidents)
         incident = self.store.incidents.by_id[incident_id]
-        for place in incident.places:
-            await self._ask_in_thread(incident, place)
+        for thread in self._threads(incident):
+            await self._ask_in_thread(incident, thread)
         await self._refresh()
         for room in self.rooms:
             await self._open_forms(incident_id, room)
@@ -426,17 +427,17 @@ class World:
             home = await home_of([person], audience, self.ports)
             self.check((home, format_home(home)), {person}, "the home page")
 
-    async def _ask_in_thread(self, incident: Incident, place: Place) -> None:
-        thread, audience = self._thread(incident.id, place), await self.audience_at(place)
-        person = Person(place.platform, "U2", "Bo Lindgren")
-        self.listeners = self.people_in(self.room_at(place))
+    async def _ask_in_thread(self, incident: Incident, thread: Place) -> None:
+        audience = await self.audience_at(thread)
+        person = Person(thread.platform, "U2", "Bo Lindgren")
+        self.listeners = self.people_in(self.room_at(thread))
 
         def question(text: str) -> Question:
             return Question(f"q{self.dice.random()}", text, person, thread, audience, self.clock.now())
 
         for text in self.dice.sample(ASKED, 2):
             left = await answer_in_incident(question(text), self.ports)
-            self.check(left, self.people_in(self.room_at(place)), "the context of a question")
+            self.check(left, self.people_in(self.room_at(thread)), "the context of a question")
         await show_status(question("status"), self.ports)
 
         async def again(latest: Incident, said_to: Audience, *_: object) -> Incident:
