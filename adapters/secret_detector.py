@@ -155,7 +155,7 @@ _REFERENCE = re.compile(
 """A value that refers to a secret or is none: a variable, template, path, file, option or version."""
 
 _IDENTIFIER = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)+$")
-_NAMED = re.compile(r"^[a-z0-9]*[a-z][a-z0-9]*(?:[._-][a-z0-9]+)+$")  # orders.created.v2
+_NAMED = re.compile(r"^(?=\d*[a-z])[a-z0-9]++(?:[._-][a-z0-9]++)+$")  # orders.created.v2
 _CAMEL = re.compile(r"[a-z][A-Z]")
 _PHRASE = re.compile(r"^[a-z]{3,}(?:[-_ ][a-z]{3,}){2,}$")
 

@@ -67,6 +67,7 @@ _PAIR = re.compile(
 )
 _FIELD = re.compile(r"(?:\[[^\]]{0,9}\]: ?#? ?\(|:)(?P<name>[^\W\d][\w. -]{0,60}):(?P<value>.{0,200})")
 _PROPERTY = re.compile(r"[#\[\]{}]|- |[\"']?[^\W\d][\w.$-]{0,60}[\"']?:(?:\s|$)")  # a line of YAML
+_GAP = re.compile(r"[\s_+-]+")  # between the words of a value
 _EXPORT = re.compile(r"export\s+(?:const|let|var|default)\b")
 
 
@@ -151,7 +152,7 @@ def _is_open(name: str, value: str) -> bool:
 
 
 def _is_mark(name: str, value: str) -> bool:
-    words, said = _words(name), " ".join(re.split(r"[\s_+-]+", _said(value)))
+    words, said = _words(name), _GAP.sub(" ", _said(value))
     if words == ["secret"]:
         return said in _YES
     return bool(_MARK.fullmatch(said)) or (said == "private" and not _STATES.isdisjoint(words[-1:]))

@@ -55,6 +55,8 @@ async def test_the_note_that_ends_an_incident_labels_its_claims_and_is_remembere
     assert said["text"].startswith("Noted the root cause, the fix, the owner.")
     async with bot.session.get(f"{bot.address}predictions?kind=owner&outcome=right") as response:
         assert f"/incidents/{incident['id']}" in await response.text()
+    await bot.deliver("noted", alert("noted", resolved=True) | {"annotations": EMPTY_SEARCH, "labels": labels})
+    await bot.incident(incident["id"], lambda each: each["state"] == "resolved")
     again, _ = await opened(bot, "noted again", annotations=EMPTY_SEARCH, labels=labels)
     similar = {each["id"]: each for each in again["explanation"]["similar"]}
     assert similar[incident["id"]]["owner"] == "payments"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from tests.scenario.application import RunningBot
@@ -12,11 +14,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_the_thread_of_a_resolved_incident_leads_to_its_postmortem(bot: RunningBot) -> None:
-    incident_id = await bot.deliver("postmortem", alert("p1"))
+    began = {"startsAt": (datetime.now(UTC) - timedelta(minutes=9)).isoformat()}
+    incident_id = await bot.deliver("postmortem", alert("p1") | began)
     assert incident_id is not None
     await bot.incident(incident_id, is_done)
     assert not [each for each in of_kind(await bot.messages("incidents"), "notice") if incident_id in str(each)]
-    await bot.deliver("postmortem", alert("p1", resolved=True))
+    await bot.deliver("postmortem", alert("p1", resolved=True) | began)
     page = f"/incidents/{incident_id}/postmortem"
     (told,) = await bot.until(
         "incidents",
