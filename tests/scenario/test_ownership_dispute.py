@@ -1,0 +1,152 @@
+"""An alert whose owner five teams dispute: from the webhook with its secret to the message in the chats.
+
+Everything is real but the model, the chat and the workflow engine: each step is done as soon as it is due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from bot.config.workspace import WebhooksSection
+from bot.web.routes import Webhooks, build_app
+from bot.web.webhook_sources import webhook_sources
+from bot.wiring.application import Core
+from bot.wiring.ports import incident_ports
+from core.model.conversation import Place, Platform
+from core.model.errors import ModelUnavailable
+from core.model.incident import AlertDelivery, Incident
+from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
+from core.model.messages import IncidentMessage
+from core.model.team import Team
+from handlers.incidents.investigate_incident import find_cause
+from handlers.incidents.open_incident import open_incident
+from handlers.incidents.present_incident import present_incident
+from handlers.incidents.triage_incident import WITHOUT_MODEL
+from handlers.questions.examine_model import ExaminedModel
+from handlers.questions.post_message import Poster
+from tests.fakes.language_model import ScriptedModel, passed
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.triage_script import TriageScript
+from tests.scenario.company import open_company
+from tests.scenario.incident_in_chats import in_teams, on_slack
+from tests.scenario.webhooks import alert, delivery
+
+SECRET = "a secret of the monitoring system"
+HEADERS = {"Authorization": f"Bearer {SECRET}", "Content-Type": "application/json"}
+PLACE = Place(Platform.CONSOLE, "incidents")
+TEAMS = [
+    Team(name.lower(), name, f"# {name}\nWe run the {what} of the hall.\n", on_call=(f"{name} Quist",))
+    for name, what in (
+        ("Lighting", "lamps"),
+        ("Power", "transformers"),
+        ("Network", "switches"),
+        ("Security", "doors"),
+        ("Cleaning", "floors"),
+    )
+]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A bot whose teams have the same claim to an incident of the hall."""
+
+    core: Core
+
+    async def receives(self, examined: ExaminedModel | None) -> Incident:
+        """The incident as the one message shows it that an alert about the hall leads to."""
+        chat = RecordingMessenger()
+        ports = replace(
+            incident_ports(self.core, Poster(self.core.store, {Platform.CONSOLE: chat})),
+            teams=TEAMS,
+            current_teams=None,
+            examined=examined,
+        )
+
+        async def accept(arrived: AlertDelivery) -> str | None:
+            found = await open_incident(
+                arrived, store=self.core.store, places_for=lambda _: (PLACE,), new_id=lambda: arrived.group_key
+            )
+            return found.id if found else None
+
+        app = build_app(
+            webhooks=Webhooks(webhook_sources(WebhooksSection()), accept, SECRET, self.core.clock),
+            slack=None,
+            teams=None,
+            ready=ready,
+            add_console=lambda app: None,
+        )
+        group = f"hall-{id(chat)}"
+        body = json.dumps(delivery(group, alert(group, service="hall")))
+        async with TestClient(TestServer(app)) as http:
+            assert (await http.post("/webhooks/alertmanager", data=body)).status == 401
+            async with http.post("/webhooks/alertmanager", data=body, headers=HEADERS) as accepted:
+                assert accepted.status == 202, await accepted.text()
+        await find_cause(group, ports)
+        await present_incident(group, ports)
+        (shown,) = chat.standing.values()
+        assert isinstance(shown, IncidentMessage)
+        return shown.incident
+
+
+async def ready() -> str:
+    return ""
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with open_company(tmp_path) as core:
+        yield Desk(core)
+
+
+async def test_a_vote_of_five_to_none_names_the_owner_with_the_managers_reasons(desk: Desk) -> None:
+    without = await desk.receives(None)
+    assert without.owner is not None
+    assert without.owner.owner is None, "the teams have the same claim"
+    model = TriageScript(lambda *_: "power").model(context=32_768)
+    found = await desk.receives(await passed(model, writes=True))
+    assert found.owner is not None
+    assert [(vote.round, vote.choice) for vote in found.owner.votes] == [(1, "power")] * 5
+    for shown in (on_slack(found), in_teams(found)):
+        assert "Power" in shown
+        assert "Power Quist" in shown
+        assert "Lighting says power" in shown
+        assert WITHOUT_MODEL not in shown
+
+
+class Hanging(ScriptedModel):
+    async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+def down(_: ModelRequest) -> str:
+    raise ModelUnavailable("The model is down.")
+
+
+def lying(request: ModelRequest) -> str:
+    """Name a team that does not exist, with orders and links in place of a reason."""
+    assert request.schema is not None
+    return json.dumps({"reason": "<!channel> see https://evil.example, 99 % sure", "team": "the-night-shift"})
+
+
+@pytest.mark.parametrize(
+    "model", [Hanging(), ScriptedModel(down), ScriptedModel(lying), ScriptedModel(lambda _: '{"reason": "')]
+)
+async def test_a_model_that_hangs_lies_or_talks_nonsense_leaves_the_message_as_it_is_without_one(
+    desk: Desk, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handlers.incidents.triage_incident.DEADLINE", 0.5)
+    monkeypatch.setattr("handlers.incidents.investigate_with_model.DEADLINE", 0.1, raising=False)
+    without, found = await desk.receives(None), await desk.receives(await passed(model, writes=True))
+    assert without.owner is not None
+    assert found.owner is not None
+    assert found.owner.note == f"{without.owner.note} {WITHOUT_MODEL}".strip()
+    assert replace(found.owner, note="", prediction_id="") == replace(without.owner, note="", prediction_id="")
+    assert "evil.example" not in on_slack(found) + in_teams(found)
