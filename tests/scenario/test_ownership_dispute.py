@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -55,15 +55,19 @@ TEAMS = [
 
 @dataclass(frozen=True)
 class Desk:
-    """A bot whose teams have the same claim to an incident of the hall."""
+    """Bots in folders of their own, whose teams have the same claim to an incident of the hall."""
 
-    core: Core
+    folder: Path
 
     async def receives(self, examined: ExaminedModel | None) -> Incident:
         """The incident as the one message shows it that an alert about the hall leads to."""
+        async with open_company(Path(mkdtemp(dir=self.folder))) as core:
+            return await self._receives(core, examined)
+
+    async def _receives(self, core: Core, examined: ExaminedModel | None) -> Incident:
         chat = RecordingMessenger()
         ports = replace(
-            incident_ports(self.core, Poster(self.core.store, {Platform.CONSOLE: chat})),
+            incident_ports(core, Poster(core.store, {Platform.CONSOLE: chat})),
             teams=TEAMS,
             current_teams=None,
             examined=examined,
@@ -71,25 +75,25 @@ class Desk:
 
         async def accept(arrived: AlertDelivery) -> str | None:
             found = await open_incident(
-                arrived, store=self.core.store, places_for=lambda _: (PLACE,), new_id=lambda: arrived.group_key
+                arrived, store=core.store, places_for=lambda _: (PLACE,), new_id=lambda: arrived.group_key
             )
             return found.id if found else None
 
         app = build_app(
-            webhooks=Webhooks(webhook_sources(WebhooksSection()), accept, SECRET, self.core.clock),
+            webhooks=Webhooks(webhook_sources(WebhooksSection()), accept, SECRET, core.clock),
             slack=None,
             teams=None,
             ready=ready,
             add_console=lambda app: None,
         )
-        group = f"hall-{id(chat)}"
-        body = json.dumps(delivery(group, alert(group, service="hall")))
+        body = json.dumps(delivery("hall", alert("hall", service="hall")))
         async with TestClient(TestServer(app)) as http:
             assert (await http.post("/webhooks/alertmanager", data=body)).status == 401
             async with http.post("/webhooks/alertmanager", data=body, headers=HEADERS) as accepted:
                 assert accepted.status == 202, await accepted.text()
-        await find_cause(group, ports)
-        await present_incident(group, ports)
+                incident_id = (await accepted.json())["incident"]
+        await find_cause(incident_id, ports)
+        await present_incident(incident_id, ports)
         (shown,) = chat.standing.values()
         assert isinstance(shown, IncidentMessage)
         return shown.incident
@@ -100,9 +104,8 @@ async def ready() -> str:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with open_company(tmp_path) as core:
-        yield Desk(core)
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
 
 
 async def test_a_vote_of_five_to_none_names_the_owner_with_the_managers_reasons(desk: Desk) -> None:
