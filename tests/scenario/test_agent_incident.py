@@ -94,8 +94,11 @@ LYING = finalise("The vault was robbed.", "till", solution="Run `rob --back`.", 
 
 @pytest.mark.parametrize(
     ("script", "seconds"),
-    [(hanging, 1), (looking(*LOOKS, LYING), 60), (looking("?"), 60)],
-    ids=["hanging", "lying", "babbling"],
+    [
+        pytest.param(hanging, 1, id="hanging"),
+        pytest.param(looking(*LOOKS, LYING), 60, id="lying", marks=pytest.mark.external),
+        pytest.param(looking("?"), 60, id="babbling", marks=pytest.mark.external),
+    ],
 )
 async def test_a_model_that_hangs_lies_or_babbles_leaves_the_message_as_it_is_without_one(
     script: Script, seconds: int, furnished: Path, tmp_path: Path

@@ -19,6 +19,7 @@ from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import Core
 from bot.wiring.ports import incident_ports
+from core.incidents.incident_details import format_votes, owner_story
 from core.model.conversation import Place, Platform
 from core.model.errors import ModelUnavailable
 from core.model.incident import AlertDelivery, Incident
@@ -119,8 +120,11 @@ async def test_a_vote_of_five_to_none_names_the_owner_with_the_managers_reasons(
     for shown in (on_slack(found), in_teams(found)):
         assert "Power" in shown
         assert "Power Quist" in shown
-        assert "Lighting says power" in shown
         assert WITHOUT_MODEL not in shown
+    details = (*owner_story(found), *format_votes(found))
+    for team in TEAMS:
+        assert f"{team.name} votes for Power" in details
+        assert any(f"{team.id} says power" in line.casefold() for line in details)
 
 
 class Hanging(ScriptedModel):

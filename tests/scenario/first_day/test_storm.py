@@ -37,7 +37,6 @@ CASCADE = ("web", "admin", "api", "billing", "mail", "orders", "basket", "search
 UNRELATED = ("badge", "crane", "dock", "ferry", "gate", "hatch", "ledger", "mooring", "pilot", "radar")
 NAMES = ("ErrorsHigh", "LatencyHigh", "PodsRestarting", "QueueLong", "ReplicasMissing")
 
-
 MINUTE = timedelta(minutes=10)  # as the bots of this test count it: their minute must not depend on the machine
 SLOW = {
     "core.incidents.grouping.STORM": MINUTE,
@@ -89,6 +88,7 @@ def shown(chat: WatchedSlack) -> str:
     return json.dumps([message["blocks"] for message in roots(chat)], ensure_ascii=False)
 
 
+@pytest.mark.external  # 20 s each
 @pytest.mark.parametrize(
     ("services", "counts"),
     [
