@@ -17,8 +17,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.answering.excerpts import Candidate, pieces
+from core.answering.excerpts import Candidate, Piece, pieces
 from core.confidence.calibrator import STRONG_SCORE, raw_score
+from core.knowledge.markdown import BlockKind, without_links
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import distinct_terms, terms_of, words
 from core.model.document import Passage
@@ -29,6 +30,7 @@ VERSION = "answer-excerpt-2"  # of the features and coefficients; stored with ev
 COE = ("shared", "match", "pairs", "off_subject")
 RCE = ("coverage", "spread", "heading")
 
+MIN_NEW = 12  # distinct terms that the answer to a reported error says beside those of the report
 EIGHTH = 8  # rank at which a passage shares only common words with the question
 MOSTLY = 0.6  # share of the mentions of a product's name that are capitalised
 
@@ -40,12 +42,22 @@ _RULE = re.compile(
     r"\b(?:may|must|can|cannot|never|need(?:s|ed)?|without|allowed|permitted|forbidden|refused|approvals?|not)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_ASKS = re.compile(
+    r"\W*(?:how|what|when|where|which|who|whom|whose|why|is|are|was|were|do|does|did|can|could|may|should|will|would)\b",
+    re.IGNORECASE,
+)
 _ASKS_AMOUNT = re.compile(r"\bhow (?:long|many|much|big|large|often|old)\b", re.IGNORECASE)
 _ASKS_TIME = re.compile(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", re.IGNORECASE)
 _TIME = re.compile(
     r"\b(?:\d{1,2}[:.]\d\d|\d{1,2} ?[ap]m|\d{4}-\d\d|midnight|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
     r"|january|february|march|april|may \d|june|july|august|september|october|november|december"
     r"|hourly|daily|nightly|weekly|monthly|quarterly|yearly|every (?:\d+ \w+|hour|day|night|week|month|quarter|year))\b",
+    re.IGNORECASE,
+)
+# The condition at the end of a question, with a word before it that makes it one: “… in the freeze?”, “… for payments?”.
+_CONDITION = re.compile(
+    r"\b(?:in|during|after|before|without|while|if|when|on|with|for|at|outside(?: of)?|from|under) "
+    r"(?:the |an? |our |my |its )?(?P<condition>[\w-]{2,40}(?: [\w-]{2,40}){0,2})\W*\Z",
     re.IGNORECASE,
 )
 _NAME_PART = re.compile(r"[a-z0-9]+", re.IGNORECASE)
@@ -174,6 +186,27 @@ def says_what_is_asked(question: str, text: str, marked: str) -> bool:
     if _ASKS_TIME.search(question) and not _TIME.search(marked or text):
         return False
     return not _ASKS_AMOUNT.search(question) or any(character.isdigit() for character in text)
+
+
+def says_more(question: str, shown: Sequence[Piece]) -> bool:
+    """Return whether an excerpt says more in prose than a reported error and its headings; true for a question.
+
+    A page repeats the error that it is about, often at length, before it says what to do.
+    """
+    if _ASKS.match(question):
+        return True
+    prose = [piece for piece in shown if piece.kind not in (BlockKind.CODE, BlockKind.HEADING)]
+    said = {term for piece in prose for term in distinct_terms(without_links(piece.text))}
+    return len(said - distinct_terms(question) - {term for piece in prose for term in piece.path}) >= MIN_NEW
+
+
+def meets_condition(question: str, text: str) -> bool:
+    """Return whether a text speaks of the condition that a question ends with; true if it ends with none.
+
+    What holds in general need not hold there: who approves a roll-back is not who approves one in the freeze.
+    """
+    match = _CONDITION.search(question)
+    return match is None or distinct_terms(match["condition"]) <= distinct_terms(text)
 
 
 def _logistic(name: str, values: Mapping[str, float]) -> float:

@@ -8,7 +8,14 @@ from functools import partial
 
 from core.answering.answer_view import first_line
 from core.answering.caveats import completed
-from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
+from core.answering.certainty import (
+    answerable,
+    evaluation_of,
+    is_certain,
+    meets_condition,
+    says_more,
+    says_what_is_asked,
+)
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import Candidate, asked_rows, candidates, joined, pieces
 from core.answering.lookup import asks_who
@@ -96,7 +103,11 @@ def answer(
     excerpts = tuple(excerpt_of(number, each, query) for number, each in enumerate(chosen, start=1))
     marked = Sentence(first_line(excerpts[0]), (1,))
     is_sure = bool(named) or (
-        is_certain(evaluation) and says_what_is_asked(query, excerpts[0].text, marked.text) and not asks_who(query)
+        is_certain(evaluation)
+        and says_what_is_asked(query, excerpts[0].text, marked.text)
+        and says_more(query, chosen[0].pieces)
+        and meets_condition(query, f"{chosen[0].passage.title}\n{excerpts[0].text}")
+        and not asks_who(query)
     )
     return (
         Answer(

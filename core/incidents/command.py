@@ -37,6 +37,13 @@ _WHAT_IS_BROKEN = re.compile(
     r" (?:broken|down|on fire|failing|wrong|ok(?:ay)?|up|fine|burning|going on)(?: right now| now| at the moment| today| currently)?[\s?!.]*+",
     re.IGNORECASE,
 )
+_SOMETHING_IS_WRONG = re.compile(
+    r"\s*+(?:(?:the |our |my )?(?:site|web ?site|website|app|application|system|platform|prod(?:uction)?|everything|it|internet)"
+    r"(?: is|['’]s| seems| looks| feels)(?: so| very| really| too| extremely| all| completely)?"
+    r" (?:slow|down|broken|dead|unavailable|unreachable|offline|on fire|failing)|nothing works)"
+    r"(?: again| right now| now| today| for (?:me|us|everybody|everyone))?[\s!.]*+",
+    re.IGNORECASE,
+)
 _QUIET_HOURS = re.compile(r"(?:off|\d.*)?", re.IGNORECASE | re.DOTALL)
 
 
@@ -68,7 +75,8 @@ def parse_command(text: str) -> Command:
     `help`, `home`, `status` and `settings` take no argument, `quiet` takes hours or `off`, and `ask`, `triage` and
     `rca` take the rest. A question that only begins with such a word (“status of the canary?”) stays a question, which
     is why `correct` needs its colon. A note on how an incident ended (“root cause: …”) is kept whole. Empty text is
-    `help`. “Who are you?” is greeted, “what can you do?” is `help`, and “is anything broken?” is `status`.
+    `help`. “Who are you?” is greeted, “what can you do?” is `help`, and “is anything broken?” is `status`, as is
+    “the site is slow”, which names no service.
     """
     if (talk := _small_talk(text)) is not None:
         return Command(talk)
@@ -99,7 +107,7 @@ def _small_talk(text: str) -> CommandName | None:
         return CommandName.HELLO
     if _WHAT_IT_CAN.fullmatch(text):
         return CommandName.HELP
-    if _WHAT_IS_BROKEN.fullmatch(text):
+    if _WHAT_IS_BROKEN.fullmatch(text) or _SOMETHING_IS_WRONG.fullmatch(text):
         return CommandName.STATUS
     return CommandName.THANKS if _THANKS.fullmatch(text) else None
 

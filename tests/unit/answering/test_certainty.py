@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.certainty import features, named_families, says_what_is_asked
-from core.answering.excerpts import candidates
+from core.answering.certainty import features, meets_condition, named_families, says_more, says_what_is_asked
+from core.answering.excerpts import candidates, pieces
+from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience
+from core.model.document import Document
 from tests.unit.answering.pages import retriever
 
 __all__ = ["retriever"]
@@ -48,3 +50,34 @@ def test_an_answer_to_a_question_for_a_time_names_one(question: str) -> None:
 )
 def test_families_are_named_in_one_word_or_several(query: str, named: set[str]) -> None:
     assert named_families(query, frozenset({"argo-cd", "loki", "flux"})) == named
+
+
+@pytest.mark.parametrize(
+    ("question", "meets"),
+    [
+        ("who approves a roll-back?", True),
+        ("who approves a roll-back of payments?", True),
+        ("who approves a roll-back in the freeze?", False),
+        ("who approves a roll-back during an incident?", False),
+        ("who approves a roll-back outside office hours?", True),
+        ("how is a roll-back approved for the warehouse?", False),
+    ],
+)
+def test_what_holds_in_general_is_not_certain_under_a_condition(question: str, meets: bool) -> None:
+    text = "Approval of a roll-back: the team lead, or the on-call outside office hours. For payments also a second person."
+    assert meets_condition(question, text) is meets
+
+
+def test_an_error_that_is_only_repeated_is_no_certain_answer() -> None:
+    repeated = "## Disk full on runner\n\nSymptom: the runner says disk full.\n\n```\ndisk full\n```\n"
+    remedy = (
+        "Delete the image cache of the machine with the cleanup job, wait until ten gigabytes are free, then return it to"
+        " the pool and start the stage again.\n"
+    )
+    question = "the runner says disk full"
+    short, long = (
+        pieces(passages_of(Document("page", "docs", "runbooks", "Disk full", text))[0])
+        for text in (repeated, f"{repeated}\n{remedy}")
+    )
+    assert not says_more(question, short)
+    assert says_more(question, long)
