@@ -38,6 +38,7 @@ from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, even
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 TIMEOUT = 120.0  # seconds until a replica must answer, and after the last kill until everything must stand in the chat
+ATTEMPTS = 20  # to read the database
 AGAIN = 0.1  # seconds until a sender that was not acknowledged tries again
 LONGEST_LIFE = 1.5  # seconds that a replica works at most, once it answers, before the next kill
 
@@ -235,10 +236,8 @@ async def _settle(database: str, memory: SlackMemory, accepted: Accepted) -> flo
     while time.monotonic() < changed + TIMEOUT:
         if memory.changes != seen:
             seen, changed = memory.changes, time.monotonic()
-        else:
-            with suppress(StoreUnavailable):  # the database drops our connection as well
-                if not any(_judge(memory, accepted, await _incidents(database)).values()):
-                    break
+        elif not any(_judge(memory, accepted, await _incidents(database)).values()):
+            break
         await asyncio.sleep(2.0)
     return time.monotonic() - began
 
@@ -246,10 +245,14 @@ async def _settle(database: str, memory: SlackMemory, accepted: Accepted) -> flo
 async def _incidents(database: str) -> list[Incident]:
     engine = open_database(database)
     try:
-        async with SqlStore(engine).transaction() as transaction:
-            return await transaction.incidents.recent(100_000)
+        for _ in range(ATTEMPTS):  # the database drops our connection as well
+            with suppress(StoreUnavailable):
+                async with SqlStore(engine).transaction() as transaction:
+                    return await transaction.incidents.recent(100_000)
+            await asyncio.sleep(0.5)
     finally:
         await engine.dispose()
+    raise AssertionError("The database cannot be read any more.")
 
 
 def _judge(memory: SlackMemory, accepted: Accepted, incidents: list[Incident]) -> dict[str, int]:

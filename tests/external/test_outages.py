@@ -19,7 +19,7 @@ from adapters.clock import SystemClock
 from tests.databases import own_postgres_server
 from tests.external.slack_emulator import eventually
 from tests.fakes import llama_server
-from tests.scenario.home import Home, alarm, furnished
+from tests.scenario.home import NO_STORM, Home, alarm, furnished
 from tests.scenario.slack import WatchedSlack
 
 pytestmark = pytest.mark.external
@@ -49,7 +49,7 @@ async def slack() -> AsyncIterator[WatchedSlack]:
 
 async def test_a_database_that_crashes_in_the_middle_loses_nothing(folder: Path, slack: WatchedSlack) -> None:
     with own_postgres_server() as server:
-        async with Home(folder, slack, server.url).life() as bot:
+        async with Home(folder, slack, server.url).life(constants=NO_STORM) as bot:
             address = await bot.address()
             await becomes(address, 200)
             assert (await alarm(address, "before"))[0] == 202
@@ -67,7 +67,7 @@ async def test_a_database_that_crashes_in_the_middle_loses_nothing(folder: Path,
 
 async def test_a_full_disk_refuses_what_it_cannot_keep(folder: Path, slack: WatchedSlack) -> None:
     home = Home(folder, slack)
-    async with home.life() as bot:
+    async with home.life(constants=NO_STORM) as bot:
         address = await bot.address()
         await becomes(address, 200)
         assert (await alarm(address, "before"))[0] == 202
@@ -122,7 +122,7 @@ class JumpingClock(SystemClock):
 async def test_a_clock_that_jumps_an_hour_ahead_and_back_loses_nothing(folder: Path, slack: WatchedSlack) -> None:
     home = Home(folder, slack)
     JumpingClock.jump(home.data, 0)
-    async with home.life(constants={"bot.wiring.application.SystemClock": JumpingClock}) as bot:
+    async with home.life(constants={"bot.wiring.application.SystemClock": JumpingClock, **NO_STORM}) as bot:
         address = await bot.address()
         for group, wrong in (("before", 1), ("ahead", -1), ("behind", 0)):
             bot.steps.clear()

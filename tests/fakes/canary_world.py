@@ -293,6 +293,7 @@ class World:
         settings = self.store.channel_settings.by_channel
         settings |= {(room.platform, room.place.channel): ChannelSettings(ALL_DAY) for room in self.rooms}
         await update_chats(earlier, self.ports.incidents)
+        self.clock.advance(600)  # a minute after another, it might be shown as a part of that
         opened = await self._opened("night")
         await self._investigate(opened.id)
         settings.clear()

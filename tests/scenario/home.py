@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ from tests.scenario.company import write_company
 from tests.scenario.mortal_bot import Death, MortalBot
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.webhooks import alert, delivery
+
+NO_STORM = {  # every incident has a message of its own, however soon it follows another of its service
+    "core.incidents.grouping.STORM": timedelta(0),
+    "handlers.incidents.arrange_incident.STORM": timedelta(0),
+}
 
 
 class Home:
