@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from zlib import crc32
 
 from slack_sdk.signature import SignatureVerifier
 
@@ -106,7 +107,7 @@ def alert_of(name: str, number: int) -> FiringAlert:
         "startsAt": datetime.now(UTC).isoformat(),
         "endsAt": "0001-01-01T00:00:00Z",
         "generatorURL": "",
-        "fingerprint": f"{number:016x}",
+        "fingerprint": f"{crc32(name.encode()):08x}{number:08x}",
     }
     payload = {
         "version": "4",
