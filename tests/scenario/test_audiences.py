@@ -12,7 +12,7 @@ from tests.fakes.canary_world import World
 
 SEED = int(os.environ.get("PLUMBLINE_AUDIENCE_SEED", "40"))
 FEW = 8
-MANY = int(os.environ.get("PLUMBLINE_AUDIENCE_WORLDS", "200"))  # half a second each
+MANY = int(os.environ.get("PLUMBLINE_AUDIENCE_WORLDS", "100"))  # a second each
 
 
 async def lived_through(seed: int) -> World:
