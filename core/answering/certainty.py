@@ -17,18 +17,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.answering.excerpts import Candidate, pieces
+from core.answering.excerpts import RERANKED, Candidate, pieces
 from core.confidence.calibrator import STRONG_SCORE, raw_score
+from core.knowledge.markdown import BlockKind
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import distinct_terms, terms_of, words
 from core.model.document import Passage
 from core.model.prediction import Evaluation
 
-VERSION = "answer-excerpt-2"  # of the features and coefficients; stored with every prediction
+VERSION = "answer-excerpt-3"  # of the features and coefficients; stored with every prediction
 
-COE = ("shared", "match", "pairs", "off_subject")
-RCE = ("coverage", "spread", "heading")
-
+ANSWER_THRESHOLD = 0.7
+UNSURE = 0.3  # maximum of `rce` for what is never certain: low enough for any `coe`
+NEW_TERMS = 3  # fewest distinct terms that an answer adds to its question
 EIGHTH = 8  # rank at which a passage shares only common words with the question
 MOSTLY = 0.6  # share of the mentions of a product's name that are capitalised
 
@@ -62,6 +63,10 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
     - coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
     - spread: difference of that share between the best and the eighth-best passage found.
     - heading: largest share of the terms of a heading in the excerpt that are in the question.
+    - margin: difference of the scores of the best and the second-best candidate.
+    - by_words: 1 if no other candidate has a higher BM25 score, else 0.
+    - cosine: that of the excerpt's meaning and the question's; 0 without an embedding model.
+    - lead: difference of that cosine to the highest of the other candidates ranked by meaning that share no text with it.
     """
     best = found[0]
     held = distinct_terms(best.text)
@@ -74,6 +79,10 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
         "coverage": best.coverage,
         "spread": _spread(retrieval),
         "heading": max((_share(each, retrieval.weights) for each in headings), default=0.0),
+        "margin": best.score - found[1].score if len(found) > 1 else 1.0,
+        "by_words": float(best.lexical >= max(each.lexical for each in found)),
+        "cosine": best.cosine,
+        "lead": best.cosine - max((each.cosine for each in found[:RERANKED] if not each.overlaps(best)), default=0.0),
     }
 
 
@@ -144,18 +153,21 @@ def evaluation_of(query: str, retrieval: Retrieval, found: Sequence[Candidate]) 
     """Return both measures in [0, 1]; 0 if nothing was found."""
     if not found:
         return Evaluation(0.0, 0.0)
-    values = features(query, retrieval, found)
-    return Evaluation(_logistic("coe", values), _logistic("rce", values))
+    values, models = features(query, retrieval, found), _fitted()
+    fit = models.get(retrieval.embedder) or models["none"]
+    coe, rce = _logistic(fit["coe"], values), _logistic(fit["rce"], values)
+    return Evaluation(coe, min(rce, UNSURE) if values["off_subject"] or _only_repeats(query, found[0]) else rce)
+
+
+def _only_repeats(query: str, best: Candidate) -> bool:
+    """Return whether an excerpt says hardly more than the question, such as an error without its cause."""
+    said = {term for piece in best.pieces if piece.kind is not BlockKind.HEADING for term in piece.terms}
+    return len(said - distinct_terms(query) - distinct_terms(best.passage.title)) < NEW_TERMS
 
 
 def answerable(evaluation: Evaluation) -> bool:
-    """Return whether an answer is shown at all."""
-    return evaluation.coe >= answer_threshold()
-
-
-def answer_threshold() -> float:
-    """Return the `coe` from which an answer is shown."""
-    return _fitted()["answer_threshold"]
+    """Return whether an answer is shown at all: from a `coe` of ANSWER_THRESHOLD, by the intercepts of the fits."""
+    return evaluation.coe >= ANSWER_THRESHOLD
 
 
 def is_certain(evaluation: Evaluation) -> bool:
@@ -176,12 +188,12 @@ def says_what_is_asked(question: str, text: str, marked: str) -> bool:
     return not _ASKS_AMOUNT.search(question) or any(character.isdigit() for character in text)
 
 
-def _logistic(name: str, values: Mapping[str, float]) -> float:
-    model = _fitted()[name]
+def _logistic(model: Mapping[str, Any], values: Mapping[str, float]) -> float:
     evidence = model["intercept"] + sum(weight * values[key] for key, weight in model["coefficients"].items())
     return 1 / (1 + math.exp(-evidence))
 
 
 @cache
 def _fitted() -> dict[str, Any]:
+    """Return the fits by the name of the embedding model; `none` also serves for models that nothing was fitted with."""
     return json.loads(Path(__file__).with_name("certainty.json").read_text("utf-8"))

@@ -17,14 +17,19 @@ from functools import lru_cache
 from itertools import accumulate, groupby
 from math import fsum, log1p
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.answering.statements import sentences, statements
 from core.knowledge.encoder import K1, B
 from core.knowledge.markdown import Block, BlockKind, blocks, framed, has_header
+from core.knowledge.meaning import cosines
 from core.knowledge.retriever import RankedPassage, Retrieval, is_answered_by
 from core.knowledge.terms import distinct_terms, terms
 from core.model.document import DocumentKind, Passage
 
 REMEMBERED = 1_000  # passages whose pieces are kept in memory: some 20 MB
+UNKNOWN_LEVEL = 7  # deeper than any heading
 LONG_ITEM = 60  # words of a list item from which it can be cut at a line end
 
 _WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*")
@@ -34,7 +39,8 @@ _WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*")
 class Piece:
     """A sentence, list item, table row, line of code or heading, verbatim.
 
-    `block` and `section` are the numbers of its block and its heading within the passage. `opens` is True for the first
+    `block` and `section` are the numbers of its block and its heading within the passage, `level` is that of its
+    heading: 0 above the first one of a page, UNKNOWN_LEVEL in a passage that begins within a section. `opens` is True for the first
     piece of a block. `heading` is the text of its heading, `repeat` the number of earlier headings in the document with
     the same text, and `path` the terms of all headings above the piece.
     """
@@ -50,6 +56,7 @@ class Piece:
     terms: tuple[str, ...]
     words: int
     fence: str = ""
+    level: int = 0
 
     @property
     def introduces(self) -> bool:
@@ -95,18 +102,30 @@ def joined(chosen: Sequence[Piece]) -> str:
 
 def _pieces_of(passage: Passage) -> Iterator[Piece]:
     heading, section, path = passage.heading, 0, [(0, passage.heading)] if passage.heading else []
+    level = UNKNOWN_LEVEL if passage.heading else 0
     above = frozenset(terms(passage.heading))
     repeats = iter(passage.repeats)
     repeat = next(repeats, 0)
     for number, block in enumerate(blocks(passage.text)):
         if block.kind is BlockKind.HEADING:
-            heading, section, repeat = block.heading, section + 1, next(repeats, 0)
+            heading, section, repeat, level = block.heading, section + 1, next(repeats, 0), block.level
             path = [*(each for each in path if each[0] < block.level), (block.level, heading)]
             above = frozenset(terms(" ".join(text for _, text in path)))
         for place, (text, fence) in enumerate(_texts(block)):
             said = tuple(terms(block.heading if block.kind is BlockKind.HEADING else text))
             yield Piece(
-                text, block.kind, number, section, place == 0, heading, repeat, above, said, word_count(text), fence
+                text,
+                block.kind,
+                number,
+                section,
+                place == 0,
+                heading,
+                repeat,
+                above,
+                said,
+                word_count(text),
+                fence,
+                level,
             )
 
 
@@ -140,6 +159,8 @@ PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the pas
 TITLE = 0.6  # share of the question in the title of the page
 PAGE = 0.7  # for a page, unless a question asks what happened or why something fails
 ENTRY = 1.0  # for a table row that the question names by its key
+MEANING = 1.5  # cosine as a share of the best, for the first RERANKED by all others
+RERANKED = 10
 
 _SYMPTOM = re.compile(
     r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
@@ -148,6 +169,15 @@ _SYMPTOM = re.compile(
 )
 _PAST = re.compile(
     r"\b(?:happened|incidents?|outages?|did|was|were|has|have|had|ever|last time|post-?mortem)\b", re.IGNORECASE
+)
+_ON_SYMPTOM = re.compile(
+    r"\b(?:symptoms?|errors?|problems?|issues?|meaning|impact|description|overview|summary|causes?|diagnos\w+|reasons?|why)\b",
+    re.IGNORECASE,
+)  # headings
+_ON_REMEDY = re.compile(
+    r"\b(?:causes?|reasons?|diagnos\w+|resol\w+|solutions?|solv\w+|fix\w*|mitigat\w+|workarounds?|remed\w+|actions?|steps"
+    r"|what to do|how to (?:fix|resolve))\b",
+    re.IGNORECASE,
 )
 _ASIDE = re.compile(r"\([^()]*\)")
 _LEANS = re.compile(
@@ -162,7 +192,8 @@ class Candidate:
 
     `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `telling` that with the
     weights of rare terms. `coverage` is the share of the question's term weight in the run, the headings above it and
-    the page's title, `titled` that in the title; both in [0, 1]. `marked` is the piece with most of the question.
+    the page's title, `titled` that in the title; both in [0, 1]. `cosine` compares its meaning with the question's; 0
+    without an embedding model. `marked` is the piece with most of the question.
     """
 
     found: RankedPassage
@@ -172,6 +203,7 @@ class Candidate:
     telling: float
     coverage: float
     titled: float
+    cosine: float = 0.0
     score: float = 0.0
 
     @property
@@ -197,7 +229,7 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     An answer that people confirmed for this very question comes before all others.
     """
     rare = _rare(retrieval)
-    runs = [run for found in retrieval.passages for run in _runs(found, retrieval.weights, rare)]
+    runs = [run for found in retrieval.passages for run in _runs(found, retrieval.weights, rare, retrieval.vector)]
     telling = max((run.telling for run in runs), default=0.0) or 1.0
     passage = max((run.found.score for run in runs), default=0.0) or 1.0
     lexical = max((run.lexical for run in runs), default=0.0) or 1.0
@@ -210,10 +242,17 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
         return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry
 
     scored = [replace(run, score=score(run)) for run in runs]
+    ranked = _in_order(query, scored)
+    first, rest = ranked[:RERANKED], ranked[RERANKED:]
+    cosine = max((run.cosine for run in first), default=0.0)
+    if cosine > 0:
+        first = [replace(run, score=run.score + MEANING * run.cosine / cosine) for run in first]
+    return [*_in_order(query, first), *rest]
+
+
+def _in_order(query: str, runs: Sequence[Candidate]) -> list[Candidate]:
     # The order of sets differs between processes, and with it the last digits of sums: these decide nothing.
-    return sorted(
-        scored, key=lambda run: (not is_answered_by(query, run.passage), -round(run.score, 6), run.passage.id)
-    )
+    return sorted(runs, key=lambda run: (not is_answered_by(query, run.passage), -round(run.score, 6), run.passage.id))
 
 
 def _rare(retrieval: Retrieval) -> dict[str, float]:
@@ -226,7 +265,15 @@ def _rare(retrieval: Retrieval) -> dict[str, float]:
     return {term: log1p((len(sections) - held[term] + 0.5) / (held[term] + 0.5)) for term in retrieval.weights}
 
 
-def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str, float]) -> Iterator[Candidate]:
+def excerpt_texts(passage: Passage) -> list[str]:
+    """Return the text of each candidate of a passage below its page's title; of a passage without any, all of it."""
+    own = pieces(passage)
+    return [f"{passage.title}\n{joined(own[start:end])}" for start, end in bounds(own)] or [passage.indexed_text]
+
+
+def _runs(
+    found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str, float], vector: NDArray[np.float32]
+) -> Iterator[Candidate]:
     """Yield the candidates of a passage without their scores. BM25 follows Robertson and Zaragoza 2009, section 3.3."""
     all_pieces = pieces(found.passage)
     total = sum(weights.values())
@@ -243,16 +290,17 @@ def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str,
         fsum(rare[term] for term in weights.keys() & piece.path.union(each))
         for each, piece in zip(held, all_pieces, strict=True)
     ]
-    for start, end in _bounds(all_pieces):
+    meant = cosines(found.passage, vector)
+    for place, (start, end) in enumerate(bounds(all_pieces)):
         counts = titled + Counter(term for each in counted[start:end] for term in each)
         length = len(title) + sum(len(piece.terms) for piece in all_pieces[start:end])
         norm = K1 * (1 - B + B * length / USUAL_TERMS)
         shares = {term: count * (K1 + 1) / (count + norm) for term, count in counts.items()}
         said = [
-            place for place in range(start, end)
-            if not all_pieces[place].introduces and not all_pieces[place].text.rstrip().endswith("?")
+            spot for spot in range(start, end)
+            if not all_pieces[spot].introduces and not all_pieces[spot].text.rstrip().endswith("?")
         ]  # fmt: skip
-        marked = max(said or range(start, end), key=lambda place: (near[place], -place))
+        marked = max(said or range(start, end), key=lambda spot: (near[spot], -spot))
         yield Candidate(
             found,
             all_pieces[start:end],
@@ -261,6 +309,7 @@ def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str,
             fsum(rare[term] * share for term, share in shares.items()),
             sum(weights[term] for term in weights if term in counts or term in all_pieces[start].path) / total,
             fsum(weights[term] for term in titled) / total,
+            meant[place] if place < len(meant) else 0.0,
         )
 
 
@@ -316,7 +365,7 @@ def _named(row: str, asked: AbstractSet[str], header: frozenset[str]) -> frozens
     return frozenset(term for cell in others if cell <= asked for term in cell) if header else frozenset()
 
 
-def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+def bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each candidate of a passage."""
     words = [0, *accumulate(piece.words for piece in all_pieces)]
     sections = Counter[int]()
@@ -326,8 +375,9 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
         first = start == 0 or all_pieces[start - 1].section != piece.section
         if not first and (sections[piece.section] <= EXCERPT_WORDS or not _can_begin(all_pieces, start)):
             continue
-        end = max(start + 1, bisect_right(words, words[start] + EXCERPT_WORDS) - 1)
-        whole = bisect_right(words, words[start] + WHOLE_WORDS) - 1
+        last = _section_end(all_pieces, start)
+        end = min(last, max(start + 1, bisect_right(words, words[start] + EXCERPT_WORDS) - 1))
+        whole = min(last, bisect_right(words, words[start] + WHOLE_WORDS) - 1)
         while whole > end and whole < len(all_pieces) and all_pieces[whole].section == all_pieces[whole - 1].section:
             whole -= 1
         end = max(end, whole)
@@ -335,6 +385,21 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
             end -= 1
         if any(each.kind is not BlockKind.HEADING for each in all_pieces[start:end]):
             yield start, end
+
+
+def _section_end(all_pieces: Sequence[Piece], start: int) -> int:
+    """Return where the section of a piece ends, with its sub-sections: at the next heading of its level or higher.
+
+    A section on a symptom or an error goes on to the end of the one on its cause or remedy that follows it.
+    """
+    level, heading = all_pieces[start].level, all_pieces[start].heading
+    for place in range(start + 1, len(all_pieces)):
+        piece = all_pieces[place]
+        if piece.kind is BlockKind.HEADING and piece.level <= level:
+            if not (_ON_SYMPTOM.search(heading) and _ON_REMEDY.search(piece.heading)):
+                return place
+            heading = piece.heading
+    return len(all_pieces)
 
 
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:

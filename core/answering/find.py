@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 
 from core.answering.answer_view import first_line
 from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
 from core.answering.contradictions import contradictions
-from core.answering.excerpts import Candidate, asked_rows, candidates, joined
+from core.answering.excerpts import Candidate, asked_rows, candidates, joined, word_count
 from core.answering.lookup import asks_who
 from core.answering.rewrite import parts, standalone
 from core.answering.statements import cited, statements
@@ -29,6 +30,7 @@ RETRIEVED = 16  # passages that the excerpts are chosen from
 FOREIGN = "Without a language model, I understand only the language of the documents."
 NEAREST = 3  # documents named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
+HEDGED_WORDS = 150  # within which a hedged answer shows further excerpts whole
 
 
 async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer, Evaluation]:
@@ -71,8 +73,9 @@ def answer(
 ) -> tuple[Answer, Evaluation]:
     """Return the answer that the retrieved passages give, without a badge, and the evaluation for its badge.
 
-    `query` is the question rewritten to stand alone. The answer is one excerpt, and so of one family (Evidence-Chain
-    RAG: evidence of two families is not mixed in one answer); the others are offered beside it. If `is_foreign`,
+    `query` is the question rewritten to stand alone. An excerpt is of one family (Evidence-Chain
+    RAG: evidence of two families is not mixed in one claim). A certain answer is one excerpt; a hedged one shows others below
+    it. If `is_foreign`,
     `query` holds only the words that are understood: the nearest excerpt is shown if they name its subject, because
     there is no other sign that it answers.
     """
@@ -87,6 +90,7 @@ def answer(
     is_sure = (
         is_certain(evaluation) and says_what_is_asked(query, excerpts[0].text, marked.text) and not asks_who(query)
     )
+    shown = 1 if is_sure or is_answered_by(query, chosen[0].passage) else _that_fit(excerpts)
     return (
         Answer(
             question.id,
@@ -96,12 +100,18 @@ def answer(
             ENGINE,
             tentative=not is_sure,
             conflicts=contradictions([marked], citations[:1], retrieval),
-            excerpts=excerpts[:1],
-            further=excerpts[1:],
+            excerpts=excerpts[:shown],
+            further=excerpts[shown:],
             certainty=raw_score(evaluation),
         ),
         evaluation,
     )
+
+
+def _that_fit(excerpts: Sequence[Excerpt]) -> int:
+    """Return how many of the first excerpts a hedged answer shows whole: one, and those that HEDGED_WORDS leave room for."""
+    lengths = accumulate(word_count(excerpt.text) for excerpt in excerpts)
+    return max(1, sum(length <= HEDGED_WORDS for length in lengths))
 
 
 def _is_known(candidate: Candidate, query: str, *, is_foreign: bool) -> bool:

@@ -14,7 +14,7 @@ from core.knowledge.terms import term_number, term_numbers, terms
 from core.model.document import Passage
 from core.ports import EncodedPassage, SparseVector
 
-FORMAT = 11  # increased by every change that makes stored data unusable: tokens, weights, splitting of documents
+FORMAT = 12  # increased by every change that makes stored data unusable: tokens, weights, splitting of documents
 REFIT_SHARE = 0.2  # share of passages changed since the last fit from which the average length is measured again
 K1 = 1.2  # saturation of repeated terms
 B = 0.75  # discount of long passages, 0 to 1

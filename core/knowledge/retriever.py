@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.knowledge.encoder import K1, Encoder
 from core.knowledge.spelling import Spelling, spelt
 from core.knowledge.terms import distinct_terms
@@ -43,7 +46,8 @@ class Retrieval:
     """Passages, best first, and the weight of each distinct term of the query.
 
     `known` in [0, 1] is the share of that weight for terms in the corpus. `attainable` is the maximum BM25 score.
-    `families` are those of the whole corpus.
+    `families` are those of the whole corpus. `vector` is the query's embedding by `embedder`;
+    both are empty without an embedding model.
     """
 
     passages: list[RankedPassage]
@@ -51,6 +55,8 @@ class Retrieval:
     known: float = 0.0
     attainable: float = 0.0
     families: frozenset[str] = frozenset()
+    vector: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    embedder: str = ""
 
 
 class Retriever:
@@ -89,9 +95,9 @@ class Retriever:
         query = query[:MAX_QUERY]
         encoded = encoder.encode_query(query)
         lexical = await self._index.search_lexical(encoded.lexical, audience.readers, CANDIDATES)
-        dense = []
+        dense, vector, model = [], np.empty(0, np.float32), ""
         if self._embedder is not None and encoder.embedder == self._embedder.name:
-            vector = await self._embedder.embed_query(query)
+            vector, model = await self._embedder.embed_query(query), self._embedder.name
             dense = await self._index.search_dense(vector, audience.readers, CANDIDATES)
         scores = fused(lexical, dense, DENSE_SHARE if dense else 0.0)
         passages = await self._index.read(list(scores)[:READ], audience.readers)
@@ -102,7 +108,8 @@ class Retriever:
         found.sort(key=lambda each: (-each.score, each.passage.id))
         attainable = (K1 + 1) * sum(count * encoded.weights[term] for term, count in encoded.counts.items())
         families = frozenset(encoder.families)
-        return Retrieval(confirmed_first(query, found)[:limit], encoded.weights, encoded.known, attainable, families)
+        found = confirmed_first(query, found)[:limit]
+        return Retrieval(found, encoded.weights, encoded.known, attainable, families, vector, model)
 
 
 def fused(lexical: Sequence[Hit], dense: Sequence[Hit], dense_share: float) -> dict[str, tuple[float, float, float]]:

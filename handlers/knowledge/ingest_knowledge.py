@@ -8,9 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+import numpy as np
 import structlog
 
+from core.answering.excerpts import excerpt_texts
 from core.knowledge.encoder import Encoder
+from core.knowledge.meaning import centre, packed
 from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.errors import IndexUnavailable, SourceUnavailable, StoreUnavailable
@@ -294,6 +297,8 @@ class _Writer:
     async def _refit(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:
         outdated = set(outdated_ids)
         kept = [passage async for passage in self.index.scan() if passage.document_id not in outdated]
+        if before is None or before.embedder != self._embedder_name:
+            kept = [replace(passage, meaning=b"") for passage in kept]
         passages = [*kept, *fresh]
         encoder = await asyncio.to_thread(Encoder.fitted, passages, self._embedder_name)
         # An empty index may have been lost, and may not exist at all.
@@ -317,8 +322,14 @@ class _Writer:
     async def _embedded(self, encoded: list[EncodedPassage]) -> list[EncodedPassage]:
         if self.embedder is None:
             return encoded
-        vectors = await self.embedder.embed_passages([item.passage.indexed_text for item in encoded])
-        return [replace(item, dense=vector) for item, vector in zip(encoded, vectors, strict=True)]
+        texts = [[] if item.passage.meaning else excerpt_texts(item.passage) for item in encoded]
+        vectors = iter(await self.embedder.embed_passages([text for each in texts for text in each]))
+        filled: list[EncodedPassage] = []
+        for item, own in zip(encoded, texts, strict=True):
+            meaning = packed(np.array([next(vectors) for _ in own])) if own else item.passage.meaning
+            passage = replace(item.passage, meaning=meaning)
+            filled.append(replace(item, passage=passage, dense=centre(passage, self.embedder.dimensions)))
+        return filled
 
     @property
     def _embedder_name(self) -> str:

@@ -1,8 +1,9 @@
 """Fits the coefficients of `core/answering/certainty.json` on questions whose answers are known.
 
-    python -m tests.benchmarks fit-certainty --questions F --corpus F… [--weak QUESTIONS,CORPUS]… [--write]
+    python -m tests.benchmarks fit-certainty --questions F… --corpus F… [--weak QUESTIONS,CORPUS]… [--write]
 
-`--questions` are as those of `plumbline eval answers` with keys, some without an answer. They alone fit `coe`.
+Each fit is made twice: with the embedded model, and without one. `--questions` are as those of `plumbline eval answers`
+with keys, some without an answer. They alone fit `coe`.
 
 `--weak` adds questions of which less is known, and which count WEAK each: with `answer` and `gold_doc`, an excerpt states
 the answer if it holds at least half of its words, sentence by sentence; with `gold_doc` alone, if it is of that page;
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,20 +29,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bot.config.settings import EMBEDDED
 from bot.evaluation.library import asked_of, library_of
 from bot.evaluation.report import json_lines
 from bot.evaluation.stated_answers import Case, cases_of
+from bot.wiring.application import embedder
 from core.answering import certainty
+from core.answering.certainty import ANSWER_THRESHOLD
 from core.answering.excerpts import Candidate, candidates
 from core.answering.find import search
 from core.answering.rewrite import standalone
 from core.confidence.calibrator import STRONG_SCORE
 from core.model.conversation import Speaker, Turn
+from core.ports import Embedder
 
+# The features of `coe` and of `rce` by embedding model, chosen by their likelihood out of fold.
+FEATURES = {
+    EMBEDDED: (("shared", "match", "cosine"), ("coverage", "heading", "by_words", "cosine", "lead")),
+    "none": (("shared", "match", "pairs", "off_subject"), ("coverage", "spread", "heading", "margin")),
+}
 FOLDS = 5
 WEAK = 0.3  # what a weakly labelled question counts
 PENALTY = 1.0  # of the squared coefficients of standardised features
-WRONGLY_WITHHELD = 0.05  # share of the answerable questions that the threshold withholds, out of fold
+WRONGLY_WITHHELD = 0.1  # share of the answerable questions that the threshold withholds, out of fold
 PRECISION = 0.9  # share of the answers called strong that state what was asked, out of fold
 FEWEST = 10  # answers that this share must hold for
 TARGET = Path(certainty.__file__).with_name("certainty.json")
@@ -63,23 +74,27 @@ class Example:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fit how far an answer can be relied on.")
-    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, action="append", required=True)
     parser.add_argument("--corpus", type=Path, action="append", required=True)
     parser.add_argument("--weak", action="append", default=[], metavar="QUESTIONS,CORPUS")
     parser.add_argument("--write", action="store_true", help="replace core/answering/certainty.json")
     given = parser.parse_args()
-    examples = asyncio.run(_keyed(given.questions, given.corpus))
-    for files in given.weak:
-        rows, corpus = map(Path, files.split(","))
-        examples += asyncio.run(_weak(rows, corpus))
-    model = fitted(examples)
-    print(json.dumps(model, indent=2))
+    models: dict[str, Any] = {}
+    for name, features in FEATURES.items():
+        examples: list[Example] = []
+        for questions in given.questions:
+            examples += asyncio.run(_keyed(questions, given.corpus, embedder(name)))
+        for files in given.weak:
+            rows, corpus = map(Path, files.split(","))
+            examples += asyncio.run(_weak(rows, corpus, embedder(name)))
+        models[name] = fitted(examples, *features)
+    print(json.dumps(models, indent=2))
     if given.write:
-        TARGET.write_text(json.dumps(model, indent=2) + "\n", "utf-8")
+        TARGET.write_text(json.dumps(models, indent=2) + "\n", "utf-8")
 
 
-def fitted(examples: Sequence[Example]) -> dict[str, Any]:
-    """Both regressions, the threshold from which an answer is shown, and what they gave out of fold."""
+def fitted(examples: Sequence[Example], of_coe: Sequence[str], of_rce: Sequence[str]) -> dict[str, Any]:
+    """Both regressions over these features, and what they gave out of fold."""
     keyed = [each for each in examples if each.is_keyed]
     has_answer = np.array([each.answerable for each in keyed])
     states = np.array([each.states for each in keyed])
@@ -88,12 +103,17 @@ def fitted(examples: Sequence[Example]) -> dict[str, Any]:
     for product in sorted(set(products.tolist())):
         rest = [each for each in examples if each.product != product]
         tested = [keyed[place] for place in np.flatnonzero(products == product)]
-        coe[products == product] = _predicted(_fit_coe(rest), tested)
-        rce[products == product] = _predicted(_fit_rce(rest), tested)
-    threshold = float(np.quantile(_logistic(coe[has_answer]), WRONGLY_WITHHELD))
-    shown = _logistic(coe) >= threshold
+        coe[products == product] = _predicted(_fit_coe(rest, of_coe), tested)
+        rce[products == product] = _predicted(_fit_rce(rest, of_rce), tested)
+    # The intercept makes ANSWER_THRESHOLD the score below which so many answers are withheld.
+    moved = math.log(ANSWER_THRESHOLD / (1 - ANSWER_THRESHOLD)) - float(np.quantile(coe[has_answer], WRONGLY_WITHHELD))
+    coe += moved
+    on_subject = np.array([not each.values["off_subject"] for each in keyed])
+    answered = _logistic(coe) >= ANSWER_THRESHOLD
+    shown = answered & on_subject
     count, precision = _strong(_margins(_logistic(coe), rce, shown), states)
-    final_coe, final_rce = _fit_coe(examples), _fit_rce(examples)
+    final_coe, final_rce = _fit_coe(examples, of_coe), _fit_rce(examples, of_rce)
+    final_coe["intercept"] = round(final_coe["intercept"] + moved, 4)
     margins = _margins(_logistic(np.array(_predicted(final_coe, keyed))), np.array(_predicted(final_rce, keyed)), shown)
     # A fit on everything is surer of itself than one out of fold: it calls as many answers strong, and no more.
     final_rce["intercept"] = round(final_rce["intercept"] - float(np.sort(margins)[::-1][count - 1]) + 1e-4, 4)
@@ -101,12 +121,11 @@ def fitted(examples: Sequence[Example]) -> dict[str, Any]:
         "fitted_by": "python -m tests.benchmarks fit-certainty",
         "fitted_on": f"{len(keyed)} questions with keys, {len(examples) - len(keyed)} with weak labels",
         "out_of_fold": {
-            "withheld_without_answer": round(float((~shown[~has_answer]).mean()), 3),
-            "withheld_with_answer": round(float((~shown[has_answer]).mean()), 3),
+            "withheld_without_answer": round(float((~answered[~has_answer]).mean()), 3),
+            "withheld_with_answer": round(float((~answered[has_answer]).mean()), 3),
             "strong_precision": round(precision, 3),
             "strong_share": round(count / len(keyed), 3),
         },
-        "answer_threshold": round(threshold, 4),
         "coe": final_coe,
         "rce": final_rce,
     }
@@ -128,13 +147,13 @@ def _strong(margins: NDArray[np.float64], states: NDArray[np.bool_]) -> tuple[in
     return count, float(right[count - 1])
 
 
-def _fit_coe(examples: Sequence[Example]) -> dict[str, Any]:
+def _fit_coe(examples: Sequence[Example], names: Sequence[str]) -> dict[str, Any]:
     keyed = [each for each in examples if each.is_keyed]
-    return _regression(certainty.COE, keyed, [each.answerable for each in keyed])
+    return _regression(names, keyed, [each.answerable for each in keyed])
 
 
-def _fit_rce(examples: Sequence[Example]) -> dict[str, Any]:
-    return _regression(certainty.RCE, examples, [each.states for each in examples])
+def _fit_rce(examples: Sequence[Example], names: Sequence[str]) -> dict[str, Any]:
+    return _regression(names, examples, [each.states for each in examples])
 
 
 def _regression(names: Sequence[str], examples: Sequence[Example], labels: Sequence[bool]) -> dict[str, Any]:
@@ -161,13 +180,13 @@ def _logistic(evidence: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1 / (1 + np.exp(-evidence))
 
 
-async def _keyed(questions: Path, corpora: Sequence[Path]) -> list[Example]:
+async def _keyed(questions: Path, corpora: Sequence[Path], embedder: Embedder | None) -> list[Example]:
     rows: list[Any] = json_lines(questions, "question", "key", "corpus")
     cases = cases_of(questions)
     examples: list[Example] = []
     for name in sorted({case.corpus for case in cases}):
         files = [path for path in corpora if path.name.split(".")[0].endswith(name)]
-        async with library_of(files) as (library, retriever):
+        async with library_of(files, embedder) as (library, retriever):
             for number, (row, case) in enumerate(zip(rows, cases, strict=True)):
                 if case.corpus != name:
                     continue
@@ -196,9 +215,9 @@ def _product(row: dict[str, Any], case: Case, number: int) -> str:
     return folder if rest else case.corpus
 
 
-async def _weak(questions: Path, corpus: Path) -> list[Example]:
+async def _weak(questions: Path, corpus: Path, embedder: Embedder | None) -> list[Example]:
     examples: list[Example] = []
-    async with library_of([corpus]) as (library, retriever):
+    async with library_of([corpus], embedder) as (library, retriever):
         for row in json_lines(questions, "question"):
             retrieval = await search(row["question"], library.audience(), retriever)
             found = candidates(row["question"], retrieval)
