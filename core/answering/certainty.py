@@ -63,7 +63,6 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
     - coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
     - spread: difference of that share between the best and the eighth-best passage found.
     - heading: largest share of the terms of a heading in the excerpt that are in the question.
-    - margin: difference of the scores of the best and the second-best candidate.
     - by_words: 1 if no other candidate has a higher BM25 score, else 0.
     - cosine: that of the excerpt's meaning and the question's; 0 without an embedding model.
     - lead: difference of that cosine to the highest of the other candidates ranked by meaning that share no text with it.
@@ -79,7 +78,6 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
         "coverage": best.coverage,
         "spread": _spread(retrieval),
         "heading": max((_share(each, retrieval.weights) for each in headings), default=0.0),
-        "margin": best.score - found[1].score if len(found) > 1 else 1.0,
         "by_words": float(best.lexical >= max(each.lexical for each in found)),
         "cosine": best.cosine,
         "lead": best.cosine - max((each.cosine for each in found[:RERANKED] if not each.overlaps(best)), default=0.0),

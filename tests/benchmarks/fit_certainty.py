@@ -46,7 +46,7 @@ from core.ports import Embedder
 # The features of `coe` and of `rce` by embedding model, chosen by their likelihood out of fold.
 FEATURES = {
     EMBEDDED: (("shared", "match", "cosine"), ("coverage", "heading", "by_words", "cosine", "lead")),
-    "none": (("shared", "match", "pairs", "off_subject"), ("coverage", "spread", "heading", "margin")),
+    "none": (("shared", "match", "pairs", "off_subject"), ("coverage", "spread", "heading")),
 }
 FOLDS = 5
 WEAK = 0.3  # what a weakly labelled question counts
