@@ -12,6 +12,7 @@ from tests.fakes.canary_world import World
 
 SEED = int(os.environ.get("PLUMBLINE_AUDIENCE_SEED", "40"))
 FEW = 8
+TOGETHER = 25  # in one test, which is to end before it counts as hanging
 MANY = int(os.environ.get("PLUMBLINE_AUDIENCE_WORLDS", "100"))  # a second each
 
 
@@ -52,6 +53,7 @@ async def test_no_word_of_a_drawn_world_is_shown_to_anybody_who_may_not_read_it(
 
 
 @pytest.mark.external
-async def test_no_word_of_many_drawn_worlds_is_shown_to_anybody_who_may_not_read_it() -> None:
-    for number in range(MANY):
+@pytest.mark.parametrize("first", range(0, MANY, TOGETHER))
+async def test_no_word_of_many_drawn_worlds_is_shown_to_anybody_who_may_not_read_it(first: int) -> None:
+    for number in range(first, min(first + TOGETHER, MANY)):
         await lived_through(SEED + number)
