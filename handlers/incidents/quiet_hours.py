@@ -76,8 +76,9 @@ async def wait_for_morning(place: Place, ports: Ports) -> None:
 async def end_quiet_hours(ports: Ports) -> None:
     """Post a summary in every place whose quiet hours are over, and release the incidents held for it.
 
-    What was held back waits for the morning: the end of the place's quiet hours, or MORNING. An incident that is resolved and was never posted there appears only in the summary. If chats are unavailable,
-    raises the first error after all places were tried.
+    What was held back waits for the morning: the end of the place's quiet hours, or MORNING. An incident that is
+    resolved and was never posted there appears only in the summary. If chats are unavailable, raises the first error
+    after all places were tried.
     """
     failures: list[Unavailable] = []
     async with ports.store.transaction() as transaction:
