@@ -95,6 +95,28 @@ def eval_answers(
         _report(answers.run(questions, corpus, embedder(embeddings)), answers.print_table, json_file)
 
 
+@evaluations.command("confidence")
+def eval_confidence(
+    questions: Annotated[
+        Path, typer.Option(help="JSON lines with `question` and `key`, a regular expression for the answer.")
+    ],
+    corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
+    embeddings: Embeddings = "none",
+    llm: Llm = "",
+    record: Record = None,
+    replay: Replay = None,
+    simulate: Simulate = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Measure how well calibrated a language model's judgement of answers is (LM-PACE, table 2)."""
+    from bot.evaluation.confidence import print_table, run
+    from bot.evaluation.recorded import Recorded
+    from bot.wiring.application import embedder
+
+    figures = run(questions, corpus, embedder(embeddings), Recorded(llm, record, replay, simulate))
+    _report(figures, print_table, json_file)
+
+
 @evaluations.command("privacy")
 def eval_privacy(
     cases: Annotated[Path, typer.Option(help="Labelled JSON lines; the first names the people that the source knows.")],

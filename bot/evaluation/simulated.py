@@ -25,6 +25,7 @@ from core.model.errors import InvalidReply
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.choice import NONE
 from core.model_calls.prompts.composing import NO, YES
+from core.model_calls.prompts.confidence import SCALE, YES_NO
 
 CONTEXT = 32_768  # tokens
 SHORT = 3  # statements that an answer is made of at most, before it is a list
@@ -35,6 +36,8 @@ _PASSAGE = re.compile(r"^\[(\d+)\] ([^\n]*)\n", re.MULTILINE)
 _QUESTION = re.compile(r"The question:\n=====\n(.*?)\n=====", re.DOTALL)
 _SENTENCE = re.compile(r"Somebody answers:\n=====\n(.*?)\n=====", re.DOTALL)
 _LATEST = re.compile(r"The latest message:\n=====\n(.*?)\n=====", re.DOTALL)
+_SITUATION = re.compile(r"What is to be settled today:\n=====\n(.*?)\n=====", re.DOTALL)
+_CONCLUSION = re.compile(r"This conclusion was proposed:\n=====\n(.*?)\n=====", re.DOTALL)
 _NUMBER = re.compile(r"\d+")
 _CODE = re.compile(r"`([^`]+)`")
 _CONDITION = re.compile(r"[,;]?\s*\b(?:if|unless|only|except|when|before|until)\b[^,.;]*", re.IGNORECASE)
@@ -103,7 +106,11 @@ class SimulatedModel:
     def _replied(self, request: ModelRequest, sample: int = 0) -> str:
         if (said := self._investigator.reply(request, sample)) is not None:
             return said
-        return self._restated(request) if request.schema is not None else self._written(request, self._draw(request))
+        if request.schema is not None:
+            return self._restated(request)
+        if _SITUATION.search(_text(request)):
+            return f"Analysis {sample}."
+        return self._written(request, self._draw(request, sample))
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         chosen = self._investigator.choice(request, choices)
@@ -113,8 +120,9 @@ class SimulatedModel:
         rest = (1.0 - SURE) / (len(choices) - 1)
         return {each: SURE if each == chosen else rest for each in choices}
 
-    def _draw(self, request: ModelRequest) -> random.Random:
-        text = json.dumps([message.text for message in request.messages], ensure_ascii=False)
+    def _draw(self, request: ModelRequest, sample: int = 0) -> random.Random:
+        told = [message.text for message in request.messages]
+        text = json.dumps([*told, sample] if sample else told, ensure_ascii=False)
         return random.Random(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
 
     def _restated(self, request: ModelRequest) -> str:
@@ -137,6 +145,8 @@ class SimulatedModel:
 
     def _right_choice(self, request: ModelRequest, choices: Sequence[str]) -> str:
         prompt = _text(request)
+        if situation := _SITUATION.search(prompt):
+            return self._judged(prompt, situation[1], choices)
         if {YES, NO} == set(choices):
             if said := _SENTENCE.search(prompt):
                 return YES if said[1] in self._faithful else NO
@@ -151,6 +161,13 @@ class SimulatedModel:
             if truth and truth.stated_in and text and truth.stated_in(text):
                 return name
         return NONE if NONE in choices else choices[-1]
+
+    def _judged(self, prompt: str, situation: str, choices: Sequence[str]) -> str:
+        """Return whether the records, or the conclusion if one is rated, state the answer (LM-PACE, COE and RCE)."""
+        stated_in = self._stated_in(situation)
+        conclusion = _CONCLUSION.search(prompt)
+        is_right = stated_in is not None and stated_in(conclusion[1] if conclusion else prompt)
+        return (SCALE[-1] if is_right else SCALE[0]) if conclusion else YES_NO[not is_right]
 
     def _truth(self, question: str) -> Truth | None:
         """Return the truth of the question whose words are most like those of one in a prompt."""

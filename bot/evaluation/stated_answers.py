@@ -23,7 +23,7 @@ import random
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from importlib import import_module
@@ -133,16 +133,13 @@ async def _measured(
 ) -> dict[str, Any]:
     replies: dict[str, list[Reply]] = {}
     milliseconds: list[float] = []
-    truths = [Truth(" ".join([*case.before, case.question]), case.stated_in if case.keys else None) for case in cases]
-    async with llm.opened(truths) as model:
+    async with llm.opened(list(map(truth_of, cases))) as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
         engines = Engines(model, skill_of(marks), writes=marks.write >= WRITES)
-        for name, members in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
-            group = list(members)
-            files = [path for path in corpora if path.name.split(".")[0].endswith(name)] if name else []
-            found, took = await _answered(group, files or corpora, embedder, engines)
+        for group, files in by_corpus(cases, corpora):
+            found, took = await _answered(group, files, embedder, engines)
             milliseconds += took
-            ranked = _bm25(await _texts(files or corpora))
+            ranked = _bm25(await _texts(files))
             for case in group:
                 best = ranked(" ".join([*case.before, case.question]))
                 found.setdefault("bm25_section", []).append(Reply(case, best[0]))
@@ -164,6 +161,18 @@ async def _measured(
         "by_kind": _by(replies, lambda case: case.kind),
         "by_corpus": _by(replies, lambda case: case.corpus),
     }
+
+
+def truth_of(case: Case) -> Truth:
+    """Return what a simulated model knows of a case."""
+    return Truth(" ".join([*case.before, case.question]), case.stated_in if case.keys else None)
+
+
+def by_corpus(cases: Sequence[Case], corpora: Sequence[Path]) -> Iterator[tuple[list[Case], Sequence[Path]]]:
+    """Yield the cases that are asked of the same files, with these files."""
+    for name, group in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
+        files = [path for path in corpora if path.name.split(".")[0].endswith(name)] if name else []
+        yield list(group), files or corpora
 
 
 def cases_of(questions: Path) -> list[Case]:
@@ -292,14 +301,14 @@ async def _answered(
             history: list[Turn] = []
             for earlier in case.before:
                 said, _ = await find_answer(asked_of(earlier, audience, history), retriever)
-                history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, _shown(said))]
+                history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, shown_text(said))]
             started = time.perf_counter()
             answers = await engines.answers(asked_of(case.question, audience, history), retriever)
             milliseconds.append(1000 * (time.perf_counter() - started))
             for name, answer in answers.items():
                 offered = tuple(each.text for each in answer_view(answer).further)
                 certain = not answer.abstained and not answer.tentative
-                replies.setdefault(name, []).append(Reply(case, _shown(answer), offered, certain))
+                replies.setdefault(name, []).append(Reply(case, shown_text(answer), offered, certain))
     return replies, milliseconds
 
 
@@ -309,7 +318,8 @@ def readable(text: str) -> str:
     return " ".join(unescape(words).translate(_STRAIGHT).split())
 
 
-def _shown(answer: Answer) -> str:
+def shown_text(answer: Answer) -> str:
+    """Return the text of an answer as a chat shows it, empty if there is none."""
     return "\n".join(sentence.text for sentence in shown_sentences(answer))
 
 

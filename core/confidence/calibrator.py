@@ -11,11 +11,13 @@ import numpy as np
 
 from core.confidence.ensemble import FloatArray, Tally, boundaries, count, distinct, fit_ensemble, softmax
 from core.confidence.groups import fit_offsets
+from core.confidence.thresholds import fit_thresholds
 from core.model.badge import Badge, Strength
 from core.model.calibrator import RCE_ALONE, Calibrator, Steps, Transformation
 from core.model.prediction import Evaluation
 
 MIN_OUTCOMES = 30  # labelled outcomes needed for an honest percentage
+THRESHOLD_OUTCOMES = 500  # from which optimal thresholds were calibrated better than curves, on data of both kinds
 RESOLUTION = 100  # levels of the scores from 0 to 1, and as many more at quantiles of the labelled scores
 NEGLIGIBLE = 0.01  # weight below which a transformation is dropped
 
@@ -64,10 +66,11 @@ class Label:
 def fit(
     labelled: Sequence[Label], version: str, fitted_at: datetime, min_outcomes: int = MIN_OUTCOMES
 ) -> Calibrator | None:
-    """Fit a calibrator: one map per transformation of the measures, weighted by its likelihood on held-out labels.
+    """Fit a calibrator. Returns None for fewer than `min_outcomes` labels, which do not allow an honest percentage.
 
-    Groups that are right more or less often than the pooled map predicts get an offset. Returns None for fewer than
-    `min_outcomes` labels, which do not allow an honest percentage.
+    From THRESHOLD_OUTCOMES labels, it has the thresholds of LM-PACE (section 4.4, equation 3), which say one of ten
+    percentages. With fewer, these would follow chance: it then is one curve per transformation of the measures, weighted
+    by its likelihood on held-out labels. Groups that are right more or less often than it predicts get an offset.
     """
     if len(labelled) < min_outcomes:
         return None
@@ -75,21 +78,31 @@ def fit(
     rce = np.array([label.evaluation.rce for label in labelled])
     correct = np.array([float(label.correct) for label in labelled])
     transformations = CANDIDATES if np.ptp(coe) else (RCE_ALONE,)
-    tallies = [_tally(transformation.score(coe, rce), correct) for transformation in transformations]
-    fits = [fit_ensemble(tally) for tally in tallies]
-    weights = softmax(np.array([fitted.evidence for fitted in fits]))
-    weights[weights < NEGLIGIBLE] = 0.0
-    weights /= weights.sum()
-    steps = tuple(
-        Steps((*boundaries(tally.levels).tolist(), 1.0), tuple(fitted.probabilities.tolist()), transformation, weight)
-        for transformation, tally, fitted, weight in zip(transformations, tallies, fits, weights.tolist(), strict=True)
-        if weight
-    )
+    if len(labelled) < THRESHOLD_OUTCOMES:
+        steps = _curves(coe, rce, correct, transformations)
+    else:
+        steps = (fit_thresholds(coe, rce, correct, transformations),)
     pooled = Calibrator(version, steps, len(labelled), fitted_at)
     if not any(label.group for label in labelled):
         return pooled
     said = np.array([pooled.probability(label.evaluation) for label in labelled])
     return replace(pooled, offsets=fit_offsets(said, correct, [label.group for label in labelled]))
+
+
+def _curves(
+    coe: FloatArray, rce: FloatArray, correct: FloatArray, transformations: Sequence[Transformation]
+) -> tuple[Steps, ...]:
+    """Return a curve of each transformation that counts, as steps."""
+    tallies = [_tally(transformation.score(coe, rce), correct) for transformation in transformations]
+    fits = [fit_ensemble(tally) for tally in tallies]
+    weights = softmax(np.array([fitted.evidence for fitted in fits]))
+    weights[weights < NEGLIGIBLE] = 0.0
+    weights /= weights.sum()
+    return tuple(
+        Steps((*boundaries(tally.levels).tolist(), 1.0), tuple(fitted.probabilities.tolist()), transformation, weight)
+        for transformation, tally, fitted, weight in zip(transformations, tallies, fits, weights.tolist(), strict=True)
+        if weight
+    )
 
 
 def _tally(scores: FloatArray, correct: FloatArray) -> Tally:

@@ -1,6 +1,6 @@
 """Fit calibrators from labelled outcomes, and check recent badges for drift (nightly).
 
-A new calibrator is adopted only if it is better on labels that it has not seen.
+A new calibrator is adopted only if it is better on labels that it has not seen, or the first one with thresholds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime
 
 import structlog
 
-from core.confidence.calibrator import Label, fit
+from core.confidence.calibrator import THRESHOLD_OUTCOMES, Label, fit
 from core.confidence.measures import RECENT, measure_drift
 from core.model.calibrator import Calibrator
 from core.model.conversation import Place
@@ -54,7 +54,7 @@ async def refit(estimator: Estimator, *, store: Store, clock: Clock) -> Calibrat
 def _better(
     labelled: Sequence[tuple[Prediction, Outcome]], current: Calibrator | None, version: str, now: datetime
 ) -> Calibrator | None:
-    if current is None:
+    if current is None or current.outcomes < THRESHOLD_OUTCOMES <= len(labelled):
         return fit([_label(*pair) for pair in labelled], version, now)
     seen = [_label(*pair) for pair in labelled if pair[1].labelled_at <= current.fitted_at]
     new = [_label(*pair) for pair in labelled if pair[1].labelled_at > current.fitted_at]

@@ -73,12 +73,23 @@ def secrets() -> None:
 
 
 @app.command("lm-pace")
-def lm_pace(json_file: JsonFile = None) -> None:
+def lm_pace(
+    recorded: Annotated[
+        Path | None, typer.Option(help="A .csv.gz of answers with `chosen_token_confidence` and `stated_confidence`.")
+    ] = None,
+    json_file: JsonFile = None,
+) -> None:
     """Do optimised thresholds on both measures beat the others, on scores whose truth is known? LM-PACE's table 2."""
-    from tests.benchmarks.lm_pace import measured, print_table
+    from bot.evaluation import confidence
+    from tests.benchmarks import lm_pace
 
-    figures = measured()
-    print_table(figures, out)
+    if recorded is None:
+        figures = lm_pace.measured()
+        lm_pace.print_table(figures, out)
+    else:
+        figures = lm_pace.recorded(recorded)
+        for each in figures.values():
+            confidence.print_table(each, out)
     write_json(figures, json_file)
 
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.confidence.calibrator import MIN_OUTCOMES
+import pytest
+
+from core.confidence.calibrator import MIN_OUTCOMES, THRESHOLD_OUTCOMES
 from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from handlers.feedback.recalibrate import NEW_LABELS, recalibrate, refit
 from tests.fakes.calibrators import calibrator
@@ -50,6 +52,16 @@ async def test_a_better_fit_on_more_labels_replaces_the_one_in_use(store: InMemo
     adopted = await refit(ESTIMATOR, store=store, clock=CLOCK)
     assert adopted is not None
     assert adopted.probability(Evaluation(0.1, 0.1)) < 0.3
+
+
+async def test_enough_labels_replace_the_curves_by_optimal_thresholds(store: InMemoryStore) -> None:
+    """Even if the curves are sharper on these labels: the two differ in kind."""
+    await store.predictions.adopt(ESTIMATOR, calibrator(0.0, 1.0, outcomes=THRESHOLD_OUTCOMES - 1))
+    label(store, informative(THRESHOLD_OUTCOMES))
+    adopted = await refit(ESTIMATOR, store=store, clock=CLOCK)
+    assert adopted is not None
+    assert [adopted.probability(Evaluation(score, score)) for score in (0.1, 0.9)] == pytest.approx([0.05, 0.95])
+    assert len(adopted.steps) == 1
 
 
 async def test_a_fit_that_is_no_better_on_labels_it_has_not_seen_is_not_adopted(store: InMemoryStore) -> None:
