@@ -2,29 +2,43 @@
 
 Each case has a `query`, `outputs` (`tool`, `arguments`, `text`), and what is to be found: `fault_object` and `root_cause`,
 a type from a closed list. A diagnosis is right if both are, at 1 and among 3. The plan is fixed: every recorded output is
-read. `auroc` says how well the score of the first diagnosis tells right ones from wrong ones; none has the score 0.
+read. A language model calls the recorded tools instead, and finally says which type of the list its cause is. `auroc` says how well the score of the first diagnosis tells right ones from wrong ones; none has the score 0.
 """
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
 
+from adapters.recorded_model import Call, RecordedModel
+from bot.evaluation.rca_engines import by_each, observed
+from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
+from bot.evaluation.simulated_agent import Cause, FaultType, calls_of
+from core.answering.model_exam import examined, skill_of
 from core.confidence.measures import auroc
-from core.model.errors import MalformedInput
+from core.model.errors import InvalidReply, MalformedInput, ModelUnavailable
+from core.model.language_model import ChatMessage, Role
+from core.model_calls.prompts.quoted import quoted
+from core.model_calls.structured_reply import structured
+from core.ports import LanguageModel
+from core.rca.agent.grounding import MIN_QUOTE
 from core.rca.cluster.faults import Fault, Finding
+from core.rca.model_ranking import situation
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
+from handlers.incidents.investigate_with_model import Conclusion
 
 FIELDS = ("query", "outputs", "root_cause", "fault_object")
 AMONG = 3
+TYPE_TOKENS = 60  # room for the longest type
 
 TYPES: Mapping[Fault, str] = {
     Fault.QUOTA_CPU: "namespace_cpu_quota_exceeded",
@@ -67,6 +81,24 @@ TYPES: Mapping[Fault, str] = {
 """The types of the closed list by our own, where one has one name; probes, daemons and networks are named by their parts."""
 
 
+DAEMONS = ("containerd", "kubelet", "kube_proxy", "kube_scheduler")
+PROBES = ("liveness", "readiness")
+CLOSED_LIST = tuple(
+    sorted(
+        {
+            *TYPES.values(),
+            *(f"{each}_unavailable" for each in DAEMONS),
+            *(f"{each}_probe_incorrect_{what}" for each in PROBES for what in ("port", "protocol", "timing")),
+            *(f"{each}_network_{what}" for each in ("pod", "node") for what in ("delay", "packet_loss")),
+            "gateway_misroute",
+        }
+    )
+)
+"""The types of both systems of the benchmark."""
+PLACES = {"app_name": "app", "node_name": "node", "namespace": "namespace"}
+"""The kinds of objects by the arguments that name them."""
+
+
 def type_of(finding: Finding) -> str:
     """Return the type of the closed list for a finding; empty if the list has none."""
     if finding.fault is Fault.DAEMON:
@@ -85,9 +117,6 @@ class Diagnosis:
     fault: str
     object: str
     score: float
-
-
-Engine = Callable[[str, Sequence[ToolOutput]], Sequence[Diagnosis]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +146,107 @@ def by_evidence(query: str, outputs: Sequence[ToolOutput]) -> list[Diagnosis]:
     ]
 
 
-ENGINES: Mapping[str, Engine] = {"evidence": by_evidence}
+async def run(path: Path, llm: Recorded = NO_MODEL, sample: int = 0) -> dict[str, Any]:
+    """Return the figures of the evidence engine; with a language model, those of `model` and `plumbline` too (see `by_each`).
 
-
-def run(path: Path) -> dict[str, Any]:
-    """Return the figures of each engine. Raises MalformedInput for an invalid file."""
+    `sample` cases are drawn; 0: all. Raises MalformedInput for an invalid file.
+    """
     cases = cases_of(path)
-    results = {name: _figures([_graded(engine, case) for case in cases]) for name, engine in ENGINES.items()}
+    if 0 < sample < len(cases):
+        cases = random.Random(SEED).sample(cases, sample)
+    found: dict[str, list[Graded]] = {"evidence": []}
+    for case in cases:
+        started = time.perf_counter()
+        told = by_evidence(case.query, case.outputs)
+        found["evidence"].append(_graded(case, told, time.perf_counter() - started))
+    causes: list[Cause] = []
+    async with llm.opened(causes=causes) as model:
+        asked = await _asked(cases, found, model, causes) if model is not None else {}
+    results = {name: _figures(each) for name, each in found.items()}
     engine = next(reversed(results))
-    return {"measure": "rca_clusters", "engine": engine, "seed": SEED, **results[engine], "results": results}
+    return {"measure": "rca_clusters", "engine": engine, "seed": SEED, **results[engine], **asked, "results": results}
+
+
+async def _asked(
+    cases: Sequence[Case], found: dict[str, list[Graded]], model: RecordedModel, causes: list[Cause]
+) -> dict[str, Any]:
+    """Add the results with a model to those `found`, and return what it took. `causes` is what a simulated model knows."""
+    marks = await examined(model, ASKING)
+    calls: list[Sequence[Call]] = []
+    for number, case in enumerate(cases):
+        causes[:] = [_simulated(case, number)]
+        before, started = len(model.calls), time.perf_counter()
+        concluded = await by_each(case.query, case.outputs, places(case.outputs), model, skill_of(marks))
+        for name, each in concluded.items():
+            told = await _diagnoses(each, case, model)
+            found.setdefault(name, []).append(_graded(case, told, time.perf_counter() - started))
+        calls.append(model.calls[before:])
+    return {
+        "model": model.name,
+        "exam": str(marks),
+        **costs(calls),
+        "paired": {
+            name: paired(
+                (one.rank == 1, other.rank == 1) for one, other in zip(found[name], found["evidence"], strict=True)
+            )
+            for name in ("model", "plumbline")
+        },
+    }
+
+
+def places(outputs: Sequence[ToolOutput]) -> tuple[str, ...]:
+    """Return the objects that tools were asked about, in which a fault can be."""
+    return tuple(
+        dict.fromkeys(
+            f"{kind}/{output.arguments[name]}"
+            for name, kind in PLACES.items()
+            for output in outputs
+            if output.arguments.get(name)
+        )
+    )
+
+
+async def _diagnoses(found: Conclusion, case: Case, model: LanguageModel) -> list[Diagnosis]:
+    """Return the diagnoses of a conclusion, best first: the model's own, whose type it names, and the evidence engine's."""
+    told: list[Diagnosis] = []
+    for each in found.explanation.hypotheses:
+        if each.found_by:
+            told.append(Diagnosis(await _type_by_model(each.cause, model), each.service, each.score))
+        else:
+            told += by_evidence(case.query, case.outputs)
+    return told
+
+
+async def _type_by_model(cause: str, model: LanguageModel) -> str:
+    """Return the type of the closed list that a model says its cause is; empty if it says none."""
+    asked = (
+        f"Somebody looked into a Kubernetes cluster in trouble and found this cause:\n=====\n{quoted(cause)}\n=====\n"
+        f'Reply with one JSON object: "type" is which of these faults that is: {", ".join(CLOSED_LIST)}.'
+    )
+    request = replace(ASKING, messages=(ChatMessage(Role.USER, asked),), max_tokens=TYPE_TOKENS)
+    try:
+        return (await structured(model, request, FaultType, {"type": CLOSED_LIST})).type
+    except (InvalidReply, ModelUnavailable):
+        return ""
+
+
+def _simulated(case: Case, number: int) -> Cause:
+    """Return what a simulated model knows of a case. Any line that names the object in trouble shows the cause."""
+    name = case.object.rpartition("/")[2]
+
+    def shows(line: str) -> bool:
+        return name in line and len(line) >= MIN_QUOTE
+
+    return Cause(
+        situation(observed(case.query, case.outputs)),
+        case.object,
+        frozenset(),
+        shows,
+        f"{case.fault.replace('_', ' ')} at {name}",
+        calls=calls_of((each for each in case.outputs if name in each.arguments.values()), shows),
+        case=str(number),
+        fault=case.fault,
+    )
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
@@ -137,14 +258,13 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         for fault, one in figures["by_type"].items()
     ]
     print_rows(console, ("type", "cases", "@1", "@3", "said instead"), types)
+    print_model(figures, console)
 
 
-def _graded(engine: Engine, case: Case) -> Graded:
-    started = time.perf_counter()
-    told = list(dict.fromkeys(engine(case.query, case.outputs)))[:AMONG]
-    seconds = time.perf_counter() - started
-    ranks = [place for place, each in enumerate(told, 1) if (each.fault, each.object) == (case.fault, case.object)]
-    return Graded(case, told[0] if told else None, min(ranks, default=0), seconds)
+def _graded(case: Case, told: Iterable[Diagnosis], seconds: float) -> Graded:
+    among = list(dict.fromkeys(told))[:AMONG]
+    ranks = [place for place, each in enumerate(among, 1) if (each.fault, each.object) == (case.fault, case.object)]
+    return Graded(case, among[0] if among else None, min(ranks, default=0), seconds)
 
 
 def _figures(graded: Sequence[Graded]) -> dict[str, Any]:

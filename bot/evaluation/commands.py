@@ -186,6 +186,7 @@ def eval_rca(
     record: Record = None,
     replay: Replay = None,
     simulate: Simulate = None,
+    sample: Annotated[int, typer.Option(min=0, help="Number of cases of Cloud-OpsBench to draw; 0 means all.")] = 0,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether recorded tool outputs lead to the cause, and whether the quoted lines show it."""
@@ -193,12 +194,11 @@ def eval_rca(
     from bot.evaluation.rca import print_table, run
     from bot.evaluation.recorded import Recorded
 
+    asked = Recorded(llm, record, replay, simulate)
     if cloud_opsbench.is_snapshots(cases):
-        if llm or replay or simulate is not None:
-            raise typer.BadParameter("Snapshots of Cloud-OpsBench are measured without a language model.")
-        _report(cloud_opsbench.run(cases), cloud_opsbench.print_table, json_file)
+        _report(asyncio.run(cloud_opsbench.run(cases, asked, sample)), cloud_opsbench.print_table, json_file)
     else:
-        _report(asyncio.run(run(cases, Recorded(llm, record, replay, simulate))), print_table, json_file)
+        _report(asyncio.run(run(cases, asked)), print_table, json_file)
 
 
 @evaluations.command("incidents")

@@ -48,13 +48,13 @@ from core.model.incident import Explanation, Incident
 from core.model.prediction import Evaluation
 from core.model_calls.choice import VOUCHED, Skill
 from core.rca.agent.budget import Limits
-from core.rca.cause_evidence import is_unsure
 from core.rca.explain import explain
 from core.rca.incident_signals import SLACK, survey
 from core.rca.model_ranking import situation
+from core.rca.observation_tools import EVERY_SERVICE, LIST_CHANGES, READ_LOGS
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
-from handlers.incidents.investigate_with_model import by_evidence, investigate_with_model
+from handlers.incidents.investigate_with_model import asks_model, by_evidence, investigate_with_model
 from handlers.incidents.observe_incident import observe_incident
 from handlers.ports import Readers
 
@@ -177,8 +177,8 @@ async def _by_each(
     evaluation = found.first[1] if found.first is not None else None
     evidence = judged(truth, found.explanation, evaluation, perf_counter() - began)
     rows = {"evidence": evidence, "model": evidence, "plumbline": evidence}
-    for name, used in (("model", VOUCHED), ("plumbline", skill if is_unsure(evaluation) else None)):
-        if used is not None:
+    for name, used in (("model", VOUCHED), ("plumbline", skill)):
+        if used is not None and asks_model(used, found):
             asked = await investigate_with_model(
                 found, observations, survey(observations), model=model, skill=used, progress=_ignore, limits=LIMITS
             )
@@ -195,7 +195,9 @@ def _simulated(truth: Truth, observations: Observations) -> Cause:
     def shows(line: str) -> bool:
         return any(each in line for each in truth.culprits) if truth.culprits else COMPLAINS.search(line) is not None
 
-    return Cause(situation(observations), service, truth.culprits, shows)
+    tool = LIST_CHANGES if truth.culprits else READ_LOGS
+    calls = [{"tool": tool, "service": each} for each in (service, EVERY_SERVICE)]
+    return Cause(situation(observations), service, truth.culprits, shows, calls=calls)
 
 
 async def _ignore(_: str) -> None:

@@ -20,6 +20,7 @@ from typing import Any, cast
 import numpy as np
 from rich.console import Console
 
+from adapters.recorded_model import Call, RecordedModel
 from bot.evaluation.rca_engines import (
     MAX_QUOTE,
     MAX_QUOTES,
@@ -27,14 +28,19 @@ from bot.evaluation.rca_engines import (
     Engine,
     Given,
     Verdict,
+    by_each,
     by_evidence,
     by_keyword,
-    by_model,
+    observed,
+    verdict_of,
 )
-from bot.evaluation.recorded import NO_MODEL, Recorded
+from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
-from bot.evaluation.simulated_agent import Cause
+from bot.evaluation.simulated_agent import Cause, calls_of
+from core.answering.model_exam import examined, skill_of
 from core.model.errors import MalformedInput
+from core.model_calls.choice import Skill
+from core.rca.model_ranking import situation
 from core.rca.tool_outputs.clues import ToolOutput
 
 HEADLINE = "root_cause"
@@ -68,7 +74,7 @@ class Graded:
 
 
 async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
-    """Return the figures of each engine, and of a language model if there is one, compared with the evidence engine.
+    """Return the figures of each engine; with a language model, those of `model` and `plumbline` too (see `by_each`).
 
     Raises MalformedInput for an invalid file.
     """
@@ -78,16 +84,20 @@ async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
     causes: list[Cause] = []
     async with llm.opened(causes=causes) as model:
         if model is not None:
-            engine = model.name
-            found[engine] = []
-            for case in cases:
-                causes[:] = [_simulated(case)]
-                found[engine].append(await graded(by_model(model), case))
+            engine = "plumbline"
+            marks = await examined(model, ASKING)
+            calls: list[Sequence[Call]] = []
+            for number, case in enumerate(cases):
+                causes[:] = [_simulated(case, number)]
+                before = len(model.calls)
+                for name, one in (await _by_each(case, model, skill_of(marks))).items():
+                    found.setdefault(name, []).append(one)
+                calls.append(model.calls[before:])
             asked = {
-                "paired": _paired(found[engine], found["evidence"]),
-                "calls": len(model.calls),
-                "seconds": round(sum(call.seconds for call in model.calls), 1),
-                "tokens": sum(call.prompt_tokens for call in model.calls),
+                "model": model.name,
+                "exam": str(marks),
+                **costs(calls),
+                "paired": {name: _paired(found[name], found["evidence"]) for name in ("model", "plumbline")},
             }
     results = {name: _figures(each) for name, each in found.items()}
     return {
@@ -100,24 +110,36 @@ async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
     }
 
 
-def _simulated(case: Case) -> Cause:
+async def _by_each(case: Case, model: RecordedModel, skill: Skill | None) -> dict[str, Graded]:
+    started = time.perf_counter()
+    told = await by_each(case.given.question, case.given.outputs, (), model, skill)
+    seconds = time.perf_counter() - started
+    return {name: _graded(case, verdict_of(each, case.given), seconds) for name, each in told.items()}
+
+
+def _simulated(case: Case, number: int) -> Cause:
     """Return what a simulated model knows of a case: what it states, and the lines that show it."""
-    told = [_plain(alternative) for group in (*case.evidence_keys, *case.keys) for alternative in group]
+    keys = () if case.kind == HEALTHY else (*case.evidence_keys, *case.keys)
+    told = [_plain(alternative) for group in keys for alternative in group]
 
     def shows(line: str) -> bool:
         plain = _plain(line)
         return any(each in plain for each in told)
 
-    return Cause(case.given.question, "", frozenset(), shows, "; ".join(group[0] for group in case.keys if group))
+    return Cause(
+        situation(observed(case.given.question, case.given.outputs)),
+        "",
+        frozenset(),
+        shows,
+        "; ".join(group[0] for group in case.keys if group),
+        case=str(number),
+        calls=calls_of(case.given.outputs, shows),
+    )
 
 
 def _paired(model: Sequence[Graded], evidence: Sequence[Graded]) -> dict[str, int]:
-    """Return how many causes the model states and the evidence engine does not, and the other way round."""
     pairs = [pair for pair in zip(model, evidence, strict=True) if pair[0].kind == HEADLINE]
-    return {
-        "gained": sum(ours.stated > theirs.stated for ours, theirs in pairs),
-        "lost": sum(ours.stated < theirs.stated for ours, theirs in pairs),
-    }
+    return paired((bool(ours.stated), bool(theirs.stated)) for ours, theirs in pairs)
 
 
 ENGINES: Mapping[str, Engine] = {"keyword": by_keyword, "evidence": by_evidence}
@@ -131,10 +153,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         for kind, one in row["by_kind"].items():
             shares = ", ".join(f"{key} {value:.2f}" for key, value in one.items() if key != "cases")
             console.print(f"{name}, {one['cases']} of kind {kind}: {shares}")
-    if "paired" in figures:
-        gained, lost = figures["paired"]["gained"], figures["paired"]["lost"]
-        console.print(f"The model states {gained} causes that the evidence engine does not, and loses {lost}.")
-        console.print(f"{figures['calls']} calls, {figures['tokens']} tokens read, {figures['seconds']} s.")
+    print_model(figures, console)
 
 
 def holds(text: str, keys: Keys) -> bool:
@@ -150,8 +169,11 @@ def _plain(text: str) -> str:
 async def graded(engine: Engine, case: Case) -> Graded:
     """Return the result of an engine in a case."""
     started = time.perf_counter()
-    verdict: Verdict = await engine(case.given)
-    seconds = time.perf_counter() - started
+    verdict = await engine(case.given)
+    return _graded(case, verdict, time.perf_counter() - started)
+
+
+def _graded(case: Case, verdict: Verdict, seconds: float) -> Graded:
     cause = " ".join(verdict.cause.split()[:MAX_WORDS])
     quotes = [quote[:MAX_QUOTE] for quote in verdict.quotes[:MAX_QUOTES]]
     right = not cause if case.kind == HEALTHY else holds(cause, case.keys)

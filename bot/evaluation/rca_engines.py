@@ -1,23 +1,36 @@
-"""The engines of `plumbline eval rca`: the evidence engine, a keyword search, and a language model with every recorded output as a tool."""
+"""The engines of `plumbline eval rca`: the evidence engine, a keyword search, a language model, and the product with one."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from core.model.language_model import ModelRequest, Urgency
-from core.ports import LanguageModel, Tool, ToolParameter
-from core.rca.agent.budget import Limits, MeteredModel
-from core.rca.agent.controller import Investigation
-from core.rca.agent.grounding import matched
-from core.rca.agent.log_expert import LogExpert
+from bot.evaluation.recorded import DEADLINE
+from bot.evaluation.recorded_tools import RecordedTools
+from core.incidents.folding import open_from
+from core.model.conversation import Place, Platform
+from core.model.incident import Alert, AlertDelivery, AlertStatus, Explanation, Severity
+from core.model_calls.choice import VOUCHED, Skill
+from core.ports import LanguageModel
+from core.rca.agent.budget import Limits
+from core.rca.explain import explain
 from core.rca.failures import CAUSE, COMPLAINT, phrases
+from core.rca.incident_signals import survey
+from core.rca.merge import first_time
+from core.rca.observations import Observations
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
+from handlers.incidents.investigate_with_model import Conclusion, asks_model, investigate_with_model
+from handlers.incidents.investigate_with_model import by_evidence as by_evidence_engine
+from handlers.ports import Readers
 
 MAX_WORDS = 60  # of a stated cause
 MAX_QUOTES = 3
 MAX_QUOTE = 300  # characters
+LIMITS = Limits(seconds=DEADLINE)
+SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)  # of a case that tells none
+NOTHING = Conclusion(Explanation((), (), (), ()), None)
 
 _KEYWORDS = (phrases(CAUSE), phrases(COMPLAINT))
 
@@ -55,54 +68,55 @@ async def by_keyword(given: Given) -> Verdict:
     return Verdict(ranked[0] if ranked else "", tuple(ranked[:MAX_QUOTES]), len(given.outputs))
 
 
-DEADLINE = 120.0  # seconds per reply
+def verdict_of(found: Conclusion, given: Given) -> Verdict:
+    """Return the first cause of a conclusion, and its quotes."""
+    steps = len(found.explanation.trajectory.steps) if found.explanation.trajectory is not None else len(given.outputs)
+    first = found.explanation.cause
+    return (
+        Verdict(first.cause, tuple(each.quote for each in first.evidence), steps) if first else Verdict("", (), steps)
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A tool that returns one recorded output."""
+async def by_each(
+    question: str, outputs: Sequence[ToolOutput], services: Sequence[str], model: LanguageModel, skill: Skill | None
+) -> Mapping[str, Conclusion]:
+    """Return the conclusions of a model: `model` with nothing but its tools, and `plumbline`, which is what people read.
 
-    number: int
-    output: ToolOutput
-
-    @property
-    def name(self) -> str:
-        return f"{self.output.tool}_{self.number}"
-
-    @property
-    def description(self) -> str:
-        return f"The output of {self.output.source}."
-
-    @property
-    def parameters(self) -> tuple[ToolParameter, ...]:
-        return ()
-
-    async def call(self, arguments: Mapping[str, str]) -> str:
-        return self.output.text or ("The call failed." if self.output.failed else "")
-
-
-def by_model(model: LanguageModel) -> Engine:
-    """Return an engine that investigates the recorded outputs, with one greedy trajectory.
-
-    Quotes that appear in no output are dropped; a cause without quotes counts as none.
+    Its tools return the recorded outputs. `plumbline` asks a model of this skill where the evidence is not strong, and
+    merges what it finds with the causes of the evidence engine; None: the model is not used. `services` are the possible
+    places of a cause; if there are none, any text is.
     """
+    observations = observed(question, outputs, services)
+    found = by_evidence_engine(*explain(observations))
 
-    async def verdict(given: Given) -> Verdict:
-        tools: list[Tool] = [Recorded(number, output) for number, output in enumerate(given.outputs, start=1)]
-        request = ModelRequest((), urgency=Urgency.INCIDENT, deadline=DEADLINE)
-        metered = MeteredModel(model, Limits(samples=0, seconds=DEADLINE * Limits().steps))
-        trajectory = await Investigation(metered, [*tools, LogExpert(metered, request)], (), request).run(
-            given.question
+    async def asked(before: Conclusion, trusted: Skill) -> Conclusion:
+        return await investigate_with_model(
+            before,
+            observations,
+            survey(observations),
+            model=model,
+            skill=trusted,
+            progress=_ignore,
+            limits=LIMITS,
+            readers=Readers(toolboxes=[RecordedTools(outputs)]),
         )
-        finding, steps = trajectory.finding, len(trajectory.steps) + 1
-        if finding is None:
-            return Verdict("", (), steps)
-        texts = [output.text for output in given.outputs]
-        quotes = tuple(
-            found
-            for quote in finding.evidence
-            if (found := next((m for text in texts if (m := matched(quote, text))), ""))
-        )
-        return Verdict(finding.root_cause if quotes else "", quotes, steps)
 
-    return verdict
+    is_asked = skill is not None and asks_model(skill, found)
+    return {
+        "model": await asked(NOTHING, VOUCHED),
+        "plumbline": await asked(found, skill) if skill is not None and is_asked else found,
+    }
+
+
+def observed(question: str, outputs: Sequence[ToolOutput], services: Sequence[str] = ()) -> Observations:
+    """Return recorded outputs as the observations of an incident that is as late as the latest time that they tell."""
+    told = (first_time(line) for output in outputs for line in output.text.splitlines())
+    at = max((time for time in told if time is not None), default=SOME_TIME)
+    alert = Alert("recorded", question, AlertStatus.FIRING, Severity.WARNING, at, summary=question)
+    delivery = AlertDelivery("recorded", "recorded", "recorded", (alert,), at)
+    incident = open_from(delivery, "recorded", Place(Platform.CONSOLE, "incidents"))
+    return Observations(incident, at, tuple(services), (), (), (), {}, outputs=tuple(outputs))
+
+
+async def _ignore(_: str) -> None:
+    """Show no progress."""

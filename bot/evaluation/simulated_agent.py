@@ -14,12 +14,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 from typing import Any, cast
 
 from core.model.language_model import ModelRequest, Role
 from core.model_calls.choice import NONE
+from core.model_calls.prompts.rca_log import MAX_INTERPRETATIONS, ChunkReading, LogSummary
 from core.rca.agent.actions import FINALISE, NO_CHANGE
-from core.rca.observation_tools import EVERY_SERVICE, LIST_CHANGES, READ_LOGS
+from core.rca.tool_outputs.clues import ToolOutput
 
 LOOKS = 6  # calls before it reports what it has
 NOISE = 0.1  # share of the samples in which it reports something else than it understood
@@ -27,7 +29,15 @@ LONGEST = 200  # characters of a quote
 
 _RESULT = re.compile(r"^Result of \S+ \(obs_\w+\):\n=====\n(.*?)\n=====$", re.MULTILINE | re.DOTALL)
 _REPORT = re.compile(r"^Report 1: (.*)\nSolution: (.*)\nDisproof: (.*)$", re.MULTILINE)
+_MORE = re.compile(r"^… \d+ more characters in (obs_\w+)$", re.MULTILINE)
 _PREFIX = re.compile(r"^[\d: -]{19} UTC(?: to [\d: -]{19} UTC, \d+ times, \w+)?: ")
+
+
+@dataclass(frozen=True, slots=True)
+class FaultType:
+    """The type of a stated cause, from a closed list."""
+
+    type: str
 
 
 class Error(StrEnum):
@@ -44,7 +54,9 @@ class Cause:
     """The truth about an incident that contains `incident` in its prompts.
 
     `changes` are the ids of the change that caused it, empty if none did. `shows` returns whether a line shows the cause,
-    and `said` is the cause in words; if it is empty, the line is.
+    and `said` is the cause in words; if it is empty, the line is. `calls` are those of tools that return such lines, each a
+    tool with its arguments. `case` tells apart incidents with equal texts, and `fault` is the type of the cause from a
+    closed list.
     """
 
     incident: str
@@ -52,6 +64,19 @@ class Cause:
     changes: frozenset[str]
     shows: Callable[[str], bool]
     said: str = ""
+    calls: Sequence[Mapping[str, str]] = ()
+    case: str = ""
+    fault: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return a text that only this incident has."""
+        return f"{self.incident}{self.case}"
+
+
+def calls_of(outputs: Iterable[ToolOutput], shows: Callable[[str], bool]) -> list[Mapping[str, str]]:
+    """Return the calls whose recorded outputs have a line that shows a cause."""
+    return [{"tool": each.tool, **each.arguments} for each in outputs if any(map(shows, each.text.splitlines()))]
 
 
 class SimulatedInvestigator:
@@ -67,15 +92,36 @@ class SimulatedInvestigator:
         prompt = request.messages[0].text if len(request.messages) == 1 else request.messages[1].text
         if FINALISE in str(schema.get("properties", {}).get("tool")):
             return self._merged(request)
+        if schema.get("title") in (ChunkReading.__name__, LogSummary.__name__, FaultType.__name__):
+            return self._read(schema, prompt)
         options = schema.get("properties", {}).get("action", {}).get("anyOf")
         cause = next((each for each in self._causes if each.incident in prompt), None)
         if options is None or cause is None:
             return None
-        understood = _drawn(cause.incident).random() < self._right
-        draw = _drawn(f"{cause.incident}\n{sample}\n{len(request.messages)}")
-        if sample and draw.random() < NOISE:
-            understood = not understood
+        draw = _drawn(f"{cause.name}\n{sample}\n{len(request.messages)}")
+        understood = self._understands(cause) != (sample > 0 and draw.random() < NOISE)
         return self._step(request, cast("Sequence[Mapping[str, Any]]", options), cause, draw, understood=understood)
+
+    def _understands(self, cause: Cause) -> bool:
+        return _drawn(cause.name).random() < self._right
+
+    def _read(self, schema: Mapping[str, Any], prompt: str) -> str | None:
+        """Return the reply of an expert, or the type of a stated cause, about the incident that is investigated now."""
+        cause = next(iter(self._causes), None)
+        if cause is None:
+            return None
+        understood = self._understands(cause)
+        match schema["title"]:
+            case ChunkReading.__name__:
+                shown = [line.strip() for line in prompt.splitlines() if understood and cause.shows(line)]
+                found = [{"meaning": "This explains it.", "evidence": line[:300]} for line in dict.fromkeys(shown)]
+                return json.dumps({"interpretations": found[:MAX_INTERPRETATIONS]})
+            case LogSummary.__name__:
+                return json.dumps({"summary": "", "interpretations": [1]})
+            case _:
+                others = [each for each in schema["properties"]["type"]["enum"] if each != cause.fault]
+                said = cause.fault if cause.said in prompt else _drawn(prompt).choice(others)
+                return json.dumps({"type": said})
 
     def choice(self, request: ModelRequest, choices: Sequence[str]) -> str | None:
         """Return the candidate that a choice of a cause names; None if it is no such choice."""
@@ -88,7 +134,7 @@ class SimulatedInvestigator:
         else:
             named = [each for each in choices if cause.service in each]
         right = named[0] if named else NONE
-        if _drawn(cause.incident).random() < self._right:
+        if self._understands(cause):
             return right
         return _drawn(prompt).choice([each for each in choices if each != right])
 
@@ -110,7 +156,9 @@ class SimulatedInvestigator:
             action = self._report(finding, cause, read, shown, draw, understood=understood)
             return action if isinstance(action, str) else json.dumps({"thought": "I know enough.", "action": action})
         listed = [each for each in options if each["properties"]["tool"]["const"] != FINALISE]
-        return json.dumps({"thought": "I look further.", "action": _call(listed, cause, draw, understood=understood)})
+        return json.dumps(
+            {"thought": "I look further.", "action": _call(request, listed, cause, draw, understood=understood)}
+        )
 
     def _report(
         self,
@@ -178,24 +226,47 @@ def _quote(line: str) -> str:
 
 
 def _call(
-    options: Iterable[Mapping[str, Any]], cause: Cause, draw: random.Random, *, understood: bool
-) -> dict[str, str]:
+    request: ModelRequest, options: Sequence[Mapping[str, Any]], cause: Cause, draw: random.Random, *, understood: bool
+) -> Mapping[str, str]:
     """Return the next call: where the cause is, if the incident is understood, otherwise any."""
+    if understood:
+        made = [_action(message.text) for message in request.messages if message.role is Role.ASSISTANT]
+        wanted = [call for call in cause.calls if _given(call) not in made]
+        wanted += [{"tool": "analyse_log", "snapshot": key} for key in _cut(request)]
+        for fields, call in product((option["properties"] for option in options), wanted):
+            if _allows(fields, call):
+                return {name: call.get(name, "") for name in fields}
     calls = [
         {name: each.get("const") or draw.choice(each.get("enum", [cause.service])) for name, each in fields.items()}
         for option in options
         if (fields := cast("Mapping[str, Mapping[str, Any]]", option["properties"]))
     ]
-    if not understood:
-        return draw.choice(calls)
-    for option in options:
-        fields = option["properties"]
-        allowed = fields.get("service", {}).get("enum", ())
-        wanted = (LIST_CHANGES,) if cause.changes else (READ_LOGS,)
-        for place in (cause.service, EVERY_SERVICE):
-            if fields["tool"]["const"] in wanted and place in allowed:
-                return {"tool": fields["tool"]["const"], "service": place}
     return draw.choice(calls)
+
+
+def _action(reply: str) -> Mapping[str, str]:
+    """Return the action of an earlier reply."""
+    try:
+        return _given(json.loads(reply)["action"])
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
+def _given(call: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in call.items() if value}
+
+
+def _cut(request: ModelRequest) -> list[str]:
+    """Return the keys of the results of which a part was shown, the latest first."""
+    return [key for message in reversed(request.messages) for key in _MORE.findall(message.text)]
+
+
+def _allows(fields: Mapping[str, Mapping[str, Any]], call: Mapping[str, str]) -> bool:
+    """Return whether a call is one of those that an option of a step allows; an argument that it lacks is empty."""
+    return fields.keys() >= call.keys() and all(
+        call.get(name, "") in (each.get("enum") or [each.get("const", call.get(name, ""))])
+        for name, each in fields.items()
+    )
 
 
 def _finding(

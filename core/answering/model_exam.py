@@ -170,7 +170,10 @@ async def _found(model: LanguageModel, request: ModelRequest) -> int:
     names = [excerpt.name for excerpt in EXCERPTS]
     right = 0
     for question, name, _ in QUESTIONS[:TO_FIND]:
-        told = await choose(model, request, prompts.choose(EXCERPTS, question), names)
+        try:
+            told = await choose(model, request, prompts.choose(EXCERPTS, question), names)
+        except InvalidReply:
+            continue
         right += [*names, NONE][told.index(max(told))] == name
     return right
 

@@ -43,8 +43,13 @@ class Finding:
     disproof: str = ""
 
     def names_same(self, other: Finding) -> bool:
-        """Return whether both name the same cause: the same change, or the same service and no change."""
-        return self.change == other.change and (bool(self.change) or self.service == other.service)
+        """Return whether both name the same cause: the same change, or the same service and no change.
+
+        A finding without evidence names no cause.
+        """
+        return (self.change, bool(self.evidence)) == (other.change, bool(other.evidence)) and (
+            bool(self.change) or self.service == other.service
+        )
 
 
 @dataclass(frozen=True, slots=True)

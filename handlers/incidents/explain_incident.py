@@ -19,7 +19,7 @@ from core.model.incident import Explanation, Hypothesis, Incident
 from core.model.language_model import Urgency
 from core.model.prediction import Evaluation, PredictionKind
 from core.model.team import Team
-from core.model_calls.choice import Skill, Use
+from core.model_calls.choice import Use
 from core.ports import FailedBuild, LanguageModel
 from core.rca.cause_evidence import evaluate_cause, is_unsure
 from core.rca.explain import explain, redacted_explanation
@@ -32,6 +32,7 @@ from handlers.feedback.record_prediction import Claimed, estimate_confidence, is
 from handlers.incidents.investigate_with_model import (
     Conclusion,
     Progress,
+    asks_model,
     by_evidence,
     investigate_with_model,
 )
@@ -78,7 +79,7 @@ async def explain_incident(
     claimed = partial(_claimed, incident, observations, failures, history, ports)
     found = by_evidence(explanation, evaluation)
     skill = ports.examined.skill(Use.CAUSES) if ports.examined is not None else None
-    if ports.examined is None or skill is None or not _asks(skill, found):
+    if ports.examined is None or skill is None or not asks_model(skill, found):
         return await claimed(found)
     if show is not None:
         await show(await claimed(found))
@@ -99,12 +100,6 @@ async def explain_incident(
     if led is not None and found.first is not None and not await is_likelier(led, found.first, ports.store):
         asked = _evidence_first(asked, found)
     return await claimed(asked)
-
-
-def _asks(skill: Skill, found: Conclusion) -> bool:
-    """Return whether a model is asked, by what the evidence engine found."""
-    unsure = skill.always or is_unsure(found.first[1] if found.first is not None else None)
-    return unsure and (skill.tools > 0 or len(found.explanation.hypotheses) > 1)
 
 
 def _evidence_first(asked: Conclusion, found: Conclusion) -> Conclusion:

@@ -27,7 +27,14 @@ from core.rca.agent.controller import Investigation
 from core.rca.agent.grounding import grounded, matched
 from core.rca.agent.log_expert import LogExpert, Past, no_past
 from core.rca.agent.self_consistency import investigate
-from core.rca.cause_evidence import FINDING_VERSION, RANKING_VERSION, VERSION, evaluate_finding, evaluate_ranking
+from core.rca.cause_evidence import (
+    FINDING_VERSION,
+    RANKING_VERSION,
+    VERSION,
+    evaluate_finding,
+    evaluate_ranking,
+    is_unsure,
+)
 from core.rca.incident_signals import IncidentSignals
 from core.rca.model_ranking import ranked_by_model, situation
 from core.rca.observation_tools import (
@@ -70,6 +77,12 @@ class Conclusion:
 def by_evidence(explanation: Explanation, evaluation: Evaluation | None) -> Conclusion:
     """Return the conclusion of the evidence engine alone."""
     return Conclusion(explanation, evaluation and (Estimator(PredictionKind.CAUSE, EVIDENCE, VERSION), evaluation))
+
+
+def asks_model(skill: Skill, found: Conclusion) -> bool:
+    """Return whether a model of this skill is asked, by what the evidence engine found."""
+    unsure = skill.always or is_unsure(found.first[1] if found.first is not None else None)
+    return unsure and (skill.tools > 0 or len(found.explanation.hypotheses) > 1)
 
 
 async def investigate_with_model(

@@ -1,18 +1,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from bot.evaluation.rca import holds, run
-from bot.evaluation.rca_engines import Given, by_evidence, by_keyword, by_model
+from bot.evaluation.rca_engines import Given, Verdict, by_each, by_evidence, by_keyword, verdict_of
 from bot.evaluation.recorded import Recorded
+from bot.evaluation.recorded_tools import NOT_RECORDED, RecordedTools
 from core.model.errors import MalformedInput
+from core.ports import TimeWindow
 from core.rca.tool_outputs.clues import ToolOutput
+from tests.fakes.general_servers import fake_model_server
+from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
 
 CASES = Path(__file__).parent / "data" / "rca_cases.jsonl"
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 LOG = "boot\nerror: open /data/tariffs.csv: permission denied\n"
 GIVEN = Given("Why does shipping fail?", (ToolOutput("logs", {"pod_name": "shipping-0"}, LOG),))
 
@@ -56,35 +63,41 @@ async def test_both_engines_quote_what_stands_in_the_outputs() -> None:
         assert all(quote in LOG for quote in verdict.quotes)
 
 
-async def test_a_model_asks_for_the_recorded_outputs_and_may_quote_only_those() -> None:
-    finding = {
-        "tool": "finalize",
-        "root_cause": "The tariffs cannot be read: permission denied.",
-        "solution": "",
-        "service": "shipping",
-        "responsibility": "platform",
-        "evidence": ["error: open /data/tariffs.csv: permission denied", "the moon is made of cheese"],
-    }
-    replies = iter([{"tool": "logs_1"}, finding])
-    model = ScriptedModel(lambda _: json.dumps({"thought": "", "action": next(replies, finding)}))
-    verdict = await by_model(model)(GIVEN)
-    assert verdict.cause == finding["root_cause"]
-    assert verdict.quotes == ("error: open /data/tariffs.csv: permission denied",)
-    assert verdict.steps >= 2
+def scripted(evidence: str) -> ScriptedModel:
+    """A model that reads the log and then reports a cause with this quote."""
+    found = finalise("The tariffs cannot be read: permission denied.", "shipping", solution="", evidence=[evidence])
+    replies = iter([call("logs", pod_name="shipping-0"), call("logs", pod_name="shipping-1"), found])
+    return ScriptedModel(lambda _: next(replies, found), context=32_768)
+
+
+async def concluded(model: ScriptedModel) -> Mapping[str, Verdict]:
+    outputs = (*GIVEN.outputs, ToolOutput("logs", {"pod_name": "shipping-1"}, "boot\n"))
+    told = await by_each(GIVEN.question, outputs, (), model, None)
+    return {name: verdict_of(each, GIVEN) for name, each in told.items()}
+
+
+async def test_a_model_calls_the_recorded_tools_and_may_quote_only_what_they_returned() -> None:
+    told = await concluded(scripted("error: open /data/tariffs.csv: permission denied"))
+    assert told["model"] == Verdict(
+        "The tariffs cannot be read: permission denied.", ("error: open /data/tariffs.csv: permission denied",), 2
+    )
+    assert told["plumbline"].cause == (await by_evidence(GIVEN)).cause, "an unproven model is not asked"
 
 
 async def test_a_cause_of_which_no_quote_is_left_is_none() -> None:
-    finding = {
-        "tool": "finalize",
-        "root_cause": "The moon.",
-        "solution": "",
-        "service": "moon",
-        "responsibility": "user",
-        "evidence": ["the moon is made of cheese"],
-    }
-    replies = iter([{"tool": "logs_1"}, finding])
-    model = ScriptedModel(lambda _: json.dumps({"thought": "", "action": next(replies, finding)}))
-    assert (await by_model(model)(GIVEN)).cause == ""
+    assert (await concluded(scripted("the moon is made of cheese")))["model"].cause == ""
+
+
+async def test_a_recorded_tool_returns_the_output_of_the_same_call_alone() -> None:
+    listed = ToolOutput("get", {"kind": "pods", "name": ""}, "api-0\nweb-0")
+    failed = ToolOutput("get", {"kind": "nodes", "name": "n-1"}, "", failed=True)
+    outputs = (listed, failed, ToolOutput("describe", {"name": "api-0"}, "Status: Running"))
+    get, describe = await RecordedTools(outputs).tools((), TimeWindow(NOW, NOW))
+    assert [each.name for each in get.parameters] == ["kind", "name"]
+    assert await get.call({"kind": "pods", "name": ""}) == "api-0\nweb-0"
+    assert await get.call({"kind": "nodes", "name": "n-1"}) == "The call failed."
+    assert await get.call({"kind": "pods", "name": "api-1"}) == NOT_RECORDED
+    assert await describe.call({"name": "api-0"}) == "Status: Running"
 
 
 async def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
@@ -99,6 +112,24 @@ async def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_simulated_model_that_is_more_often_right_states_more_causes() -> None:
-    stated = [(await run(CASES, Recorded(simulate=right)))["stated"] for right in (0.0, 0.5, 1.0)]
-    assert stated == sorted(stated)
-    assert stated[0] < stated[-1]
+    results = [(await run(CASES, Recorded(simulate=right)))["results"] for right in (0.0, 1.0)]
+    alone = [each["model"]["stated"] for each in results]
+    assert alone == sorted(alone)
+    assert alone[0] < alone[-1]
+    assert all(each["plumbline"]["stated"] >= each["evidence"]["stated"] for each in results)
+    assert all(each["plumbline"]["by_kind"]["healthy"]["right"] == 1.0 for each in results)
+
+
+async def test_a_server_that_answers_nothing_sensible_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLUMBLINE_LLM_CONTEXT", "32768")
+    few = tmp_path / "cases.jsonl"
+    few.write_text("\n".join(CASES.read_text("utf-8").splitlines()[:2]), "utf-8")
+    async with fake_model_server("bare", context=32_768) as server:
+        figures = await run(few, Recorded(llm=server.url, record=tmp_path / "replies.jsonl"))
+    results = figures["results"]
+    assert (results["model"]["abstained"], results["model"]["stated"]) == (1.0, 0.0)
+    assert results["plumbline"]["stated"] == results["evidence"]["stated"]
+    assert figures["paired"]["plumbline"] == {"gained": 0, "lost": 0}
+    assert results["model"]["steps_mean"] > 2, "it was asked"

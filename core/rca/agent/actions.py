@@ -10,7 +10,8 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice, product
+from itertools import product
+from math import prod
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -28,7 +29,7 @@ MAX_EVIDENCE = 3
 MAX_QUOTE = 200
 MAX_CALL_TOKENS = 1_000  # room for the longest call, even if each token is one byte
 MAX_FINDING_TOKENS = 3_000  # room for the longest finding
-MAX_COMBINATIONS = 200  # of a tool's choices that are listed
+MAX_COMBINATIONS = 200  # of the choices of a tool that are listed; of more, only the reply shows that one is repeated
 
 Call = tuple[str, frozenset[tuple[str, str]]]  # a tool and its arguments
 
@@ -100,18 +101,18 @@ class Choices:
         return [(tool, left) for tool in self.tools for left in self._left(tool)]
 
     def _left(self, tool: Tool) -> list[dict[str, tuple[str, ...]]]:
-        """Return the remaining argument values: as one set or, if some combinations are used up, one by one."""
+        """Return the remaining argument values: as one set or, if some of few combinations are used up, one by one."""
         values = {parameter.name: self.values(parameter) for parameter in tool.parameters}
         if any(_closed(parameter) and not values[parameter.name] for parameter in tool.parameters):
             return []
         if not all(values.values()):
             return [values]
         used = {arguments for name, arguments in self.called if name == tool.name}
-        if not used:
+        if not used or prod(map(len, values.values())) > MAX_COMBINATIONS:
             return [values]
         combinations = (dict(zip(values, each, strict=True)) for each in product(*values.values()))
         left = (each for each in combinations if frozenset(each.items()) not in used)
-        return [{name: (value,) for name, value in each.items()} for each in islice(left, MAX_COMBINATIONS)]
+        return [{name: (value,) for name, value in each.items()} for each in left]
 
     def values(self, parameter: ToolParameter) -> tuple[str, ...]:
         """Return the values of a parameter that are allowed now; empty if any text is."""

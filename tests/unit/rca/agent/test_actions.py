@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.model.trajectory import Action, Finding, Responsibility
 from core.ports import ToolParameter
-from core.rca.agent.actions import EARLIEST_FINALISE, MAX_COMBINATIONS, Call, Choices, Refused, Snapshots, parse, schema
+from core.rca.agent.actions import EARLIEST_FINALISE, Call, Choices, Refused, Snapshots, parse, schema
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 
 LOGS = FakeTool()
@@ -123,9 +123,11 @@ def test_brackets_without_end_are_refused() -> None:
     assert "not valid JSON" in refusal("[" * 100_000, choices())
 
 
-def test_of_choices_without_number_only_some_are_enumerated() -> None:
+def test_of_more_choices_than_can_be_listed_all_stay_open() -> None:
     many = tuple(str(number) for number in range(1_000))
     tool = FakeTool("search", parameters=tuple(ToolParameter(name, "one of many", many) for name in "abcd"))
     used: set[Call] = {("search", frozenset((name, "0") for name in "abcd"))}
-    options = schema(Choices((tool,), SERVICES, Snapshots(), used, must_finalise=False))
-    assert len(options["properties"]["action"]["anyOf"]) == MAX_COMBINATIONS
+    chosen = Choices((tool,), SERVICES, Snapshots(), used, must_finalise=False)
+    assert offered(chosen) == [("search", many)]
+    assert parse(call("search", a="0", b="0", c="0", d="999"), chosen)
+    assert "before" in refusal(call("search", a="0", b="0", c="0", d="0"), chosen)

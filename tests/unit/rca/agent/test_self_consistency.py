@@ -137,3 +137,10 @@ def test_of_findings_that_name_one_change_the_nearest_to_all_is_taken() -> None:
     usual = Finding("", "C-1 made the pool smaller.", "Revert C-1.", "db", Responsibility.PLATFORM, (), "C-1")
     said = [replace(usual, root_cause="The moon."), usual, replace(usual, service="api")]
     assert vote(said).root_cause == usual.root_cause
+
+
+def test_a_report_without_evidence_does_not_agree_with_one_that_has_some() -> None:
+    found = Finding("", "The pool is full.", "", "db", Responsibility.DEPENDENCY, ("40 of 40 in use",))
+    nothing = replace(found, root_cause="Nothing explains it.", evidence=())
+    assert not nothing.names_same(found)
+    assert vote([nothing, nothing, found]) == nothing
