@@ -96,6 +96,7 @@ def _answer(answer: Answer) -> RenderableType:
     ]
     conflicts = [Text(f"{_source(source)}: {source.quote}") for source in view.conflicting]
     return Group(
+        *([Text(view.lead)] if view.lead else []),
         *([Text(view.heading, "bold")] if view.heading else []),
         *map(Text, said),
         *([Text(CONFLICTING, "bold")] if conflicts else []),

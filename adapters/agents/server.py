@@ -154,6 +154,7 @@ def _answer(message: AnswerMessage) -> CallToolResult:
     view = answer_view(message.answer)
     said = [f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".strip() for each in view.said]
     lines = [
+        *([view.lead] if view.lead else []),
         *([f"**{view.heading}**"] if view.heading else []),
         *said,
         *([CONFLICTING] if view.conflicting else []),

@@ -48,7 +48,10 @@ def answer_message(answer: Answer, *, newest: bool) -> Rendered:
     view = answer_view(answer)
     rated = [each for each in view.buttons if newest and each.verdict in RATINGS]
     buttons = [each for each in view.buttons if each not in rated]
-    heading = [bold(view.heading, LINE)] if view.heading else []
+    heading = [
+        *([escape(view.lead, SENTENCE)] if view.lead else []),
+        *([bold(view.heading, LINE)] if view.heading else []),
+    ]
     nearest = [f"• {_nearest(citation)}" for citation in view.nearest]
     return Rendered(
         fallback([view.summary]),

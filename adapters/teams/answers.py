@@ -64,7 +64,7 @@ def footer_card(answer: Answer, budget: SizeBudget) -> Card:
 
 
 def _card(answer: Answer, view: AnswerView, said: list[Element], budget: SizeBudget) -> Card:
-    titles = [heading(view.heading)] if view.heading else []
+    titles = [*line([run(view.lead, budget.characters)]), *([heading(view.heading)] if view.heading else [])]
     actions = control_actions(view.buttons, (), view.more)
     return replace(
         card([*titles, *said, *_below(view, budget)], actions, view.summary),

@@ -41,11 +41,12 @@ class Further:
 class AnswerView:
     """The message of an answer.
 
-    `heading` is empty if the answer is certain. `said` is the text: pieces of Markdown (untrusted), each with the
+    `lead` comes first, and `heading` is empty if the answer is certain. `said` is the text: pieces of Markdown (untrusted), each with the
     numbers of its sources. An abstention has no text, and names the `nearest` documents. `buttons` are visible, `more`
     is behind a menu.
     """
 
+    lead: str
     heading: str
     said: tuple[Sentence, ...]
     conflicting: tuple[Citation, ...]
@@ -61,7 +62,7 @@ class AnswerView:
     @property
     def summary(self) -> str:
         """Return the line that stands in for the message in a notification or a screen reader."""
-        return " · ".join(filter(None, (self.heading, *(each.text for each in self.said))))
+        return " · ".join(filter(None, (self.lead, self.heading, *(each.text for each in self.said))))
 
     @property
     def subjects(self) -> dict[ButtonAction, str]:
@@ -82,6 +83,7 @@ def answer_view(answer: Answer) -> AnswerView:
     badge = None if answer.engine == RECORDS and not answer.tentative else answer.badge  # a record is not an estimate
     judged = (ButtonAction.HELPFUL, ButtonAction.WRONG) if answer.prediction_id else ()
     return AnswerView(
+        lead=answer.lead,
         heading=_heading(answer),
         said=shown_sentences(answer),
         conflicting=tuple(source for conflict in answer.conflicts for source in conflict.sources),

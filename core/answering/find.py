@@ -37,7 +37,7 @@ from core.model.prediction import Evaluation
 ENGINE = EVIDENCE
 RETRIEVED = 16  # passages that the excerpts are chosen from
 FOREIGN = "Without a language model, I understand only the language of the documents."
-FAILED = "What failed: {lines}. I searched for that."
+FAILED = "What failed: {lines}."
 NEAREST = 3  # documents named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
 
@@ -45,14 +45,16 @@ MAX_FURTHER = 2  # excerpts that are offered below the first
 async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer, Evaluation]:
     """Answer from what the question's audience may read, or abstain and name the nearest documents.
 
-    Of a pasted log or stack trace, what failed is searched for, and a note says what that is. Raises IndexUnavailable.
+    Of a pasted log or stack trace, what failed is searched for, and the answer leads with it: first the most decisive line
+    alone, because others may only repeat it. Raises IndexUnavailable.
     """
     if (paste := read_paste(question.text)) is not None:
-        retrieval = await search(paste.query, question.audience, retriever)
-        told, evaluation = await run_in_compute_thread(answer, question, paste.query, retrieval)
-        return replace(told, note=FAILED.format(lines="; ".join(f"“{line}”" for line in paste.failed))), evaluation
+        found = await _found(question, paste.queries[0], retriever)
+        if found[0].abstained:
+            found = await _found(question, paste.queries[1], retriever)
+        return replace(found[0], lead=FAILED.format(lines="; ".join(f"“{line}”" for line in paste.failed))), found[1]
     query = standalone(question.text, question.history)
-    whole = await run_in_compute_thread(answer, question, query, await search(query, question.audience, retriever))
+    whole = await _found(question, query, retriever)
     if whole[0].abstained or whole[0].tentative:
         spelling = await retriever.spelt(query)
         if spelling.foreign or (whole[0].abstained and spelling.query != query):
@@ -63,13 +65,14 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
             return _doubted(read, spelling)
     if query != question.text.strip():  # a follow-up may be misunderstood
         return _hedged(whole)
-    found: list[tuple[Answer, Evaluation]] = []
-    if len(asked := parts(query)) > 1:
-        found = [
-            await run_in_compute_thread(answer, question, part, await search(part, question.audience, retriever))
-            for part in asked
-        ]
+    asked = parts(query)
+    found = [await _found(question, part, retriever) for part in asked] if len(asked) > 1 else []
     return _joined(found, whole) if found else whole
+
+
+async def _found(question: Question, query: str, retriever: Retriever) -> tuple[Answer, Evaluation]:
+    """Return the answer to a question that is read as this query."""
+    return await run_in_compute_thread(answer, question, query, await search(query, question.audience, retriever))
 
 
 async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:

@@ -65,7 +65,7 @@ _ASKS = {
     Fact.RUNBOOK: r"run-?books?|play-?books?",
     Fact.CHANGES: r"changed|changes|(?:any|last|latest|recent|what) change|deploy(?:s|ed|ments?)?|releases?|released|rolled out"
     r"|shipped|geändert|änderung(?:en)?|changé|changements?|cambi(?:ó|ado|os?)",
-    Fact.INCIDENTS: r"incidents?|outages?|down|firing|degraded|störung(?:en)?|vorfälle?|ausfall|incidentes?",
+    Fact.INCIDENTS: r"incidents?|outages?|down|up|firing|degraded|broken|healthy|ok(?:ay)?|slow|working|störung(?:en)?|vorfälle?|ausfall|incidentes?",
 }
 _FACTS = {fact: re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE) for fact, pattern in _ASKS.items()}
 _ASKS_FOR_A_RECORD = re.compile(

@@ -43,8 +43,9 @@ class Paste:
     asked: str
 
     @property
-    def query(self) -> str:
-        return "\n".join(filter(None, (self.asked, *self.failed)))
+    def queries(self) -> tuple[str, ...]:
+        """Return what to search for: the most decisive line, and then all of them."""
+        return tuple("\n".join(filter(None, (self.asked, *lines))) for lines in (self.failed[:1], self.failed))
 
 
 def read_paste(text: str) -> Paste | None:

@@ -24,7 +24,8 @@ _HELLO = re.compile(
     re.IGNORECASE,
 )
 _WHO_IT_IS = re.compile(
-    r"\s*+(?:(?:who|what) (?:are|r) (?:you|u)|who is (?:this|plumbline)|what is (?:this|plumbline)|what['’]?s plumbline)[\s?!.]*+",
+    r"\s*+(?:(?:who|what) (?:are|r) (?:you|u)|who is (?:this|plumbline)|what is (?:this|plumbline)|what['’]?s plumbline"
+    r"|(?:are|r) (?:you|u) (?:a |an )?(?:real )?(?:human|person|bot|robot|machine|ai|llm|there|alive))[\s?!.]*+",
     re.IGNORECASE,
 )
 _WHAT_IT_CAN = re.compile(
@@ -33,8 +34,12 @@ _WHAT_IT_CAN = re.compile(
     re.IGNORECASE,
 )
 _WHAT_IS_BROKEN = re.compile(
-    r"\s*+(?:is (?:anything|something|everything|all)|what(?: is|['’]s)(?: currently)?|are things|anything)"
-    r" (?:broken|down|on fire|failing|wrong|ok(?:ay)?|up|fine|burning|going on)(?: right now| now| at the moment| today| currently)?[\s?!.]*+",
+    r"\s*+(?:(?:is (?:anything|something|everything|all|prod(?:uction)?|the site)|what(?: is|['’]s)(?: currently)?|are (?:things|we)|anything)"
+    r" (?:broken|down|on fire|failing|wrong|ok(?:ay)?|up|fine|burning|going on|healthy)"
+    r"|(?:(?:are|is) there )?(?:any|an)(?: (?:open|active|current|ongoing))? (?:incidents?|outages?|alerts?)(?: open)?"
+    r"|(?:what|which)(?: incidents?| alerts?) (?:is|are) (?:open|active|ongoing|firing)"
+    r"|(?:show|list)(?: me)?(?: the| all)?(?: open| current)? incidents)"
+    r"(?: right now| now| at the moment| today| currently)?[\s?!.]*+",
     re.IGNORECASE,
 )
 _SOMETHING_IS_WRONG = re.compile(
@@ -56,6 +61,7 @@ class CommandName(StrEnum):
     THANKS = "thanks"
     MAINTENANCE = "maintenance"
     STATUS = "status"
+    INCIDENTS = "incidents"
     HOME = "home"
     SETTINGS = "settings"
     QUIET = "quiet"
@@ -72,14 +78,16 @@ class Command:
 def parse_command(text: str) -> Command:
     """Return the command that a message names, or the question that it asks.
 
-    `help`, `home`, `status` and `settings` take no argument, `quiet` takes hours or `off`, and `ask`, `triage` and
+    `help`, `home`, `incidents`, `status` and `settings` take no argument, `quiet` takes hours or `off`, and `ask`, `triage` and
     `rca` take the rest. A question that only begins with such a word (“status of the canary?”) stays a question, which
     is why `correct` needs its colon. A note on how an incident ended (“root cause: …”) is kept whole. Empty text is
-    `help`. “Who are you?” is greeted, “what can you do?” is `help`, and “is anything broken?” is `status`, as is
-    “the site is slow”, which names no service.
+    `help`. “Who are you?” is greeted, “what can you do?” is `help`, and “is anything broken?” is `incidents`, as is
+    “the site is slow”, which names no service and is kept as its argument.
     """
     if (talk := _small_talk(text)) is not None:
         return Command(talk)
+    if _SOMETHING_IS_WRONG.fullmatch(text):
+        return Command(CommandName.INCIDENTS, text.strip())
     if correction := _CORRECTION.match(text):
         return Command(CommandName.CORRECT, text[correction.end() :].strip())
     if is_resolution(text):
@@ -90,7 +98,7 @@ def parse_command(text: str) -> Command:
     first, rest = words[0].lower(), words[1] if len(words) > 1 else ""
     if first == CommandName.QUIET and _QUIET_HOURS.fullmatch(rest):
         return Command(CommandName.QUIET, rest)
-    if first in (CommandName.HELP, CommandName.STATUS, CommandName.HOME, CommandName.SETTINGS):
+    if first in (CommandName.HELP, CommandName.STATUS, CommandName.INCIDENTS, CommandName.HOME, CommandName.SETTINGS):
         return Command(CommandName(first)) if not rest else Command(CommandName.ASK, text.strip())
     if first == CommandName.MAINTENANCE and read_maintenance(rest) is not None:
         return Command(CommandName.MAINTENANCE, rest)
@@ -107,8 +115,8 @@ def _small_talk(text: str) -> CommandName | None:
         return CommandName.HELLO
     if _WHAT_IT_CAN.fullmatch(text):
         return CommandName.HELP
-    if _WHAT_IS_BROKEN.fullmatch(text) or _SOMETHING_IS_WRONG.fullmatch(text):
-        return CommandName.STATUS
+    if _WHAT_IS_BROKEN.fullmatch(text):
+        return CommandName.INCIDENTS
     return CommandName.THANKS if _THANKS.fullmatch(text) else None
 
 

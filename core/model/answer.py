@@ -119,8 +119,8 @@ class Answer:
     below the certainty from which answers are shown without a hedge. `conflicts` are contradictions by other documents,
     `contacts` the teams to ask if Plumbline abstains.
 
-    `engine` is `evidence`, or the name of the language model that composed it. `note` is the bot's own remark on the
-    answer; usually empty.
+    `engine` is `evidence`, or the name of the language model that composed it. `lead` is what the bot says first, such as
+    what failed in a paste, and `note` its remark on the answer; both are usually empty.
     """
 
     question_id: str
@@ -131,6 +131,7 @@ class Answer:
     badge: Badge | None = None
     prediction_id: str | None = None
     note: str = ""
+    lead: str = ""
     tentative: bool = False
     conflicts: tuple[Conflict, ...] = ()
     contacts: tuple[Contact, ...] = ()

@@ -11,6 +11,7 @@ without any log of a real repository.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -159,6 +160,7 @@ BUILD_SCORE = 0.9  # of the cause of a failed build, for an incident about that 
 MAX_QUOTED = 6  # lines shown
 SEARCHED = 400  # rows at the end of the failed steps, of which the most decisive lines are shown
 LEAST_LINES = 3  # of a text that is recognised as a build log
+_STEP_OF_IMAGE = re.compile(r"^#\d{1,4} (?:\d{1,6}\.\d{1,4} )?")  # of BuildKit: its number, and seconds since it began
 _NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _EXIT = NAMES.index("exit_code")
 _COMMAND, _ERROR = NAMES.index("command"), NAMES.index("error")
@@ -223,7 +225,8 @@ def is_build_log(text: str) -> bool:
 
 def _plain(text: str) -> str:
     """Return a line as a terminal would show it, without colours, time and text overwritten by a carriage return."""
-    return plain(text).rstrip("\r\n").rpartition("\r")[2].strip().removeprefix("##[error]")
+    shown = plain(text).rstrip("\r\n").rpartition("\r")[2].strip().removeprefix("##[error]")
+    return _STEP_OF_IMAGE.sub("", shown)
 
 
 def _named(build: FailedBuild) -> str:

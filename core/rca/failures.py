@@ -268,8 +268,8 @@ def telling(text: str) -> int:
 _WRAPPER = re.compile(
     r"^(?:make(?:\[\d{1,4}\])?: \*\*\* |npm (?:ERR!|error) (?:code|errno|path|A complete log|Lifecycle script|Exit status)"
     r"|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)|\[INFO\]|FAILED? \(|ERROR: Job failed|ELIFECYCLE"
-    r"|error Command failed|FAILURE: Build failed|Execution failed for task|\* What went wrong|BUILD FAIL"
-    r"|error: could not compile|error: aborting due to|\* Try|--- FAIL|>)"
+    r"|error Command failed|FAILURE: Build failed|Execution failed for task|BUILD FAIL"
+    r"|error: could not compile|error: aborting due to|--- FAIL|>)"
     r"|exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
     r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
 )
@@ -287,10 +287,18 @@ _STATES = re.compile(
 """Lines in which a tool states its error."""
 
 
+_HEADING = re.compile(r"^\W{0,5}[A-Z][\w ']{0,60}:$")
+"""Matches a line that only announces the following ones, as “* What went wrong:”."""
+_EXIT_OF_ANOTHER = re.compile(r"\bnon-?zero exit (?:value|code|status):? \d", re.IGNORECASE)
+"""Matches what a tool says of a process that did not tell more."""
+
+
 def decisiveness(line: str) -> float:
     """Return how well a line of a build log tells why it failed, in [-0.5, 1.25]; a tool's error statement is best."""
-    if _QUIET.search(line):
+    if _QUIET.search(line) or _HEADING.search(line):
         return -0.5
+    if _EXIT_OF_ANOTHER.search(line):
+        return 0.1
     found = trouble(line)
     strength = found.strength if found else 0.0
     if _WRAPPER.search(line):

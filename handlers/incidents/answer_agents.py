@@ -7,7 +7,9 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from core.incidents.command import CommandName, parse_command
 from core.incidents.readable import readable, visible
+from core.model.answer import RECORDS, Answer, Sentence
 from core.model.audit import Act, audit_entry
 from core.model.conversation import Audience, Person, Place, Platform, Question, cut_message
 from core.model.errors import MalformedInput, PlumblineError
@@ -18,7 +20,12 @@ from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.investigate_on_demand import incident_from
 from handlers.ports import IncidentPorts, QuestionPorts
 from handlers.questions.answer_question import prepare_answer
+from handlers.questions.show_status import open_incidents
 
+ABOUT_TOOLS = (
+    "I am Plumbline. I answer questions about CI/CD and operations from the documents of the team, with their source, and "
+    "investigate incidents: who should own them, and why they probably happened. I change nothing."
+)
 MAX_FOUND = 20  # incidents in one reply
 MAX_SIMILAR = 5
 MAX_ID = 50  # characters of an id that are repeated
@@ -38,10 +45,22 @@ class AnswerAgents:
     async def ask(self, question: str, caller: AgentCaller) -> AnswerMessage:
         asked = self._question(question, caller)
         await self._record("ask", asked.id, caller)
+        if talk := await self._small_talk(asked):
+            return AnswerMessage(Answer(asked.id, asked.text, (Sentence(talk, ()),), (), RECORDS))
         answer = await prepare_answer(asked, self.ports)
         documents = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))
         await self._record("ask", asked.id, caller, Act.ANSWERED, documents)
         return AnswerMessage(answer)
+
+    async def _small_talk(self, asked: Question) -> str:
+        """Return the reply to a question about Plumbline or the state of things; empty for any other."""
+        match parse_command(asked.text).name:
+            case CommandName.HELLO | CommandName.HELP:
+                return ABOUT_TOOLS
+            case CommandName.INCIDENTS | CommandName.STATUS:
+                return "\n".join(await open_incidents(asked.audience, self.ports))
+            case _:
+                return ""
 
     async def triage(self, subject: str, caller: AgentCaller) -> IncidentMessage:
         return await self._investigated("triage", subject, caller, triage)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
 from core.incidents.folding import open_from
+from core.incidents.mentions import service_in
 from core.incidents.readable import readable
 from core.knowledge.redactor import Redact, redacted, without_redaction
 from core.model.conversation import PUBLIC, Audience, Question
@@ -107,7 +107,6 @@ def incident_from(question: Question, services: Iterable[str], redact: Redact = 
 
     The incident is not stored, and pages nobody.
     """
-    places = {service: place for service in services if (place := _place_of(service, question.text)) is not None}
     text = redacted(question.text, redact)
     title = text.strip().splitlines()[0][:MAX_TITLE]
     alert = Alert(
@@ -116,20 +115,9 @@ def incident_from(question: Question, services: Iterable[str], redact: Redact = 
         status=AlertStatus.FIRING,
         severity=Severity.WARNING,
         starts_at=question.asked_at,
-        # The longest of several that start at the same position: `pg-booking`, not `pg`.
-        service=min(places, key=lambda service: (places[service], -len(service), service), default=""),
+        service=service_in(question.text, services),
         summary=title,
         description=text,
     )
     delivery = AlertDelivery(question.id, QUESTION, question.id, (alert,), question.asked_at)
     return open_from(delivery, question.id, question.place)
-
-
-def _place_of(service: str, text: str) -> int | None:
-    """Return the position of the first mention of a service, ignoring case; None if there is none.
-
-    A part of a longer word, such as `till` in “until”, does not count. Letters of scripts without spaces between words
-    may be adjacent.
-    """
-    found = re.search(rf"(?<![^\W_]){re.escape(service)}(?![^\W_])", text, re.IGNORECASE | re.ASCII)
-    return found.start() if found else None

@@ -99,6 +99,13 @@ async def answer_from_records(
     return answer, DOUBTFUL if answer.tentative else CERTAIN
 
 
+async def facts_about(service: str, question: Question, ports: QuestionPorts) -> list[str]:
+    """Return who owns a service and its latest change, a sentence each; empty if this audience may not read it."""
+    facts = (Lookup(fact, service=service) for fact in (Fact.OWNER, Fact.CHANGES))
+    found = await asyncio.gather(*(answer_from_records(question, fact, ports) for fact in facts))
+    return [answer.sentences[0].text for answer, _ in filter(None, found)]
+
+
 @dataclass(slots=True)
 class _Findings:
     """Sentences of an answer, with their citations."""

@@ -19,6 +19,8 @@ from core.answering.composed.answer import composed_answer
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import NOT_FOUND, chosen_answer, needs_model
 from core.answering.model_answer import VERSION as MODEL_VERSION
+from core.answering.orders import CHANGES_NOTHING, Order, order_in
+from core.incidents.mentions import service_in
 from core.knowledge.redactor import redacted
 from core.knowledge.retriever import Retriever
 from core.model.answer import RECORDS, Answer
@@ -33,7 +35,7 @@ from core.ports import LanguageModel, Transaction
 from handlers.feedback.record_prediction import is_likelier, record_prediction
 from handlers.ports import QuestionPorts
 from handlers.questions.answer_from_records import VERSION as RECORDS_VERSION
-from handlers.questions.answer_from_records import answer_from_records, requested_record
+from handlers.questions.answer_from_records import answer_from_records, facts_about, requested_record
 from handlers.questions.post_message import Poster
 from handlers.questions.read_thread import earlier_turns, remember
 from handlers.questions.show_waiting import ANSWERED, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
@@ -89,10 +91,13 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     async with ports.store.transaction() as transaction:
         history = await earlier_turns(question, HISTORY_TURNS, transaction)
     asked = replace(question, history=question.history or history)
-    wanted = await requested_record(asked, ports)
-    known = await answer_from_records(asked, wanted, ports) if wanted else None
-    answer, evaluation = known or await _answer_from_documents(asked, ports, show)
-    answer = replace(answer, note=redacted(answer.note, ports.redact))  # it may quote what was pasted
+    if (order := order_in(question.text, ports.services)) is not None:
+        answer, evaluation = await _answer_order(order, asked, ports)
+    else:
+        wanted = await requested_record(asked, ports)
+        known = await answer_from_records(asked, wanted, ports) if wanted else None
+        answer, evaluation = known or await _answer_from_documents(asked, ports, show)
+        answer = replace(answer, lead=redacted(await _lead(answer, question, ports), ports.redact))
     answer = ports.help_desk.completed(answer, question)
     if answer.abstained:
         return answer
@@ -109,6 +114,26 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
         references=cited,
     )
     return replace(answer, badge=badge, prediction_id=prediction_id)
+
+
+async def _answer_order(order: Order, question: Question, ports: QuestionPorts) -> Judged:
+    """Return how a person does what is ordered, quoted; only the nearest documents if none explains it."""
+    found: list[Judged] = []
+    for text in order.questions(ports.services):
+        found.append(await find_answer(replace(question, text=text), ports.retriever))
+        if order.is_explained_by(found[-1][0]):
+            answer, evaluation = found[-1]
+            return replace(answer, lead=CHANGES_NOTHING), evaluation
+    answer, evaluation = found[0]
+    return replace(answer, lead=CHANGES_NOTHING, excerpts=(), further=()), evaluation
+
+
+async def _lead(answer: Answer, question: Question, ports: QuestionPorts) -> str:
+    """Return what failed in a paste, and the owner and the latest change of the service that it names."""
+    if not answer.lead:
+        return ""
+    service = service_in(answer.lead, ports.services) or service_in(question.text, ports.services)
+    return " ".join([answer.lead, *(await facts_about(service, question, ports) if service else ())])
 
 
 @dataclass(slots=True)
@@ -139,7 +164,7 @@ async def _answer_from_documents(question: Question, ports: QuestionPorts, show:
         answered = await asking
     finally:
         asking.cancel()
-    answer, _ = answered
+    answer, _ = answered = replace(answered[0], lead=found[0].lead), answered[1]
     cited = frozenset(citation.passage_id for citation in answer.citations)
     if not await retriever.holds(cited, question.audience):
         return await find_answer(question, retriever)

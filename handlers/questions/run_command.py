@@ -22,7 +22,7 @@ from handlers.questions.correct_answer import correct_in_words
 from handlers.questions.read_thread import forget_conversation, in_context
 from handlers.questions.show_help import say_hello, show_help
 from handlers.questions.show_home import post_home
-from handlers.questions.show_status import show_status
+from handlers.questions.show_status import show_incidents, show_status
 from handlers.questions.show_waiting import answer_intent
 
 CUT = f"Your message is too long. I read only its first {MAX_MESSAGE:,} characters."
@@ -109,6 +109,7 @@ COMMANDS: dict[CommandName, Callable[[Question, QuestionPorts], Awaitable[None]]
     CommandName.TRIAGE: _triage,
     CommandName.RCA: _explain,
     CommandName.STATUS: show_status,
+    CommandName.INCIDENTS: show_incidents,
     CommandName.MAINTENANCE: declare_maintenance,
     CommandName.CORRECT: _correct,
     CommandName.RESOLUTION: _resolve,

@@ -14,7 +14,7 @@ ABOUT = "Ask me about CI/CD and operations. I answer from your documents, with l
 
 EVERYWHERE = (
     "how do I roll back a canary?",
-    "status: open incidents, and when each source was last read",
+    "incidents: what is open now; status: the same, and when each source was last read",
     "triage …: who should own a pasted alert; rca …: why it probably fired, or why a linked build failed",
     "maintenance payment-gateway 2h new ledger: post nothing about it for that long; maintenance: list the open windows",
     "settings: show the settings of this channel; quiet 22:00-07:00 Europe/Berlin: set its quiet hours",

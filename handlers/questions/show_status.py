@@ -1,18 +1,24 @@
-"""The `status` command: show open incidents and the freshness of the knowledge, limited to what the audience may read."""
+"""The `status` and `incidents` commands: show open incidents, and the freshness of the knowledge, limited to what the
+audience may read.
+"""
 
 from __future__ import annotations
 
 from core.incidents.incident_view import format_owner
 from core.incidents.readable import visible
-from core.model.conversation import PUBLIC, Question
-from core.model.incident import Incident, IncidentState
+from core.model.conversation import PUBLIC, Audience, Question
+from core.model.incident import Incident
 from core.model.messages import Notice
 from core.ports import Ingestion
 from handlers.incidents.declare_maintenance import open_windows
-from handlers.ports import QuestionPorts
+from handlers.ports import Ports, QuestionPorts
 
 SHOWN_INCIDENTS = 5
-LOOKED_AT = 50  # latest incidents searched for open ones
+LOOKED_AT = 1_000  # latest open incidents that are counted
+NONE_OPEN = "No incident that I can show here is open."
+WHICH_SERVICE = (
+    "Which service is it? Say “rca SERVICE is slow” or paste the error after “rca”, and I look for the cause."
+)
 
 
 async def show_status(question: Question, ports: QuestionPorts) -> None:
@@ -22,21 +28,32 @@ async def show_status(question: Question, ports: QuestionPorts) -> None:
     Silenced incidents are listed. The reason why a source cannot be read is not shown, because it may name confidential
     things.
     """
-    async with ports.store.transaction() as transaction:
-        recent = await transaction.incidents.recent(LOOKED_AT)
-        ingestions = await transaction.ingestions.all()
-    opened = [
-        incident
-        for incident in visible(recent, question.audience, ports.channels)
-        if incident.state is IncidentState.OPEN
-    ]
-    lines = [f"{len(opened)} open incident{'' if len(opened) == 1 else 's'}."]
-    lines += [f"• {incident.title} ({_format_state(incident)})" for incident in opened[:SHOWN_INCIDENTS]]
-    windows = await open_windows(question.audience, ports.maintenance, ports.store, ports.clock.now())
-    lines += [f"Maintenance: {window}" for window in windows]
+    lines = await open_incidents(question.audience, ports)
     if PUBLIC in question.audience.readers:
+        async with ports.store.transaction() as transaction:
+            ingestions = await transaction.ingestions.all()
         lines += [f"{await ports.index.count()} passages indexed.", *map(_freshness, ingestions)]
     await ports.poster.post_once(f"status:{question.id}", question.place, Notice("\n".join(lines)))
+
+
+async def show_incidents(question: Question, ports: Ports) -> None:
+    """Post the open incidents. Whoever says that something is wrong is asked for the service."""
+    lines = await open_incidents(question.audience, ports)
+    asked = [WHICH_SERVICE] if question.text else []
+    await ports.poster.post_once(f"incidents:{question.id}", question.place, Notice("\n".join([*lines, *asked])))
+
+
+async def open_incidents(audience: Audience, ports: Ports) -> list[str]:
+    """Return a line on how many incidents are open, one for each of the latest, and one for each maintenance window."""
+    async with ports.store.transaction() as transaction:
+        latest = await transaction.incidents.latest_open(LOOKED_AT)
+    opened = visible(latest, audience, ports.channels)
+    lines = [f"{len(opened)} open incident{'' if len(opened) == 1 else 's'}:" if opened else NONE_OPEN]
+    lines += [f"• {incident.title} ({_format_state(incident)})" for incident in opened[:SHOWN_INCIDENTS]]
+    if len(opened) > SHOWN_INCIDENTS:
+        lines.append(f"• and {len(opened) - SHOWN_INCIDENTS} more")
+    windows = await open_windows(audience, ports.maintenance, ports.store, ports.clock.now())
+    return [*lines, *(f"Maintenance: {window}" for window in windows)]
 
 
 def _format_state(incident: Incident) -> str:

@@ -116,7 +116,7 @@ async def test_of_a_pasted_log_what_failed_is_searched_for_and_told() -> None:
     found = await retriever_of([Document(f"docs/{text[2:6]}", "docs", "", text[2:9], text) for text in (full, gradle)])
     answer, _ = await find_answer(question(GITHUB_ACTIONS), found)
     assert answer.citations[0].title == "Disk of"
-    assert answer.note.startswith("What failed: “> java.io.IOException: No space left on device”.")
+    assert answer.lead.startswith("What failed: “> java.io.IOException: No space left on device”.")
 
 
 async def test_a_follow_up_is_answered_in_its_context(retriever: Retriever) -> None:

@@ -41,7 +41,7 @@ def test_the_line_that_says_what_failed_comes_first(text: str, failed: str) -> N
     paste = read_paste(text)
     assert paste is not None
     assert failed in paste.failed[0]
-    assert failed in paste.query
+    assert all(failed in query for query in paste.queries)
 
 
 def test_it_is_found_beyond_thousands_of_characters() -> None:
@@ -55,7 +55,7 @@ def test_it_is_found_beyond_thousands_of_characters() -> None:
 def test_the_question_beside_a_paste_is_asked_as_well() -> None:
     paste = read_paste(f"why does this happen?\n```\n{JAVA}```")
     assert paste is not None
-    assert paste.query.startswith("why does this happen?\njava.sql.SQLTransientConnectionException")
+    assert paste.queries[0].startswith("why does this happen?\njava.sql.SQLTransientConnectionException")
 
 
 @pytest.mark.parametrize("text", [QUESTION, YAML, "", "No space left on device", "Error: x\nError: y"])

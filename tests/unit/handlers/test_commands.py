@@ -152,7 +152,7 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
         question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     assert said(chat).splitlines() == [
-        "1 open incident.",
+        "1 open incident:",
         "• The till is slow (since 2026-03-14 09:30 UTC, Payments)",
         "0 passages indexed.",
         "• chat: first import, 1500 documents so far",
@@ -170,8 +170,8 @@ async def test_the_status_stays_short_when_much_is_open(
         question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
     lines = said(chat).splitlines()
-    assert lines[0] == "20 open incidents."
-    assert sum(line.startswith("•") for line in lines) == SHOWN_INCIDENTS
+    assert lines[0] == "20 open incidents:"
+    assert sum(line.startswith("•") for line in lines) == SHOWN_INCIDENTS + 1  # how many more there are
 
 
 async def test_the_status_of_a_bot_that_has_just_begun_is_a_status(
@@ -181,7 +181,7 @@ async def test_the_status_of_a_bot_that_has_just_begun_is_a_status(
         question("status"),
         question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
-    assert said(chat).splitlines() == ["0 open incidents.", "0 passages indexed."]
+    assert said(chat).splitlines() == ["No incident that I can show here is open.", "0 passages indexed."]
 
 
 async def test_the_status_neither_names_nor_counts_what_happens_in_another_private_channel(
@@ -192,7 +192,7 @@ async def test_the_status_neither_names_nor_counts_what_happens_in_another_priva
         question("status"),
         question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster),
     )
-    assert said(chat).splitlines()[0] == "0 open incidents."
+    assert said(chat).splitlines()[0] == "No incident that I can show here is open."
 
 
 async def test_the_status_in_a_private_channel_names_what_happens_there(
@@ -211,4 +211,4 @@ async def test_the_status_tells_nothing_of_the_sources_where_outsiders_read_alon
     store.ingestions.by_source = {"handbook": Ingestion("handbook", NOW, 60)}
     asked = replace(question("status"), audience=with_outsiders(channel_audience(PLACE, CHANNELS)))
     await show_status(asked, question_ports(channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster))
-    assert said(chat).splitlines() == ["0 open incidents."]
+    assert said(chat).splitlines() == ["No incident that I can show here is open."]
