@@ -20,6 +20,7 @@ from bot.config.source_sections import GitRepositorySection, SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection, read_document
 from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
 from core.answering.help_desk import HelpDesk
+from core.knowledge.families import Lexicon
 from core.model.badge import NO_POLICY, Holding, Policy
 from core.model.catalogue import CodeOwners
 from core.model.channel_settings import MESSAGES_PER_MINUTE
@@ -155,6 +156,7 @@ class _File(Section):
     tools: tuple[ToolSection, ...] = ()
     dependencies: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     examples: tuple[str, ...] = ()
+    keywords: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])  # of families
     privacy: PrivacySection = PrivacySection()
     curated: CuratedSection = CuratedSection()
     webhooks: WebhooksSection = WebhooksSection()
@@ -183,6 +185,7 @@ class Workspace(BaseModel):
     tools: tuple[ToolSection, ...]
     dependencies: dict[str, tuple[str, ...]]
     examples: tuple[str, ...]
+    lexicon: Lexicon = Lexicon()
     private_names: tuple[str, ...] = ()
     curated_for: timedelta = LIFETIME
     webhooks: WebhooksSection = WebhooksSection()
@@ -241,6 +244,7 @@ def load_workspace(path: Path | None) -> Workspace:
         tools=tuple(_absolute(section, folder) for section in file.tools),
         dependencies=file.dependencies,
         examples=file.examples,
+        lexicon=Lexicon(file.keywords),
         private_names=file.privacy.names,
         curated_for=timedelta(days=file.curated.days),
         webhooks=file.webhooks,

@@ -152,7 +152,7 @@ def _knowledge(
     index = _index(settings)
     encoders = _encoders(settings, engine, clock)
     model = embedder(settings.embeddings)
-    return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model))
+    return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model, workspace.lexicon))
 
 
 def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[Encoder]:

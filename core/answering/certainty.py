@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from core.answering.excerpts import Candidate, Piece, pieces
+from core.answering.families import is_product, named_families
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.markdown import BlockKind, without_links
 from core.knowledge.retriever import Retrieval
@@ -32,9 +33,7 @@ RCE = ("coverage", "spread", "heading")
 
 MIN_NEW = 12  # distinct terms that the answer to a reported error says beside those of the report
 EIGHTH = 8  # rank at which a passage shares only common words with the question
-MOSTLY = 0.6  # share of the mentions of a product's name that are capitalised
 
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _ASKS_LEAVE = re.compile(
     r"^\W*(?:may|can|could|should)\s+(?:i|we|anybody|one)\b|\b(?:allowed|permitted|ok|okay)\b", re.IGNORECASE
 )
@@ -60,7 +59,6 @@ _CONDITION = re.compile(
     r"(?:the |an? |our |my |its )?(?P<condition>[\w-]{2,40}(?: [\w-]{2,40}){0,2})\W*\Z",
     re.IGNORECASE,
 )
-_NAME_PART = re.compile(r"[a-z0-9]+", re.IGNORECASE)
 _ALERT = re.compile(r"\W*((?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*):\s")  # the name that an alert begins with
 
 
@@ -121,35 +119,6 @@ def _is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
         return alert[1].lower() not in text.lower()
     family = best.passage.family
     return family not in named_families(query, retrieval.families) and is_product(family, retrieval)
-
-
-def named_families(query: str, families: frozenset[str]) -> frozenset[str]:
-    """Return the families that a question names: by their whole name, otherwise by a part of it."""
-    asked = query.lower()
-    letters = "".join(_NAME_PART.findall(asked))
-    whole = frozenset(each for each in families if "".join(_NAME_PART.findall(each.lower())) in letters)
-    words = {part for part in _NAME_PART.findall(asked) if len(part) > 3}
-    return whole or frozenset(each for each in families if not words.isdisjoint(_NAME_PART.findall(each.lower())))
-
-
-def is_product(family: str, retrieval: Retrieval) -> bool:
-    """Return whether a family is named after a product, such as Loki, and not after a topic, such as guides.
-
-    A part of a product's name is mostly capitalised in the prose of the family's retrieved passages.
-    """
-    if len(retrieval.families) < 2:
-        return False
-    prose = "\n".join(
-        _CODE.sub("", f"{found.passage.title}\n{found.passage.text}")
-        for found in retrieval.passages
-        if found.passage.family == family
-    )
-    for part in filter(lambda part: len(part) > 2, _NAME_PART.findall(family)):
-        found = re.findall(rf"(?<![\w/.-]){re.escape(part)}(?![\w/-])", prose, re.IGNORECASE)
-        capitalised = sum(each[:1].isupper() for each in found)
-        if found and capitalised >= MOSTLY * len(found):
-            return True
-    return False
 
 
 def evaluation_of(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> Evaluation:

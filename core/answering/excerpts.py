@@ -17,6 +17,7 @@ from functools import lru_cache
 from itertools import accumulate, groupby
 from math import fsum, log1p
 
+from core.answering.families import support
 from core.answering.statements import sentences, statements
 from core.knowledge.encoder import K1, B
 from core.knowledge.markdown import Block, BlockKind, blocks, framed, has_header
@@ -140,6 +141,7 @@ PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the pas
 TITLE = 0.6  # share of the question in the title of the page
 PAGE = 0.7  # for a page, unless a question asks what happened or why something fails
 ENTRY = 1.0  # for a table row that the question names by its key
+FAMILY = 6.0  # for the best supported family of manuals: a clear vote outweighs all the rest
 
 _SYMPTOM = re.compile(
     r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
@@ -201,13 +203,14 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     telling = max((run.telling for run in runs), default=0.0) or 1.0
     passage = max((run.found.score for run in runs), default=0.0) or 1.0
     lexical = max((run.lexical for run in runs), default=0.0) or 1.0
+    families = support(query, retrieval)
     asks_what_holds = not (_SYMPTOM.search(query) or _PAST.search(query))
 
     def score(run: Candidate) -> float:
         is_page = asks_what_holds and run.passage.kind is DocumentKind.PAGE
         entry = _entry(run.pieces, rare)
         relative = PASSAGE * run.found.score / passage + EXCERPT * run.lexical / lexical + RARE * run.telling / telling
-        return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry
+        return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry + FAMILY * families[run.passage.family]
 
     scored = [replace(run, score=score(run)) for run in runs]
     # The order of sets differs between processes, and with it the last digits of sums: these decide nothing.

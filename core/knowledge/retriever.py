@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from core.knowledge.encoder import K1, Encoder
+from core.knowledge.families import Lexicon
 from core.knowledge.spelling import Spelling, spelt
 from core.knowledge.terms import distinct_terms
 from core.model.conversation import Audience
@@ -20,6 +21,8 @@ DENSE_SHARE = 0.4  # of a fused score, if an embedding model is configured
 MAX_QUERY = 4_000  # characters read of a query
 SAME_QUESTION = 0.6  # share of common terms from which two questions are the same
 STEPPED_BACK = 0.5  # factor on the scores of the other passages, if one was confirmed as the answer to the question
+
+NO_KEYWORDS = Lexicon()
 
 # A page is a rule; a thread or an incident is about one occasion.
 KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.85, DocumentKind.INCIDENT: 0.8}
@@ -43,7 +46,7 @@ class Retrieval:
     """Passages, best first, and the weight of each distinct term of the query.
 
     `known` in [0, 1] is the share of that weight for terms in the corpus. `attainable` is the maximum BM25 score.
-    `families` are those of the whole corpus.
+    `families` are those of the whole corpus, `hints` the shares of its keywords (`Lexicon.hints`).
     """
 
     passages: list[RankedPassage]
@@ -51,6 +54,7 @@ class Retrieval:
     known: float = 0.0
     attainable: float = 0.0
     families: frozenset[str] = frozenset()
+    hints: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class Retriever:
@@ -59,10 +63,17 @@ class Retriever:
     Raises IndexUnavailable and StoreUnavailable.
     """
 
-    def __init__(self, index: PassageIndex, encoders: LearnedStore[Encoder], embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        index: PassageIndex,
+        encoders: LearnedStore[Encoder],
+        embedder: Embedder | None = None,
+        lexicon: Lexicon = NO_KEYWORDS,
+    ) -> None:
         self._index = index
         self._encoders = encoders
         self._embedder = embedder
+        self._lexicon = lexicon
 
     async def retrieve(self, query: str, audience: Audience, limit: int) -> list[RankedPassage]:
         """Return the best `limit` passages (at most READ) that `audience` may read; none before anything was ingested."""
@@ -101,8 +112,14 @@ class Retriever:
         ]
         found.sort(key=lambda each: (-each.score, each.passage.id))
         attainable = (K1 + 1) * sum(count * encoded.weights[term] for term, count in encoded.counts.items())
-        families = frozenset(encoder.families)
-        return Retrieval(confirmed_first(query, found)[:limit], encoded.weights, encoded.known, attainable, families)
+        return Retrieval(
+            confirmed_first(query, found)[:limit],
+            encoded.weights,
+            encoded.known,
+            attainable,
+            frozenset(encoder.families),
+            self._lexicon.hints(query),
+        )
 
 
 def fused(lexical: Sequence[Hit], dense: Sequence[Hit], dense_share: float) -> dict[str, tuple[float, float, float]]:

@@ -22,6 +22,7 @@ from adapters.qdrant_edge import EdgeIndex
 from core.answering.excerpts import Candidate, candidates
 from core.answering.find import RETRIEVED
 from core.confidence.calibrator import Label, fit
+from core.knowledge.families import Lexicon as Families
 from core.knowledge.retriever import Retriever
 from core.model.calibrator import Calibrator
 from core.model.conversation import Audience
@@ -135,13 +136,14 @@ def ingested(cases: Sequence[Case], lexicon: Lexicon, choices: Choices) -> Gener
     """The product with the silver corpus of these cases."""
     keywords = Keywords.chosen(lexicon, cases).lists()
     chunks = silver_corpus(cases, keywords)
+    manuals = Families({chunk.family: keywords.get(chunk.family, ()) for chunk in chunks})
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plumbline-eval-")))
         runner = stack.enter_context(asyncio.Runner())
         index, encoders = EdgeIndex(folder / "index"), ArrayFile(folder / "encoder.npz", ENCODER)
         stack.callback(lambda: runner.run(index.close()))
         runner.run(ingest_knowledge([_SilverCorpus(chunks, keywords)], index, encoders))
-        plumbline = Plumbline(chunks, Retriever(index, encoders), runner, choices)
+        plumbline = Plumbline(chunks, Retriever(index, encoders, None, manuals), runner, choices)
         plumbline.reply(cases[0].question)  # the first search reads what was stored: that is no question's time
         yield plumbline
 

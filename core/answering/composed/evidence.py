@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from core.answering.certainty import named_families
 from core.answering.composed.reply import Claim
+from core.answering.families import named_families
 from core.answering.rewrite import compares
 from core.knowledge.retriever import Retrieval
 from core.model.document import Passage

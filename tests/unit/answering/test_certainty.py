@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.certainty import features, meets_condition, named_families, says_more, says_what_is_asked
+from core.answering.certainty import features, meets_condition, says_more, says_what_is_asked
 from core.answering.excerpts import candidates, pieces
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
@@ -42,14 +42,6 @@ def test_an_answer_to_a_question_for_a_time_names_one(question: str) -> None:
     assert says_what_is_asked(question, "It is done.", "It is done at 03:40.")
     assert says_what_is_asked(question, "It is done.", "It is done every 60 days.")
     assert not says_what_is_asked(question, "A hit saves 7 minutes.", "A hit saves 7 minutes.")
-
-
-@pytest.mark.parametrize(
-    ("query", "named"),
-    [("the argocd sync", {"argo-cd"}), ("Argo CD sync", {"argo-cd"}), ("in loki", {"loki"}), ("the sync", set[str]())],
-)
-def test_families_are_named_in_one_word_or_several(query: str, named: set[str]) -> None:
-    assert named_families(query, frozenset({"argo-cd", "loki", "flux"})) == named
 
 
 @pytest.mark.parametrize(
