@@ -60,7 +60,7 @@ BUILT_FROM_DATA = {
     "core.rca.failures.phrases": "called for constants of the module alone, which are found there",
     "core.rca.view._names": "names of services, escaped",
     "core.model.silences.matches": "a matcher of Alertmanager, refused if it repeats a group",
-    "handlers.incidents.investigate_on_demand._place_of": "the name of a service, escaped",
+    "core.incidents.mentions._place_of": "the name of a service, escaped",
 }
 """The functions that build a pattern from what they are given, and what that is."""
 
