@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ssl import SSLContext
 from typing import Any, Protocol, TypeVar, cast
+from urllib.parse import urlencode
 
 import aiohttp
 import structlog
@@ -31,6 +33,7 @@ NOT_IMPLEMENTED = 501  # the one 5xx that is permanent
 T = TypeVar("T")
 
 _OBJECT = TypeAdapter(dict[str, Any])
+_JSON = {"Content-Type": "application/json"}
 
 log = structlog.get_logger()
 
@@ -138,6 +141,14 @@ class Token:
         return False
 
 
+class Signer(Protocol):
+    """The signature of a request, which proves who asks."""
+
+    def signed(self, method: str, url: URL, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
+        """Return the headers with those of the signature."""
+        ...
+
+
 def basic(user: str, password: str) -> Token:
     """Return the header of HTTP basic authentication (RFC 7617)."""
     return Token(aiohttp.encode_basic_auth(user, password))
@@ -148,7 +159,8 @@ class Http:
     """A client of one server, which errors call `system`.
 
     It sends nothing to other servers, except that it follows one redirect to a host in `elsewhere`, without headers. A
-    host without a port means the scheme's default port. Every method raises the types in `errors`.
+    host without a port means the scheme's default port. `secrets` are left out of what a refusal says. Every method
+    raises the types in `errors`.
     """
 
     system: str
@@ -162,6 +174,8 @@ class Http:
     retries: Retries = ONCE
     timeout: float = 6.0  # seconds for one answer
     max_body: int = 16 * 1024 * 1024  # bytes of one answer
+    signer: Signer | None = None
+    secrets: frozenset[str] = frozenset()
 
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return the JSON object at `address`: a path relative to the server's URL, or a URL from the server itself."""
@@ -195,12 +209,27 @@ class Http:
         form: Mapping[str, str] | None = None,
     ) -> bytes:
         """Return the bytes at `address`, with retries as in `retries`."""
-        url = self._on_this_server(address, parameters)
+        return (await self.answer(address, parameters, form=form)).body
+
+    async def answer(
+        self,
+        address: str,
+        parameters: Mapping[str, str] | None = None,
+        *,
+        form: Mapping[str, str] | None = None,
+        value: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Return the answer with status 200 or 201 at `address`, with retries as in `retries`.
+
+        A `form`, or a `value` as JSON, is posted; `headers` are added to those of the server.
+        """
+        url, content = self._on_this_server(address, parameters), _content(form, value)
         header, failures, renewed = "", 0, False
         while True:
             try:
                 header = await self.credentials.header()
-                answer = await self._ask(url, header, form)
+                answer = await self._ask(url, header, content, headers or {})
                 if answer.status == 401 and not renewed and self.credentials.refused(header):
                     renewed = True
                     continue
@@ -216,26 +245,32 @@ class Http:
     async def send(self, method: str, address: str, value: Mapping[str, Any], kind: TypeAdapter[T]) -> T:
         """Send JSON and return the answer, without retries: a server that fails may still have stored it."""
         url, header = self._on_this_server(address, None), await self.credentials.header()
-        headers = {"Accept": "application/json"} | dict(self.headers) | ({"Authorization": header} if header else {})
-        answer = await self._exchange(url, headers, None, method=method, json=value)
+        answer = await self._exchange(method, url, self._headers(header, _JSON), json.dumps(value).encode())
         try:
-            return kind.validate_json(self._accepted(url, answer, header))
+            return kind.validate_json(self._accepted(url, answer, header).body)
         except ValidationError as error:
             raise self.errors.refused(f"{self.system} answered {url.path} in an unexpected format.", 0) from error
 
-    async def _ask(self, url: URL, header: str, form: Mapping[str, str] | None) -> Answer:
-        headers = {"Accept": "application/json"} | dict(self.headers) | ({"Authorization": header} if header else {})
-        answer = await self._exchange(url, headers, form)
+    async def _ask(
+        self, url: URL, header: str, content: tuple[Mapping[str, str], bytes] | None, more: Mapping[str, str]
+    ) -> Answer:
+        kind, body = content or ({}, b"")
+        method = "GET" if content is None else "POST"
+        headers = self._headers(header, {**kind, **more})
+        signed = headers if self.signer is None else self.signer.signed(method, url, headers, body)
+        answer = await self._exchange(method, url, signed, body)
         if answer.status in REDIRECTS:
-            return await self._exchange(self._redirected(url, answer.headers.get("Location", "")), {}, None)
+            return await self._exchange("GET", self._redirected(url, answer.headers.get("Location", "")), {}, b"")
         return answer
 
-    async def _exchange(
-        self, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | None, *, method: str = "", **options: Any
-    ) -> Answer:
+    def _headers(self, header: str, more: Mapping[str, str]) -> dict[str, str]:
+        own = {"Accept": "application/json", **self.headers, **more}
+        return own | {"Authorization": header} if header else own
+
+    async def _exchange(self, method: str, url: URL, headers: Mapping[str, str], body: bytes) -> Answer:
         return await exchange(
             self.session,
-            method or ("GET" if form is None else "POST"),
+            method,
             url,
             system=self.system,
             errors=self.errors,
@@ -243,16 +278,16 @@ class Http:
             max_body=self.max_body,
             headers=headers,
             ssl=self.tls,
-            **(options or {"data": form}),
+            data=body or None,
         )
 
-    def _accepted(self, url: URL, answer: Answer, header: str) -> bytes:
-        """Return the body of an answer with status 200 or 201; raise the matching error for any other status."""
+    def _accepted(self, url: URL, answer: Answer, header: str) -> Answer:
+        """Return an answer with status 200 or 201; raise the matching error for any other status."""
         status = answer.status
         if status in (200, 201):
-            return answer.body
+            return answer
         said = f"HTTP status {status}"
-        if reason := reason_in(answer.body, header):
+        if reason := reason_in(answer.body, header, self.secrets):
             said = f"{said}: {reason}"
         if answer.may_pass:
             raise self.errors.later(f"{self.system} answered with {said}.", answer.retry_after)
@@ -286,7 +321,14 @@ class Http:
         return target
 
 
-def reason_in(body: bytes, header: str = "") -> str:
+def _content(form: Mapping[str, str] | None, value: object) -> tuple[Mapping[str, str], bytes] | None:
+    """Return the headers and the bytes of what is posted; None to get."""
+    if form is not None:
+        return {"Content-Type": "application/x-www-form-urlencoded"}, urlencode(form).encode()
+    return None if value is None else (_JSON, json.dumps(value).encode())
+
+
+def reason_in(body: bytes, header: str = "", secrets: Iterable[str] = ()) -> str:
     """Return the reason that a refusal gives, on one line and without the credentials; empty if it gives none."""
     text = body[:MAX_REFUSAL].decode("utf-8", "replace").strip("\ufeff \t\r\n")
     if text.startswith("<") or "\ufffd" in text:  # a page, or no text
@@ -295,8 +337,8 @@ def reason_in(body: bytes, header: str = "") -> str:
         text = _said(from_json(text))
     except ValueError:
         text = "" if text.startswith(("{", "[")) else text
-    if token := header.rpartition(" ")[2]:
-        text = text.replace(token, "…")
+    for secret in filter(None, (header.rpartition(" ")[2], *secrets)):
+        text = text.replace(secret, "…")
     text = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return (text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…").rstrip(".")
 

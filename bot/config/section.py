@@ -30,6 +30,10 @@ TimeZoneName = Annotated[str, AfterValidator(_known)]
 """An IANA time zone name."""
 
 
+Url = Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]
+"""A server with the path of its API."""
+
+
 Days = Annotated[int, Field(ge=1, le=36_500)]
 
 

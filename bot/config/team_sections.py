@@ -10,9 +10,8 @@ from zoneinfo import ZoneInfo
 from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from adapters.text_files import decoded
-from bot.config.section import Section, TimeZoneName
+from bot.config.section import Section, TimeZoneName, Url
 from bot.config.source_sections import EnvironmentName
-from bot.config.tool_sections import Url
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 from core.model.team import TAG, Rota, Team

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bot.config.section import Section
+from bot.config.reader_sections import OwnReaderTool, ShippedReaderTool
+from bot.config.section import Section, Url
 from bot.config.source_sections import EnvironmentName
 
-Url = Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]  # a server with the path of its API
 Project = Annotated[str, Field(min_length=1)]
 Named = Annotated[dict[str, Project], Field(min_length=1)]  # service → its name in the tool
 
@@ -39,12 +39,6 @@ class TraceFilesTool(_FilesTool):
     name: str = "trace files"
 
 
-class PrometheusTool(Section):
-    kind: Literal["prometheus"]
-    name: str = "Prometheus"
-    url: str
-
-
 class AlertmanagerTool(Section):
     """Alertmanager, which reports whether alerts fire and are silenced. `source` is the webhook of its alerts."""
 
@@ -53,29 +47,6 @@ class AlertmanagerTool(Section):
     url: Url
     source: str = "alertmanager"
     token_env: EnvironmentName | None = None
-
-
-class TraceGraphTool(Section):
-    """A trace store, from which calls between services are read in addition to `dependencies`."""
-
-    kind: Literal["jaeger", "zipkin"]
-    name: str = "traces"
-    url: Url
-    token_env: EnvironmentName | None = None
-
-
-class LokiTool(Section):
-    """Loki.
-
-    `services` maps a service to the labels of its log streams; `tenant` is needed for multi-tenant installations.
-    """
-
-    kind: Literal["loki"]
-    name: str = "Loki"
-    url: Url
-    services: Annotated[dict[str, Annotated[dict[str, str], Field(min_length=1)]], Field(min_length=1)]
-    token_env: EnvironmentName | None = None
-    tenant: str = ""
 
 
 class WorkloadSection(Section):
@@ -168,17 +139,16 @@ ToolSection = Annotated[
     LogFilesTool
     | MetricFilesTool
     | ChangeFilesTool
-    | PrometheusTool
     | TraceFilesTool
-    | TraceGraphTool
     | AlertmanagerTool
-    | LokiTool
     | KubernetesTool
     | GitHubActionsTool
     | GitLabCiTool
     | AzureDevOpsTool
     | JenkinsTool
     | CodeTool
-    | McpTool,
+    | McpTool
+    | OwnReaderTool
+    | ShippedReaderTool,
     Field(discriminator="kind"),
 ]

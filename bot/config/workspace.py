@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.text_files import decoded
 from bot.config.filing_sections import FilingSection
+from bot.config.reader_sections import OwnReaderTool
 from bot.config.section import MaintenanceSection, RetentionSection, Section, WebhooksSection, maintenance_of
 from bot.config.source_sections import GitRepositorySection, SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection, read_document
@@ -374,7 +375,8 @@ def _channel(section: ChannelSection) -> Channel:
 def _absolute(section: S, folder: Path) -> S:
     if isinstance(section, CodeTool):
         return section.model_copy(update={"services": {name: folder / path for name, path in section.services.items()}})
-    place = "ca_file" if isinstance(section, KubernetesTool) else "path"
+    place = "definition_file" if isinstance(section, OwnReaderTool) else "path"
+    place = "ca_file" if isinstance(section, KubernetesTool) else place
     path = getattr(section, place, None)
     return section if path is None else section.model_copy(update={place: folder / path})
 

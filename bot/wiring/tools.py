@@ -11,13 +11,18 @@ import aiohttp
 from yarl import URL
 
 from adapters.http import Http, Token, basic
+from adapters.readers.credentials import opened
+from adapters.readers.pages import Pages
+from adapters.readers.reader import Reader
+from adapters.readers.template import filled
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.ci import Builds
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.log_files import LogFiles
-from adapters.tools.loki import Loki
 from adapters.tools.metric_files import MetricFiles
+from adapters.tools.prometheus_alerts import PrometheusAlerts
 from bot.config import tool_sections as sections
+from bot.config.reader_sections import ReaderTool
 from bot.config.settings import named_secret
 from core.model.errors import ConfigurationError
 from core.ports import (
@@ -67,19 +72,16 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
             return Tools(metrics=(MetricFiles(section.name, section.path),))
         case sections.ChangeFilesTool():
             return Tools(changes=(ChangeFiles(section.name, section.path),))
-        case sections.PrometheusTool():
-            from adapters.tools.prometheus import Prometheus
-
-            prometheus = Prometheus(section.name, _http(section, session))
-            return Tools(metrics=(prometheus,), monitors=(prometheus,))
+        case ReaderTool():
+            return _defined(section, session)
         case sections.AlertmanagerTool():
             from adapters.tools.alertmanager import Alertmanager
 
             return Tools(monitors=(Alertmanager(section.name, _http(section, session), section.source),))
-        case sections.TraceFilesTool() | sections.TraceGraphTool():
-            return Tools(graphs=(_graph(section, session),))
-        case sections.LokiTool():
-            return Tools(logs=(_loki(section, session),))
+        case sections.TraceFilesTool():
+            from adapters.tools.trace_files import TraceFiles
+
+            return Tools(graphs=(TraceFiles(section.name, section.path),))
         case sections.KubernetesTool():
             cluster = _kubernetes(section, session)
             return Tools(logs=(cluster,), toolboxes=(cluster,))
@@ -97,20 +99,20 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
             return Tools(toolboxes=(_mcp(section),))
 
 
-def _graph(
-    section: sections.TraceFilesTool | sections.TraceGraphTool, session: aiohttp.ClientSession
-) -> DependencyReader:
-    from adapters.tools.trace_files import TraceFiles
-    from adapters.tools.trace_graph import TraceGraph
-
-    if isinstance(section, sections.TraceFilesTool):
-        return TraceFiles(section.name, section.path)
-    return TraceGraph(section.name, _http(section, session), is_jaeger=section.kind == "jaeger")
-
-
-def _loki(section: sections.LokiTool, session: aiohttp.ClientSession) -> Loki:
-    headers = {"X-Scope-OrgID": section.tenant} if section.tenant else {}
-    return Loki(section.name, _http(section, session, headers=headers), section.services)
+def _defined(section: ReaderTool, session: aiohttp.ClientSession) -> Tools:
+    """Open what a definition describes, and the alerts of a server that has them like Prometheus."""
+    definition, settings = section.definition, section.given
+    secrets = {name: named_secret(variable, section.name) for name, variable in section.variables.items()}
+    url = filled(section.url, settings)
+    http = opened(definition, _system(section.name, url), url, session, settings, secrets)
+    reader = Reader(section.name, Pages(http, settings), definition, section.services)
+    return Tools(
+        logs=(reader,) if definition.logs is not None else (),
+        metrics=(reader,) if definition.metrics is not None else (),
+        changes=(reader,) if definition.changes is not None else (),
+        monitors=(PrometheusAlerts(section.name, http),) if section.kind == "prometheus" else (),
+        graphs=(reader,) if definition.calls is not None or definition.spans is not None else (),
+    )
 
 
 def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession) -> Kubernetes:
@@ -188,5 +190,8 @@ def _http(
     variable = getattr(section, "token_env", None)
     token = named_secret(variable, section.name) if variable else ""
     credentials = basic(user, token) if user is not None else Token(f"Bearer {token}" if token else "")
-    system = f"{section.name} at {URL(section.url).with_user(None)}"
-    return Http(system, section.url, session, credentials, headers or {}, tls, elsewhere)
+    return Http(_system(section.name, section.url), section.url, session, credentials, headers or {}, tls, elsewhere)
+
+
+def _system(name: str, url: str) -> str:
+    return f"{name} at {URL(url).with_user(None)}"

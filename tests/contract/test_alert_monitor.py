@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters.http import Http
 from adapters.tools.alertmanager import Alertmanager
-from adapters.tools.prometheus import Prometheus
+from adapters.tools.prometheus_alerts import PrometheusAlerts
 from core.model.errors import ToolUnavailable
 from core.model.incident import AlertStatus
 from core.model.silences import silenced_now
@@ -153,7 +153,7 @@ async def test_prometheus_tells_by_the_labels_of_the_rules_that_it_has(
     systems: Systems, http: Http, rules: list[dict[str, Any]], *, expected: bool | None
 ) -> None:
     systems.rules = rules
-    assert await Prometheus("Prometheus", http).firing(INCIDENT) is expected
+    assert await PrometheusAlerts("Prometheus", http).firing(INCIDENT) is expected
 
 
 async def test_a_system_that_answers_nonsense_is_unavailable(
@@ -162,7 +162,7 @@ async def test_a_system_that_answers_nonsense_is_unavailable(
     systems.alerts = systems.silences = systems.rules = {"not": "a list"}
     for question in (
         alertmanager.firing(INCIDENT),
-        Prometheus("P", http).firing(INCIDENT),
+        PrometheusAlerts("P", http).firing(INCIDENT),
         alertmanager.silences(),
     ):
         with pytest.raises(ToolUnavailable):

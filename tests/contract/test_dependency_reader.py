@@ -13,9 +13,9 @@ import pytest
 from aiohttp import web
 
 from adapters.tools.trace_files import TraceFiles
-from adapters.tools.trace_graph import TraceGraph
 from core.model.errors import ToolUnavailable
 from core.ports import DependencyReader, TimeWindow
+from tests.fakes.readers import reader as opened_reader
 from tests.fakes.tool_servers import FakeToolServer, reached
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -60,7 +60,7 @@ async def reader(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
             fake = FakeTraces()
             fake.calls = calls
             http = await stack.enter_async_context(reached(fake))
-            return TraceGraph("traces", http, is_jaeger=request.param == "jaeger")
+            return opened_reader(request.param, http, name="traces")
 
         yield opened
 
@@ -95,13 +95,13 @@ async def test_where_nothing_was_traced_nobody_calls_anybody(reader: Reader) -> 
     assert await (await reader(())).dependencies(DAY) == {}
 
 
-@pytest.mark.parametrize("is_jaeger", [True, False])
-async def test_a_server_that_refuses_says_so(*, is_jaeger: bool) -> None:
+@pytest.mark.parametrize("kind", ["jaeger", "zipkin"])
+async def test_a_server_that_refuses_says_so(kind: str) -> None:
     fake = FakeTraces()
     fake.refuse(500)
     async with reached(fake) as http:
         with pytest.raises(ToolUnavailable):
-            await TraceGraph("traces", http, is_jaeger=is_jaeger).dependencies(DAY)
+            await opened_reader(kind, http).dependencies(DAY)
 
 
 async def test_what_is_no_trace_or_of_another_time_is_skipped(tmp_path: Path) -> None:

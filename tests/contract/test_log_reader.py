@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from adapters.readers.reader import Reader as DefinedReader
 from adapters.tools import log_files
 from adapters.tools.log_files import LogFiles
-from adapters.tools.loki import Loki
 from core.model.errors import ToolUnavailable
 from core.model.log_levels import level_of
 from core.ports import LogLine, LogReader, TimeWindow
+from tests.fakes.readers import reader as opened
 from tests.fakes.tool_servers import FakeLoki, reached
 from tests.fakes.tools import BrokenTool, FakeLogReader
 
@@ -29,14 +30,14 @@ SELECTORS = {"api": {"app": "api"}, "other": {"app": "other"}}
 
 
 @pytest.fixture
-async def loki() -> AsyncIterator[tuple[FakeLoki, Loki]]:
+async def loki() -> AsyncIterator[tuple[FakeLoki, DefinedReader]]:
     fake = FakeLoki()
     async with reached(fake) as http:
-        yield fake, Loki("loki", http, SELECTORS)
+        yield fake, opened("loki", http, SELECTORS)
 
 
 @pytest.fixture(params=["fake", "files", "loki"])
-def reader(request: pytest.FixtureRequest, tmp_path: Path, loki: tuple[FakeLoki, Loki]) -> Reader:
+def reader(request: pytest.FixtureRequest, tmp_path: Path, loki: tuple[FakeLoki, DefinedReader]) -> Reader:
     def over_http(lines: Sequence[LogLine]) -> LogReader:
         loki[0].lines = lines
         return loki[1]
@@ -114,11 +115,9 @@ async def test_what_is_no_record_is_skipped(tmp_path: Path) -> None:
     assert await LogFiles("files", tmp_path).lines("api", HOUR, 10) == [line(1, "caf\u00e9")]
 
 
-async def test_loki_is_read_page_by_page_and_no_record_twice(
-    loki: tuple[FakeLoki, Loki], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_loki_is_read_page_by_page_and_no_record_twice(loki: tuple[FakeLoki, DefinedReader]) -> None:
     fake, logs = loki
-    monkeypatch.setattr("adapters.tools.loki.PAGE", 7)
+    logs = opened("loki", logs.pages.http, SELECTORS, page=7)
     fake.most, fake.lines = 7, [line(number // 3, f"request {number:02d}") for number in range(30)]
     assert [each.text for each in await logs.lines("api", HOUR, 100)] == [each.text for each in fake.lines]
     assert len(fake.requests) > 4
@@ -126,11 +125,11 @@ async def test_loki_is_read_page_by_page_and_no_record_twice(
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_what_is_read_of_loki_at_once_leaves_no_gap_however_the_records_lie(
-    seed: int, loki: tuple[FakeLoki, Loki], monkeypatch: pytest.MonkeyPatch
+    seed: int, loki: tuple[FakeLoki, DefinedReader]
 ) -> None:
     fake, logs = loki
     chance = random.Random(seed)
-    monkeypatch.setattr("adapters.tools.loki.PAGE", 5)
+    logs = opened("loki", logs.pages.http, SELECTORS, page=5)
     bursts = [chance.uniform(0, 3_500) for _ in range(3)]
     at = sorted(chance.choice(bursts) + chance.expovariate(0.1) for _ in range(60))
     fake.most, fake.lines = 5, [line(seconds, f"request {number:02d}") for number, seconds in enumerate(at)]
@@ -139,13 +138,13 @@ async def test_what_is_read_of_loki_at_once_leaves_no_gap_however_the_records_li
     assert len(read) >= 10
 
 
-async def test_a_selector_is_no_query_that_a_name_can_change(loki: tuple[FakeLoki, Loki]) -> None:
+async def test_a_selector_is_no_query_that_a_name_can_change(loki: tuple[FakeLoki, DefinedReader]) -> None:
     fake, logs = loki
     assert await logs.lines('x"} |= `secret', HOUR, 10) == []
     assert fake.requests == []
 
 
-async def test_loki_that_refuses_is_unavailable(loki: tuple[FakeLoki, Loki]) -> None:
+async def test_loki_that_refuses_is_unavailable(loki: tuple[FakeLoki, DefinedReader]) -> None:
     fake, logs = loki
     for status in (401, 429, 500):
         fake.refuse(status)
@@ -217,7 +216,7 @@ async def test_a_few_last_records_of_many_are_read_without_the_others(
     ],
 )
 async def test_loki_reads_the_level_of_a_record_without_a_label(
-    text: str, level: str, loki: tuple[FakeLoki, Loki]
+    text: str, level: str, loki: tuple[FakeLoki, DefinedReader]
 ) -> None:
     loki[0].lines = [line(1, text, level="unknown")]
     assert [found.level for found in await loki[1].lines("api", HOUR, 10)] == [level]

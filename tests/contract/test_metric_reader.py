@@ -15,10 +15,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import Http
+from adapters.readers.reader import Reader as DefinedReader
 from adapters.tools.metric_files import MetricFiles
-from adapters.tools.prometheus import Prometheus
 from core.model.errors import ToolUnavailable
 from core.ports import MetricReader, Partial, Series, TimeWindow
+from tests.fakes.readers import reader as opened_reader
 from tests.fakes.tools import BrokenTool, FakeMetricReader
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -29,17 +30,17 @@ Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 @pytest.fixture
-async def prometheus_api() -> AsyncIterator[Callable[[Handler], Awaitable[Prometheus]]]:
+async def prometheus_api() -> AsyncIterator[Callable[[Handler], Awaitable[DefinedReader]]]:
     opened: list[TestServer | aiohttp.ClientSession] = []
 
-    async def serve(handler: Handler) -> Prometheus:
+    async def serve(handler: Handler) -> DefinedReader:
         app = web.Application()
         app.router.add_post("/api/v1/query_range", handler)
         server = TestServer(app)
         await server.start_server()
         session = aiohttp.ClientSession()
         opened.extend([session, server])
-        return Prometheus("prometheus", Http("Prometheus", str(server.make_url("")), session))
+        return opened_reader("prometheus", Http("Prometheus", str(server.make_url("")), session))
 
     yield serve
     for one in opened:
@@ -48,7 +49,7 @@ async def prometheus_api() -> AsyncIterator[Callable[[Handler], Awaitable[Promet
 
 @pytest.fixture(params=["fake", "files", "prometheus"])
 def reader(
-    request: pytest.FixtureRequest, tmp_path: Path, prometheus_api: Callable[[Handler], Awaitable[Prometheus]]
+    request: pytest.FixtureRequest, tmp_path: Path, prometheus_api: Callable[[Handler], Awaitable[DefinedReader]]
 ) -> Reader:
     async def fake(series: Sequence[Series]) -> MetricReader:
         return FakeMetricReader(series)
@@ -80,7 +81,7 @@ def as_csv(series: Sequence[Series]) -> str:
 async def answered(request: web.Request, series: Sequence[Series]) -> web.Response:
     """What Prometheus answers to a selector of one service, over a range with both ends in it."""
     form = await request.post()
-    start, end = float(str(form["start"])), float(str(form["end"]))
+    start, end = (datetime.fromisoformat(str(form[name])).timestamp() for name in ("start", "end"))
     found = [one for one in series if f'{{service="{one.service}",' in str(form["query"])]
     rows = [
         {
@@ -165,7 +166,7 @@ def plain(status: int, body: str) -> Handler:
     ],
 )
 async def test_a_prometheus_that_answers_wrongly_is_unavailable(
-    status: int, body: str, prometheus_api: Callable[[Handler], Awaitable[Prometheus]]
+    status: int, body: str, prometheus_api: Callable[[Handler], Awaitable[DefinedReader]]
 ) -> None:
     tool = await prometheus_api(plain(status, body))
     with pytest.raises(ToolUnavailable):
@@ -175,20 +176,20 @@ async def test_a_prometheus_that_answers_wrongly_is_unavailable(
 async def test_a_prometheus_that_is_not_there_is_unavailable() -> None:
     async with aiohttp.ClientSession() as session:
         with pytest.raises(ToolUnavailable, match="cannot be reached"):
-            await Prometheus("prometheus", Http("Prometheus", "http://127.0.0.1:9", session)).series("api", MINUTES)
+            await opened_reader("prometheus", Http("Prometheus", "http://127.0.0.1:9", session)).series("api", MINUTES)
 
 
 async def test_an_endless_answer_is_cut_off(
-    prometheus_api: Callable[[Handler], Awaitable[Prometheus]],
+    prometheus_api: Callable[[Handler], Awaitable[DefinedReader]],
 ) -> None:
     tool = await prometheus_api(plain(200, "x" * 100_000))
-    tool = Prometheus(tool.name, replace(tool.http, max_body=1_000))
+    tool = opened_reader("prometheus", replace(tool.pages.http, max_body=1_000))
     with pytest.raises(ToolUnavailable, match="more than 1000 bytes"):
         await tool.series("api", MINUTES)
 
 
 async def test_a_service_name_cannot_become_part_of_the_query(
-    prometheus_api: Callable[[Handler], Awaitable[Prometheus]],
+    prometheus_api: Callable[[Handler], Awaitable[DefinedReader]],
 ) -> None:
     queries: list[str] = []
 
@@ -202,7 +203,7 @@ async def test_a_service_name_cannot_become_part_of_the_query(
 
 
 async def test_a_counter_is_given_as_its_rate_over_all_instances(
-    prometheus_api: Callable[[Handler], Awaitable[Prometheus]],
+    prometheus_api: Callable[[Handler], Awaitable[DefinedReader]],
 ) -> None:
     def row(instance: str, counts: Sequence[int]) -> dict[str, object]:
         metric = {"__name__": "requests_total", "service": "api", "code": "500", "instance": instance}
@@ -223,7 +224,7 @@ async def test_a_counter_is_given_as_its_rate_over_all_instances(
 
 @pytest.mark.parametrize("odd", ["NaN", "+Inf", "-Inf"])
 async def test_a_counter_has_no_rate_next_to_a_value_that_is_not_finite(
-    odd: str, prometheus_api: Callable[[Handler], Awaitable[Prometheus]]
+    odd: str, prometheus_api: Callable[[Handler], Awaitable[DefinedReader]]
 ) -> None:
     values = [[START.timestamp() + 60 * i, value] for i, value in enumerate(["600", odd, "720", "780"])]
     histogram = {"metric": {"__name__": "latency_seconds"}, "histograms": [[START.timestamp(), {"count": "3"}]]}

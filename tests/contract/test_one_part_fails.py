@@ -23,18 +23,19 @@ from adapters.tools.gitlab import GitLab
 from adapters.tools.hosted_changes import HostedChanges, RepositoryHost
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.log_files import LogFiles
-from adapters.tools.loki import Loki
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.parts import GRACE, kept
-from adapters.tools.prometheus import MAX_SERIES, Prometheus
+from adapters.tools.prometheus_alerts import PrometheusAlerts
 from adapters.tools.service_files import FolderFiles
 from core.model.errors import ToolUnavailable
 from core.model.incident import AlertStatus, Gap, GapReason
 from core.ports import ANSWER_BY, Partial, TimeWindow
 from tests.fakes.checkout import commit, git
+from tests.fakes.readers import reader
 from tests.fakes.tool_servers import FakeToolServer, nanoseconds, reached
 from tests.samples import alert, incident
 
+MAX_SERIES = 500
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 HOUR = TimeWindow(START, START + timedelta(hours=1))
 SHA = "9b03d51c2f7ae4415d0c7f2b88a1c3e5d7f90112"
@@ -335,16 +336,15 @@ def stream(*minutes: float) -> dict[str, Any]:
     return {"stream": {"app": "api", "level": "info"}, "values": values}
 
 
-async def logs(answer: Any) -> list[Any]:
+async def logs(answer: Any, page: int = 5_000) -> list[Any]:
     async with reached(Answers({LOKI: answer})) as http:
-        return await Loki("loki", http, {"api": {"app": "api"}}).lines("api", HOUR, 100)
+        return await reader("loki", http, {"api": {"app": "api"}}, page=page).lines("api", HOUR, 100)
 
 
 @pytest.mark.parametrize("status", [400, 429, 500])
 async def test_the_newest_records_are_kept_when_an_older_page_is_refused(
     status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.tools.loki.PAGE", 10)
     last = START + timedelta(minutes=30)
 
     async def answer(request: web.Request) -> web.Response:
@@ -360,7 +360,7 @@ async def test_the_newest_records_are_kept_when_an_older_page_is_refused(
 
     server = Answers({LOKI: first})
     async with reached(server) as http:
-        found = await Loki("loki", http, {"api": {"app": "api"}}).lines("api", HOUR, 100)
+        found = await reader("loki", http, {"api": {"app": "api"}}, page=10).lines("api", HOUR, 100)
     assert [line.text for line in found][-10:] == [f"request {each}" for each in range(50, 60)]
     assert len(found) > 10
     unread = gaps(found)
@@ -369,16 +369,14 @@ async def test_the_newest_records_are_kept_when_an_older_page_is_refused(
     assert all("the limit of entries is exceeded (5000 > 1000)" in text for text in unread)
 
 
-async def test_the_records_that_do_not_fit_into_the_pages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.tools.loki.PAGE", 2)
-
+async def test_the_records_that_do_not_fit_into_the_pages_are_named() -> None:
     async def answer(request: web.Request) -> web.Response:
         start, end = int(request.query["start"]), int(request.query["end"])
         times = [START + timedelta(seconds=each) for each in range(3600)]
         inside = [each for each in times if start <= nanoseconds(each) < end][-2:]
         return web.json_response(streams(stream(*((each - START).total_seconds() / 60 for each in inside))))
 
-    (unread,) = gaps(await logs(answer))
+    (unread,) = gaps(await logs(answer, page=2))
     assert unread.startswith("loki: records: left out (those before 09:59:")
 
 
@@ -388,7 +386,7 @@ async def test_the_records_that_do_not_fit_into_the_pages_are_named(monkeypatch:
         ({"metric": {}, "value": [1, "2"]}, ["loki: records: left out (1 of 2 in an unexpected format)"]),
         (
             {"stream": {}, "values": [["soon", "x"], [str(nanoseconds(START)), "y"]]},
-            ["loki: records: left out (1 of 2 in an unexpected format)"],
+            ["loki: records: left out (1 of 3 in an unexpected format)"],
         ),
         ({"stream": {}, "values": None}, []),
     ],
@@ -416,10 +414,10 @@ def row(name: str, **more: Any) -> dict[str, Any]:
         (
             {"metric": {"__name__": "h"}, "histograms": [[0, {"count": "3"}]]},
             {},
-            "left out (native histogram h is not supported)",
+            "left out (native histograms are not supported: h)",
         ),
         ({"metric": None, "values": []}, {}, "left out (1 of 2 in an unexpected format)"),
-        ({"metric": {}, "values": [[1, None]]}, {}, "left out (1 of 2 in an unexpected format)"),
+        ({"metric": {}, "values": [[1, "?"]]}, {}, "left out (1 of 2 in an unexpected format)"),
         (row("b"), {"warnings": ["store 10.0.0.3 did\nnot answer"]}, "failed (store 10.0.0.3 did not answer)"),
         ({"metric": {"__name__": "b"}, "values": None, "histograms": None}, {"warnings": None}, ""),
     ],
@@ -428,7 +426,7 @@ async def test_the_other_series_are_kept_when_one_cannot_be_read(
     odd: dict[str, Any], more: dict[str, Any], unread: str
 ) -> None:
     async with reached(Answers({"/api/v1/query_range": matrix(row("pending"), odd, **more)})) as http:
-        found = await Prometheus("prometheus", http).series("api", HOUR)
+        found = await reader("prometheus", http).series("api", HOUR)
     assert "pending" in [each.metric for each in found]
     assert gaps(found) == ([f"prometheus: series: {unread}"] if unread else [])
 
@@ -436,7 +434,7 @@ async def test_the_other_series_are_kept_when_one_cannot_be_read(
 async def test_the_first_series_are_kept_when_there_are_too_many() -> None:
     rows = [row(f"m{number:04d}") for number in range(MAX_SERIES + 7)]
     async with reached(Answers({"/api/v1/query_range": matrix(*rows)})) as http:
-        found = await Prometheus("prometheus", http).series("api", HOUR)
+        found = await reader("prometheus", http).series("api", HOUR)
     assert len(found) == MAX_SERIES
     assert gaps(found) == [f"prometheus: series: left out (7 of {MAX_SERIES + 7})"]
 
@@ -458,7 +456,7 @@ INCIDENT = incident(source="alertmanager", alerts=(FIRING,))
 async def test_an_alert_is_judged_by_the_rules_that_could_be_read(rules: Any, *, firing: bool | None) -> None:
     groups = [{"rules": None}, {"rules": rules}]
     async with reached(Answers({"/api/v1/rules": {"data": {"groups": groups}}})) as http:
-        assert await Prometheus("prometheus", http).firing(INCIDENT) is firing
+        assert await PrometheusAlerts("prometheus", http).firing(INCIDENT) is firing
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 from adapters.alerts.alertmanager import FORMAT, parse
 from adapters.http import Http
 from adapters.tools.alertmanager import Alertmanager
-from adapters.tools.prometheus import Prometheus
+from adapters.tools.prometheus_alerts import PrometheusAlerts
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
 from core.model.incident import AlertDelivery
@@ -44,7 +44,7 @@ async def test_a_real_silence_is_read_and_a_real_alert_is_told_from_one_that_is_
         alertmanager = Alertmanager(
             "Alertmanager", Http("Alertmanager", running.alertmanager_url, session), FORMAT.source
         )
-        prometheus = Prometheus("Prometheus", Http("Prometheus", running.prometheus_url, session))
+        prometheus = PrometheusAlerts("Prometheus", Http("Prometheus", running.prometheus_url, session))
         await alertmanager.check()
         running.till.latency = 4.0
         incident = open_from(await delivered.get(), "i1", Place(Platform.CONSOLE, "incidents"))

@@ -17,10 +17,10 @@ from aiohttp.test_utils import TestServer
 
 from adapters.alerts.alertmanager import parse
 from adapters.http import Http
-from adapters.tools.prometheus import Prometheus
 from core.model.incident import AlertDelivery, AlertStatus, Severity
 from core.ports import TimeWindow
 from tests.external.monitoring import READY, SERVICE, answers, free_port, monitoring
+from tests.fakes.readers import reader
 from tests.scenario.bot_client import BotClient, incidents, is_done
 from tests.scenario.company import write_company
 
@@ -82,7 +82,7 @@ async def test_a_real_prometheus_is_read_by_service_and_window(receiver: tuple[R
             await running.till.scraped_again(3)
         now = datetime.now(UTC)
         window = TimeWindow(now - timedelta(minutes=1), now + timedelta(seconds=1))
-        tool = Prometheus("prometheus", Http("Prometheus", running.prometheus_url, session))
+        tool = reader("prometheus", Http("Prometheus", running.prometheus_url, session))
         series = {one.metric: one for one in await tool.series(SERVICE, window)}
         assert series["till_latency_seconds"].values[-1] == 0.2
         assert all(window.start <= at < window.end for at in series["till_latency_seconds"].times)

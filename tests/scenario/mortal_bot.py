@@ -43,7 +43,7 @@ _processes.set_forkserver_preload(
         "adapters.teams.inbound",
         "adapters.teams.messenger",
         "adapters.teams.sdk_agents",
-        "adapters.tools.prometheus",
+        "adapters.readers.reader",
         "aiosqlite",
     ]
 )

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from pydantic import TypeAdapter
 
+from adapters.readers.definition import parsed
 from bot.commands.doctor import check_tool
 from bot.config.tool_sections import ToolSection
 from bot.config.workspace import load_workspace
@@ -18,6 +21,7 @@ from core.model.errors import ConfigurationError, ToolUnavailable
 from core.ports import TimeWindow, Toolbox
 from tests.fakes.tool_servers import FakeKubernetes, FakeToolServer, reached
 
+START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 TOOLS = """
 tools:
   - {kind: loki, url: "http://loki.invalid:3100", services: {till: {app: till}}, tenant: shop}
@@ -57,10 +61,73 @@ async def test_every_kind_of_tool_can_be_configured(file: Path) -> None:
         "code history",
     ]
     assert [each.name for each in tools.code] == ["code"]
-    assert [each.name for each in tools.graphs] == ["trace files", "traces", "Zipkin"]
+    assert [each.name for each in tools.graphs] == ["trace files", "Jaeger", "Zipkin"]
     boxes: list[Toolbox] = list(tools.toolboxes)
     servers = ["GitHub Actions", "GitLab CI", "Azure DevOps", "Jenkins"]
     assert [each.name for each in boxes] == ["Kubernetes", *servers, "orders"]
+
+
+OWN = """
+title: Tills
+reference: ["https://tills.example/api"]
+settings: {floor: {about: The floor., default: "2"}, shop: {about: The shop.}}
+secrets: {token: {about: A token.}}
+authentication: {headers: {X-Api-Key: "${token}"}}
+logs:
+  request: {path: "api/${floor}/logs", query: {service: "${service}", shop: "${shop}"}}
+  items: $.records
+  at: $.time
+  text: $.message
+"""
+
+
+async def test_a_definition_beside_the_file_is_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILLS_TOKEN", "hidden")
+
+    async def logs(request: web.Request) -> web.Response:
+        asked.append((request.path_qs, request.headers["X-Api-Key"]))
+        return web.json_response({"records": [{"time": "2026-03-14T09:00:00Z", "message": "ERROR no paper"}]})
+
+    asked: list[tuple[str, str]] = []
+    app = web.Application()
+    app.router.add_get("/{path:.*}", logs)
+    file = tmp_path / "plumbline.yaml"
+    (tmp_path / "tills.yaml").write_text(OWN, encoding="utf-8")
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        own = f"{{kind: reader, name: tills, url: '{server.make_url('')}', definition: tills.yaml"
+        own += ", settings: {shop: a&b}, secrets: {token: TILLS_TOKEN}}"
+        file.write_text(f"tools:\n  - {own}\n", encoding="utf-8")
+        (tills,) = open_tools(load_workspace(file).tools, session).logs
+        (line,) = await tills.lines("till", TimeWindow(START, START + timedelta(hours=1)), 10)
+    assert (tills.name, line.level, line.text) == ("tills", "ERROR", "ERROR no paper")
+    assert asked == [("/api/2/logs?service=till&shop=a%26b", "hidden")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ("items: $.records", "items: $.records["),
+        ("  at: $.time\n", ""),
+        ("${shop}", "${till}"),
+        ('query: {service: "${service}"', 'query: {service: "s:${service}"'),
+        ('query: {service: "${service}"', 'query: {service: "${service:raw}"'),
+        ('X-Api-Key: "${token}"', 'X-Api-Key: "${service}"'),
+        ("title: Tills", "title: [Tills"),
+    ],
+)
+async def test_a_definition_that_cannot_work_is_a_mistake(wrong: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "tills.yaml").write_text(OWN.replace(wrong, problem), encoding="utf-8")
+    section = {"kind": "reader", "name": "tills", "url": "http://tills.invalid", "definition": tmp_path / "tills.yaml"}
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(ConfigurationError, match=r"tills\.yaml"):
+            open_tool(TypeAdapter(ToolSection).validate_python(section), session)
+
+
+def test_the_example_of_a_definition_is_the_one_that_is_explained() -> None:
+    root = Path(__file__).parents[3]
+    example = (root / "docs" / "examples" / "readers" / "tills.yaml").read_text(encoding="utf-8")
+    assert example in (root / "docs" / "tools.md").read_text(encoding="utf-8")
+    assert parsed(example, "tills.yaml").logs
 
 
 async def test_checkouts_are_relative_to_the_file(file: Path) -> None:

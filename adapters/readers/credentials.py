@@ -1,0 +1,110 @@
+"""Headers, tokens and signatures that a definition describes, from the secrets that a tool names."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from adapters.http import TOOL, Credentials, Http, Signer, Token, basic, exchange, may_pass, reason_in
+from adapters.readers.aws import AwsSigner
+from adapters.readers.definition import Definition
+from adapters.readers.template import filled
+from core.model.errors import ToolRefused, ToolUnavailable
+
+EARLY = 60.0  # seconds before a token's end in which it is renewed
+LIFETIME = 300.0  # seconds of a token that does not say how long it lives
+
+
+class _Issued(BaseModel):
+    access_token: str
+    expires_in: float = LIFETIME
+
+
+_ISSUED = TypeAdapter(_Issued)
+
+
+@dataclass(slots=True)
+class ClientToken:
+    """Tokens by client credentials (RFC 6749, section 4.4), each kept until it ends or is refused."""
+
+    system: str
+    session: aiohttp.ClientSession
+    url: str
+    form: Mapping[str, str]
+    timeout: float = 6.0  # seconds
+    _token: str = ""
+    _until: float = 0.0
+    _fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def header(self) -> str:
+        async with self._fetching:
+            if not self._token or time.monotonic() >= self._until:
+                issued = await self._issued()
+                self._token, self._until = issued.access_token, time.monotonic() + max(0.0, issued.expires_in - EARLY)
+            return f"Bearer {self._token}"
+
+    def refused(self, header: str) -> bool:
+        if header == f"Bearer {self._token}":
+            self._token = ""
+        return True
+
+    async def _issued(self) -> _Issued:
+        login = f"The login of {self.system}"
+        answer = await exchange(
+            self.session,
+            "POST",
+            self.url,
+            system=login,
+            errors=TOOL,
+            seconds=self.timeout,
+            max_body=65_536,
+            data=self.form,
+        )
+        said = f"HTTP status {answer.status}"
+        if may_pass(answer.status):
+            raise ToolUnavailable(f"{login} answered with {said}.", answer.retry_after)
+        if answer.status != 200:
+            reason = reason_in(answer.body, secrets=[self.form["client_secret"]])
+            raise ToolRefused(f"{login} issued no token ({said}{f': {reason}' if reason else ''}): check the client.")
+        try:
+            return _ISSUED.validate_json(answer.body)
+        except ValidationError as error:
+            raise ToolUnavailable(f"{login} answered in an unexpected format.") from error
+
+
+def opened(
+    definition: Definition,
+    system: str,
+    url: str,
+    session: aiohttp.ClientSession,
+    settings: Mapping[str, str],
+    secrets: Mapping[str, str],
+) -> Http:
+    """Return the client of a system, whose errors name it `system`. Empty secrets are those that are not given."""
+    ways, known = definition.authentication, {**settings, **secrets}
+
+    def said(template: Any) -> Any:
+        return filled(template, known)
+
+    credentials: Credentials = Token()
+    signer: Signer | None = None
+    if ways.bearer and (token := said(ways.bearer)):
+        credentials = Token(f"Bearer {token}")
+    elif ways.basic is not None and (password := said(ways.basic.password)):
+        credentials = basic(said(ways.basic.user) or "", password)
+    elif ways.oauth is not None:
+        form = {"grant_type": "client_credentials", "client_id": ways.oauth.client, "client_secret": ways.oauth.secret}
+        form |= {"scope": ways.oauth.scope} if ways.oauth.scope else {}
+        credentials = ClientToken(system, session, str(said(ways.oauth.url)), said(form))
+    elif ways.aws is not None:
+        given = said(ways.aws.model_dump())
+        signer = AwsSigner(given["service"], given["region"], given["key"], given["secret"], given.get("token") or "")
+    headers = {name: value for name, value in said({**definition.headers, **ways.headers}).items() if value}
+    hidden = frozenset(filter(None, secrets.values()))
+    return Http(system, url, session, credentials, headers, signer=signer, secrets=hidden)

@@ -1,0 +1,305 @@
+"""The definition of a system that is read over HTTP: how it is asked, and what in its answers is what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from pathlib import Path as File
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from adapters.readers.json_path import CHECKED, JsonPath
+from adapters.readers.template import LANGUAGES, RAW, names_in
+from core.model.errors import ConfigurationError
+
+PLAIN = frozenset({"start", "end", "length", "step", "limit", "page", "offset"})
+"""Values that are times and numbers, so that they may stand anywhere."""
+
+OF_REQUESTS = PLAIN | {"service", "cursor", "item"}
+MAX_FILE = 256 * 1024  # bytes of a definition
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+Paths = Annotated[tuple[JsonPath, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+"""One path, or several."""
+
+
+class Setting(_Part):
+    """A key of the tool's section, with the value that it has where none is given; None if it must be."""
+
+    about: str
+    default: str | None = None
+
+
+class Secret(_Part):
+    """A secret, whose environment variable the tool's section names as `<name>_env`."""
+
+    about: str
+    needed: bool = True
+
+
+class Basic(_Part):
+    user: str
+    password: str
+
+
+class ClientCredentials(_Part):
+    """OAuth 2.0 client credentials (RFC 6749, section 4.4)."""
+
+    url: str
+    client: str
+    secret: str
+    scope: str = ""
+
+
+class Aws(_Part):
+    """AWS Signature Version 4. `token` is the session token of temporary credentials."""
+
+    service: str
+    region: str
+    key: str
+    secret: str
+    token: str = ""
+
+
+class Authentication(_Part):
+    """At most one way, besides `headers` whose values may hold secrets."""
+
+    bearer: str = ""
+    basic: Basic | None = None
+    headers: dict[str, str] = {}
+    oauth: ClientCredentials | None = None
+    aws: Aws | None = None
+
+
+class Request(_Part):
+    """A GET, or a POST of a `form` or of `json`. `language` is that of the queries in its texts."""
+
+    path: str
+    query: dict[str, str] = {}
+    form: dict[str, str] | None = None
+    json_: Any = Field(None, alias="json")
+    headers: dict[str, str] = {}
+    language: Literal[tuple(LANGUAGES)] | None = None  # pyright: ignore[reportInvalidTypeForm]  # names them
+
+
+class Paging(_Part):
+    """The pages of an answer, of `size` items each, of which at most `most` are read.
+
+    - `time`: the latest items of a span of time come first, and the next page is what is before them.
+    - `cursor`: `next` is the value for `${cursor}`, none at the end.
+    - `link`: the header Link names the next page (RFC 8288), or `next` is its address.
+    - `offset`, `page`: the next items follow by number, as long as a page is full or `more` is true.
+    """
+
+    by: Literal["time", "cursor", "link", "offset", "page"]
+    size: Annotated[int, Field(ge=1, le=10_000)] = 100
+    most: Annotated[int, Field(ge=1, le=50)] = 8
+    next: JsonPath | None = None
+    more: JsonPath | None = None
+    first: int = 1
+
+
+class Reading(_Part):
+    """One kind of data: the request, the list of its items in the answer, and what says that some are missing.
+
+    An item lies in a list within a list if `items` has several paths. `failures` are the places where an answer says that
+    it is incomplete; `left_out` says why something that is found there is not read. With `each`, `then` is requested for each value
+    there (`${item}`), and the items are in its answers.
+    """
+
+    request: Request
+    each: JsonPath | None = None
+    then: Request | None = None
+    format: Literal["json", "lines"] = "json"
+    items: Paths
+    failures: tuple[JsonPath, ...] = ()
+    left_out: dict[str, JsonPath] = {}
+    paging: Paging | None = None
+
+
+class Logs(Reading):
+    """Log records. `labels` is an object of fields that may state the level."""
+
+    at: JsonPath
+    text: Paths
+    level: JsonPath | None = None
+    labels: JsonPath | None = None
+
+
+class Metrics(Reading):
+    """Series of samples: an item has `points`, each with `at` and `value`, or lists of `times` and `values`, or is a sample.
+
+    Series are named after `name`, or `title`, and `labels` without `hidden` ones; those with equal names are averaged. A
+    name that ends with one of `counters` only grows, so its rate is read, and rates are added.
+    """
+
+    name: JsonPath | None = None
+    title: str = ""
+    labels: JsonPath | None = None
+    hidden: frozenset[str] = frozenset()
+    points: JsonPath | None = None
+    at: JsonPath | None = None
+    value: JsonPath | None = None
+    times: JsonPath | None = None
+    values: JsonPath | None = None
+    counters: tuple[str, ...] = ()
+    most: int = 500
+
+    @model_validator(mode="after")
+    def _has_samples(self) -> Self:
+        if (self.at is None or self.value is None) == (self.times is None or self.values is None):
+            raise ValueError("give `at` and `value` of a sample, or `times` and `values`")
+        return self
+
+
+class Changes(Reading):
+    """Changes. `kind` is a word of its own. Where the services have other names in the system, they are translated."""
+
+    kind: str
+    id: JsonPath
+    at: JsonPath
+    title: Paths
+    service: JsonPath | None = None
+    author: Paths = ()
+    detail: Paths = ()
+    url: JsonPath | None = None
+    revision: JsonPath | None = None
+
+
+class Calls(Reading):
+    """Calls between services, as pairs."""
+
+    caller: JsonPath
+    callee: JsonPath
+
+
+class Spans(Reading):
+    """Spans, of which one whose parent is another service's is a call."""
+
+    trace: JsonPath
+    span: JsonPath
+    parent: JsonPath
+    service: JsonPath
+    at: JsonPath
+
+
+class People(Reading):
+    """People on call, in the order of `rank`, as far as they are on call from `start` to `end`."""
+
+    name: Paths
+    rank: JsonPath | None = None
+    start: JsonPath | None = None
+    end: JsonPath | None = None
+
+
+class Definition(_Part):
+    """The definition of a system.
+
+    - `title`: its name. `reference`: the pages of its API's documentation.
+    - `url`: its server; empty if everybody has their own. `headers`: of every request; an empty one is left out.
+    - `services`: the name of a service in it, `labels`, which must be given for each, or `names`, which must be, too;
+      with `any`, a service has its own name where none is given.
+    - `people`: who is on call, by the key of the section that maps a team to its schedules (`${schedule}`).
+    - `tested`: how far it was compared with the system itself.
+    """
+
+    title: str
+    reference: tuple[str, ...]
+    tested: Literal["recorded", "server"] = "recorded"
+    url: str = ""
+    settings: dict[str, Setting] = {}
+    secrets: dict[str, Secret] = {}
+    authentication: Authentication = Authentication()
+    headers: dict[str, str] = {}
+    services: Literal["any", "names", "labels"] = "any"
+    logs: Logs | None = None
+    metrics: Metrics | None = None
+    changes: Changes | None = None
+    calls: Calls | None = None
+    spans: Spans | None = None
+    people: dict[str, People] = {}
+    check: Request | None = None
+
+    @property
+    def readings(self) -> list[Reading]:
+        every = (self.logs, self.metrics, self.changes, self.calls, self.spans, *self.people.values())
+        return [each for each in every if each is not None]
+
+    @model_validator(mode="after")
+    def _is_safe(self) -> Self:
+        if not self.readings:
+            raise ValueError("nothing is read: give `logs`, `metrics`, `changes`, `calls`, `spans` or `people`")
+        for reading in self.readings:
+            if (reading.each is None) != (reading.then is None):
+                raise ValueError("`each` and `then` belong together")
+        for request in self._requests():
+            self._check(request)
+        _only({**self.headers, "": self.url}, frozenset(self.settings), "`headers` and `url`")
+        secret = frozenset(self.settings) | frozenset(self.secrets)
+        _only(self.authentication.model_dump(), secret, "`authentication`")
+        return self
+
+    def _requests(self) -> Iterator[Request]:
+        for reading in self.readings:
+            yield reading.request
+            if reading.then is not None:
+                yield reading.then
+        if self.check is not None:
+            yield self.check
+
+    def _check(self, request: Request) -> None:
+        known = OF_REQUESTS | frozenset(self.settings) | ({"schedule"} if self.people else frozenset())
+        _only([request.path, request.query, request.form, request.json_, request.headers], known, "a request")
+        for name, form, is_whole in names_in([request.query, request.form, request.json_]):
+            if form == RAW and name not in self.settings:
+                raise ValueError(f"${{{name}:raw}} could change the query: only a setting may be raw")
+            if not is_whole and name not in PLAIN and form != RAW and request.language is None:
+                raise ValueError(f"${{{name}}} stands within a text: name its `language`")
+
+
+def _only(template: Any, known: frozenset[str], place: str) -> None:
+    if unknown := [name for name, _, _ in names_in(template) if name not in known]:
+        raise ValueError(f"${{{unknown[0]}}} is unknown in {place}")
+
+
+def parsed(text: str, place: str, context: str = CHECKED) -> Definition:
+    """Return the definition in a YAML text. Raises ConfigurationError, which names the place."""
+    try:
+        return Definition.model_validate(yaml.load(text, Loader=_LOADER), context=context)  # noqa: S506  # a SafeLoader
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{place} is not valid YAML: {' '.join(str(error).split())}.") from None
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(map(str, problem["loc"])) or "the file"
+        said = problem["msg"].removeprefix("Value error, ").rstrip(".")
+        raise ConfigurationError(f"{place}: {where}: {said}.") from None
+
+
+def read_definition(file: File) -> Definition:
+    """Return the definition in a file of the operator. Raises ConfigurationError."""
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(MAX_FILE + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {error.strerror}.") from None
+    if len(text) > MAX_FILE:
+        raise ConfigurationError(f"{file} has more than {MAX_FILE} bytes.")
+    return parsed(text.decode("utf-8", "replace"), str(file))
+
+
+@cache
+def shipped() -> dict[str, Definition]:
+    """Return the definitions in this package by the kind of their tools."""
+    folder = resources.files("adapters.readers") / "definitions"
+    files = sorted((each for each in folder.iterdir() if each.name.endswith(".yaml")), key=lambda each: each.name)
+    return {each.name.removesuffix(".yaml"): parsed(each.read_text("utf-8"), each.name, "") for each in files}
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML was built with it

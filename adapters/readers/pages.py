@@ -1,0 +1,226 @@
+"""The pages of answers that a definition describes, and the items in them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic_core import from_json
+
+from adapters.http import Answer, Http
+from adapters.readers.definition import Paging, Reading, Request
+from adapters.readers.json_path import Item, Path
+from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
+from adapters.readers.values import said
+from adapters.tools.parts import answers
+from core.model.errors import ToolUnavailable
+from core.model.incident import Gap, GapReason
+from core.ports import gap_of
+
+MAX_EACH = 20  # values for which a further request is sent
+MAX_SAID = 300  # characters of a failure
+MAX_FAILURES = 5  # of one answer that are named
+_NEXT = re.compile(r"<([^<>]{1,4000})>([^,<]{0,400})")
+_IS_NEXT = re.compile(r'\brel="?next"?(?![\w-])')
+_NO_MORE = re.compile(r'\bresults="false"')  # of Sentry, whose last page names a next one, too
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The items of one page and what of it could not be read; `following` has the values for the next one, if any."""
+
+    items: Sequence[Item]
+    gaps: Sequence[Gap] = ()
+    following: Values | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Asks one system. `settings` are the values of the definition's settings, without empty ones."""
+
+    http: Http
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    async def page(self, reading: Reading, values: Values) -> Page:
+        """Return one page. Raises ToolUnavailable, and Unaskable for a name that the request cannot hold."""
+        size = reading.paging.size if reading.paging is not None else values.get("limit")
+        asked = {"limit": size, **_first(reading.paging), **values}
+        if (limit := asked.get("limit")) is not None and size is not None:
+            asked["limit"] = min(limit, size)
+        answer = await self.asked(reading.request, asked)
+        roots, gaps = [await self._read(reading, answer)], list[Gap]()
+        following = _following(reading.paging, roots[0], answer, asked)
+        if reading.then is not None and reading.each is not None:
+            roots, gaps = await self._each(reading, roots[0], asked)
+        items = list[Item]()
+        for root in roots:
+            found, missing = await asyncio.to_thread(self._items, reading, root)
+            items += found
+            gaps += missing
+        is_full = len(items) >= (asked.get("limit") or 1)
+        if reading.paging is not None and reading.paging.by in ("offset", "page") and reading.paging.more is None:
+            following = following if is_full else None
+        return Page(items, gaps, following)
+
+    async def every(self, reading: Reading, values: Values) -> AsyncIterator[Page]:
+        """Yield the pages in order, at most as many as `paging` allows; what is left out then is a gap of the last."""
+        most = reading.paging.most if reading.paging is not None else 1
+        for number in range(most):
+            page = await self.page(reading, values)
+            if page.following is None or reading.paging is None:
+                yield page
+                return
+            is_last = number == most - 1
+            left_out = Gap("", GapReason.LEFT_OUT, f"what is not on the first {most} pages")
+            yield Page(page.items, [*page.gaps, left_out] if is_last else page.gaps, page.following)
+            values = {**values, **page.following}
+
+    async def asked(self, request: Request, values: Values) -> Answer:
+        """Send one request and return its answer. Raises ToolUnavailable, and Unaskable."""
+        known = {**self.settings, **values}
+        if (link := known.get("link")) is not None:
+            return await self.http.answer(link)
+        language = LANGUAGES[request.language] if request.language is not None else None
+        return await self.http.answer(
+            address(request.path, known),
+            parameters(request.query, known, language),
+            form=None if request.form is None else parameters(request.form, known, language),
+            value=filled(request.json_, known, language),
+            headers={name: each for name, each in parameters(request.headers, known).items() if each},
+        )
+
+    def mapped(self, items: Sequence[Item], made: Callable[[Item], T | None]) -> tuple[list[T], list[Gap]]:
+        """Return what is made of the items, without what is None, and a gap if some have an unexpected format.
+
+        Raises ToolUnavailable if all have.
+        """
+        found, odd = list[T](), 0
+        for item in items:
+            try:
+                each = made(item)
+            except ValueError:
+                odd += 1
+                continue
+            if each is not None:
+                found.append(each)
+        if odd and odd == len(items):
+            raise self._unexpected()
+        return found, _odd(odd, len(items))
+
+    async def _each(self, reading: Reading, root: Any, asked: Values) -> tuple[list[Any], list[Gap]]:
+        assert reading.each is not None
+        assert reading.then is not None
+        then = reading.then
+        wanted = list(dict.fromkeys(map(said, reading.each.all(Item(root)))))
+        chosen = wanted[:MAX_EACH]
+
+        async def one(item: str) -> Any:
+            return await self._read(reading, await self.asked(then, {**asked, "item": item}))
+
+        given = await answers([(item, one(item)) for item in chosen])
+        errors = [(item, each) for item, each in zip(chosen, given, strict=True) if isinstance(each, ToolUnavailable)]
+        if errors and len(errors) == len(chosen):
+            raise errors[0][1]
+        gaps = [gap_of(item, error) for item, error in errors]
+        if len(wanted) > len(chosen):
+            gaps.append(Gap("", GapReason.LEFT_OUT, f"{len(wanted) - len(chosen)} of {len(wanted)}"))
+        return [each for each in given if not isinstance(each, ToolUnavailable)], gaps
+
+    async def _read(self, reading: Reading, answer: Answer) -> Any:
+        return await asyncio.to_thread(self._parsed, reading, answer.body)
+
+    def _parsed(self, reading: Reading, body: bytes) -> Any:
+        """Return the JSON of an answer; of lines, a list. A line that is none counts as an item of a wrong format."""
+        try:
+            if reading.format == "json":
+                return from_json(body)
+            return [_line(each) for each in body.splitlines() if each.strip()]
+        except ValueError as error:
+            raise self._unexpected() from error
+
+    def _items(self, reading: Reading, root: Any) -> tuple[list[Item], list[Gap]]:
+        gaps = [*_failures(reading.failures, root), *_left_out(reading.left_out, root)]
+        first, *inner = reading.items
+        try:
+            level = [Item(each, (root,)) for each in first.elements(Item(root))]
+            for path in inner:
+                level, odd = _inside(path, level)
+                gaps += odd
+        except ValueError as error:
+            if gaps:
+                raise ToolUnavailable(f"{self.http.system} answered: {gaps[0].detail}.") from error
+            raise self._unexpected() from error
+        return level, gaps
+
+    def _unexpected(self) -> ToolUnavailable:
+        return ToolUnavailable(f"{self.http.system} answered in an unexpected format.")
+
+
+def _line(text: bytes) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:
+        return None
+
+
+def _inside(path: Path, level: Sequence[Item]) -> tuple[list[Item], list[Gap]]:
+    """Return the items within others, with a gap for those that hold no list. Raises ValueError if none does."""
+    found, odd = list[Item](), 0
+    for item in level:
+        try:
+            found += [Item(each, (item.value, *item.within)) for each in path.elements(item)]
+        except ValueError:
+            odd += 1
+    if odd and odd == len(level):
+        raise ValueError(f"there is no list at {path.text}")
+    return found, _odd(odd, len(level))
+
+
+def _odd(odd: int, every: int) -> list[Gap]:
+    return [Gap("", GapReason.LEFT_OUT, f"{odd} of {every} in an unexpected format")] if odd else []
+
+
+def _failures(paths: Sequence[Path], root: Any) -> list[Gap]:
+    found = [value for path in paths for value in path.all(Item(root)) if value not in (None, False, "", 0, [], {})]
+    told = dict.fromkeys("an incomplete answer" if each is True else " ".join(said(each).split()) for each in found)
+    return [Gap("", GapReason.FAILED, text[:MAX_SAID].rstrip(".")) for text in list(told)[:MAX_FAILURES]]
+
+
+def _left_out(reasons: Mapping[str, Path], root: Any) -> list[Gap]:
+    found = {why: ", ".join(dict.fromkeys(map(said, path.all(Item(root))))) for why, path in reasons.items()}
+    return [Gap("", GapReason.LEFT_OUT, f"{why}: {named}"[:MAX_SAID]) for why, named in found.items() if named]
+
+
+def _first(paging: Paging | None) -> dict[str, int]:
+    if paging is None:
+        return {}
+    return {"offset": {"offset": 0}, "page": {"page": paging.first}}.get(paging.by, {})
+
+
+def _following(paging: Paging | None, root: Any, answer: Answer, asked: Values) -> Values | None:
+    """Return the values that the next page needs; None if there is none."""
+    if paging is None or (paging.more is not None and not paging.more.first(Item(root))):
+        return None
+    match paging.by:
+        case "cursor":
+            cursor = paging.next.first(Item(root)) if paging.next is not None else None
+            return None if cursor in (None, "", asked.get("cursor")) else {"cursor": cursor}
+        case "link":
+            link = paging.next.first(Item(root)) if paging.next is not None else _link(answer)
+            return None if not isinstance(link, str) or link in ("", asked.get("link")) else {"link": link}
+        case "offset":
+            return {"offset": asked["offset"] + paging.size}
+        case "page":
+            return {"page": asked["page"] + 1}
+        case "time":
+            return None
+
+
+def _link(answer: Answer) -> str:
+    """Return the next page that the header Link names; empty for none."""
+    found = _NEXT.findall(answer.headers.get("Link", "")[:20_000])
+    return next((url for url, rest in found if _IS_NEXT.search(rest) and not _NO_MORE.search(rest)), "")

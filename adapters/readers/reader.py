@@ -1,0 +1,285 @@
+"""The reader of a system that a definition describes: its logs, metrics, changes, and calls between services."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from math import ceil
+from typing import NamedTuple, TypeVar
+
+from adapters.readers.definition import Calls, Changes, Definition, Logs, Metrics, Reading, Spans
+from adapters.readers.json_path import Item
+from adapters.readers.pages import Pages
+from adapters.readers.series import Samples, joined
+from adapters.readers.template import Unaskable, Values, is_name
+from adapters.readers.values import amount, moment, said, strings, texts
+from adapters.tools.parts import answers
+from adapters.tools.trace_graph import graph_of
+from core.model.errors import ToolUnavailable
+from core.model.incident import Gap, GapReason
+from core.model.log_levels import level_of
+from core.ports import Change, LogLine, Partial, PartialGraph, Series, TimeWindow, gap_of
+
+FILLED = 0.8  # share of the last full page's duration that is expected to fit into one page
+MAX_LINE = 8_192  # characters per record
+MAX_CALLS = 10_000  # pairs of services
+MAX_SPANS = 200_000
+MAX_CHANGES = 500
+MAX_TITLE = 500  # characters
+MAX_DETAIL = 4_000
+MIN_STEP = timedelta(seconds=15)  # between points
+MAX_POINTS = 240  # per series
+TICK = timedelta(microseconds=1)
+T = TypeVar("T")
+_Record = tuple[datetime, str, str, str]  # with its time as it is written, level, text
+
+
+class _Span(NamedTuple):
+    trace: str
+    span: str
+    parent: str
+    service: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """LogReader, MetricReader, ChangeReader and DependencyReader, as far as the definition describes these data.
+
+    `services` maps a service to its name in the system, or to its labels there.
+    """
+
+    name: str
+    pages: Pages
+    definition: Definition
+    services: Mapping[str, str | Mapping[str, str]]
+
+    async def check(self) -> None:
+        """Raise ToolUnavailable if the system refuses a request."""
+        if self.definition.check is not None:
+            await self.pages.asked(self.definition.check, {})
+            return
+        now = datetime.now(UTC)
+        window = TimeWindow(now - timedelta(minutes=1), now)
+        for service in self.services or ("plumbline",):
+            for reading in self.definition.readings:
+                await self.pages.page(reading, {**self._values(window, service), "limit": 1})
+
+    async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
+        logs = self.definition.logs
+        if logs is None or limit <= 0 or not self._is_known(service):
+            return []
+        try:
+            by_time = logs.paging is not None and logs.paging.by == "time"
+            found = await (self._backwards if by_time else self._latest)(logs, service, window, limit)
+        except Unaskable:
+            return []
+        newest = sorted(found)[-limit:]
+        return Partial((LogLine(service, at, level, text) for at, _, level, text in newest), found.gaps)
+
+    async def series(self, service: str, window: TimeWindow) -> list[Series]:
+        metrics = self.definition.metrics
+        if metrics is None or not self._is_known(service):
+            return []
+        values = self._values(window, service)
+        try:
+            found = await self._all("series", metrics, values, lambda item: _samples(metrics, item, window))
+        except Unaskable:
+            return []
+        rows = _together(found)
+        if (more := len(rows) - metrics.most) > 0:
+            found.gaps += (Gap(f"{self.name}: series", GapReason.LEFT_OUT, f"{more} of {len(rows)}"),)
+        return Partial(joined(service, rows[: metrics.most], metrics.hidden, metrics.counters), found.gaps)
+
+    async def changes(self, window: TimeWindow) -> list[Change]:
+        changes = self.definition.changes
+        if changes is None:
+            return []
+        names = {said(name): service for service, name in self.services.items()}
+        found = await self._all("changes", changes, self._values(window), lambda item: _change(changes, item, names))
+        inside = [each for each in found if window.start <= each.at < window.end]
+        return Partial(sorted(inside, key=lambda change: change.at)[-MAX_CHANGES:], found.gaps)
+
+    async def dependencies(self, window: TimeWindow) -> PartialGraph:
+        calls, spans, values = self.definition.calls, self.definition.spans, self._values(window)
+        if calls is not None:
+            pairs = await self._all("calls", calls, values, lambda item: _call(calls, item))
+            return PartialGraph(graph_of(pairs[:MAX_CALLS]), pairs.gaps)
+        if spans is None:
+            return PartialGraph({})
+        read = await self._all("spans", spans, values, lambda item: _span(spans, item))
+        return PartialGraph(graph_of(_between(read[:MAX_SPANS], window)), read.gaps)
+
+    def _is_known(self, service: str) -> bool:
+        return service in self.services or (self.definition.services == "any" and is_name(service))
+
+    def _values(self, window: TimeWindow, service: str = "") -> Values:
+        length = window.end - window.start
+        return {
+            "start": window.start,
+            "end": window.end,
+            "length": length,
+            "step": max(MIN_STEP, length / MAX_POINTS),
+            "service": self.services.get(service, service),
+        }
+
+    async def _all(self, part: str, reading: Reading, values: Values, made: Callable[[Item], T | None]) -> Partial[T]:
+        """Return what is made of the items of all pages, or of those before the first that cannot be read."""
+        found = Partial[T]()
+        try:
+            async for page in self.pages.every(reading, values):
+                items, odd = await asyncio.to_thread(self.pages.mapped, page.items, made)
+                found += items
+                found.gaps += self._named(part, [*page.gaps, *odd])
+        except ToolUnavailable as error:
+            if not found:
+                raise
+            found.gaps += (gap_of(f"{self.name}: {part}", error),)
+        return found
+
+    def _named(self, part: str, gaps: Iterable[Gap]) -> tuple[Gap, ...]:
+        return tuple(replace(gap, tool=f"{self.name}: {part}{f' of {gap.tool}' if gap.tool else ''}") for gap in gaps)
+
+    async def _latest(self, logs: Logs, service: str, window: TimeWindow, limit: int) -> Partial[_Record]:
+        """Read records from the latest on, page by page."""
+        values = {**self._values(window, service), "limit": limit}
+        found = Partial[_Record]()
+        try:
+            async for page in self.pages.every(logs, values):
+                records, odd = await asyncio.to_thread(self.pages.mapped, page.items, lambda item: _record(logs, item))
+                found += [each for each in records if window.start <= each[0] < window.end]
+                found.gaps += self._named("records", [*page.gaps, *odd])
+                if len(found) >= limit:
+                    found.gaps = tuple(gap for gap in found.gaps if "what is not on the first" not in gap.detail)
+                    break
+        except ToolUnavailable as error:
+            if not found:
+                raise
+            found.gaps += (gap_of(f"{self.name}: records", error),)
+        return found
+
+    async def _backwards(self, logs: Logs, service: str, window: TimeWindow, limit: int) -> Partial[_Record]:
+        """Read records backwards in time without gaps. Records on two pages are counted once.
+
+        A full page shows the rate of records, from which further time spans are chosen and requested concurrently.
+        Raises ToolUnavailable if nothing could be read.
+        """
+        assert logs.paging is not None
+        start, end = window.start, window.end
+        size, length, left = min(logs.paging.size, limit), end - start, logs.paging.most
+        found, gaps, part = set[_Record](), set[Gap](), f"{self.name}: records"
+        while left and start < end and len(found) < limit:
+            count = min(left, ceil((limit - len(found)) / size)) if found else 1
+            edges = [*(edge for number in range(count) if (edge := end - number * length) > start), start]
+            stretches = list(pairwise(edges))
+            asked = (self._stretch(logs, service, TimeWindow(low, high), size) for high, low in stretches)
+            pages = await answers([("records", each) for each in asked])
+            left -= len(pages)
+            known = len(found)
+            for (high, low), page in zip(stretches, pages, strict=True):
+                end = low
+                if isinstance(page, ToolUnavailable):
+                    if not found:
+                        raise page
+                    gaps.add(gap_of(f"{part} from {low:%H:%M:%S} to {high:%H:%M:%S}", page))
+                    continue
+                found.update(page)
+                gaps.update(page.gaps)
+                if len(page) >= size:  # the older part of this span is missing
+                    end = min(record[0] for record in page) + TICK
+                    length = max(TICK, FILLED * (high - end))
+                    break
+            if len(found) == known:
+                break
+        if not left and start < end and len(found) < limit:
+            gaps.add(Gap(part, GapReason.LEFT_OUT, f"those before {end:%H:%M:%S}"))
+        return Partial(found, gaps)
+
+    async def _stretch(self, logs: Logs, service: str, window: TimeWindow, size: int) -> Partial[_Record]:
+        page = await self.pages.page(logs, {**self._values(window, service), "limit": size})
+        records, odd = await asyncio.to_thread(self.pages.mapped, page.items, lambda item: _record(logs, item))
+        inside = {each for each in records if window.start <= each[0] < window.end}
+        return Partial(inside, self._named("records", [*page.gaps, *odd]))
+
+
+def _record(logs: Logs, item: Item) -> _Record:
+    written, text = logs.at.first(item), texts(logs.text, item)
+    labels = strings(logs.labels.first(item)) if logs.labels is not None else {}
+    if logs.level is not None and (level := said(logs.level.first(item))):
+        labels["level"] = level
+    return moment(written), said(written), level_of(labels, text), text[:MAX_LINE]
+
+
+def _samples(metrics: Metrics, item: Item, window: TimeWindow) -> Samples:
+    labels = strings(metrics.labels.first(item)) if metrics.labels is not None else {}
+    name = (said(metrics.name.first(item)) if metrics.name is not None else "") or metrics.title
+    if not name and not labels:
+        raise ValueError("a series has no name")
+    return Samples(name, labels, {at: value for at, value in _points(metrics, item) if at < window.end.timestamp()})
+
+
+def _points(metrics: Metrics, item: Item) -> Iterator[tuple[float, float]]:
+    if metrics.times is not None and metrics.values is not None:
+        pairs = zip(metrics.times.elements(item), metrics.values.elements(item), strict=True)
+    else:
+        assert metrics.at is not None
+        assert metrics.value is not None
+        each = [item] if metrics.points is None else map(Item, metrics.points.elements(item))
+        pairs = [(metrics.at.first(point), metrics.value.first(point)) for point in each]
+    return ((moment(at).timestamp(), amount(value)) for at, value in pairs)
+
+
+def _together(samples: Sequence[Samples]) -> list[Samples]:
+    """Return the samples of each metric and its labels together."""
+    found: dict[tuple[str, frozenset[tuple[str, str]]], Samples] = {}
+    for each in samples:
+        key = each.metric, frozenset(each.labels.items())
+        known = found.get(key)
+        found[key] = each if known is None else each._replace(points={**known.points, **each.points})
+    return list(found.values())
+
+
+def _change(changes: Changes, item: Item, names: Mapping[str, str]) -> Change | None:
+    name = said(changes.service.first(item)) if changes.service is not None else ""
+    if names and name not in names:
+        return None
+    id_, title = said(changes.id.first(item)), texts(changes.title, item)
+    if not id_:
+        raise ValueError("a change has no id")
+    return Change(
+        id=id_[:MAX_TITLE],
+        at=moment(changes.at.first(item)),
+        kind=changes.kind,
+        service=names.get(name, name),
+        author=texts(changes.author, item)[:MAX_TITLE],
+        title=title.partition("\n")[0][:MAX_TITLE],
+        detail=texts(changes.detail, item)[:MAX_DETAIL],
+        url=said(changes.url.first(item)) if changes.url is not None else "",
+        revision=said(changes.revision.first(item)) if changes.revision is not None else "",
+    )
+
+
+def _call(calls: Calls, item: Item) -> tuple[str, str]:
+    caller, callee = calls.caller.first(item), calls.callee.first(item)
+    if not isinstance(caller, str) or not isinstance(callee, str):
+        raise ValueError("a call has no two services")  # noqa: TRY004  # of an answer, not of a caller
+    return caller, callee
+
+
+def _span(spans: Spans, item: Item) -> _Span:
+    trace, span, parent, service = (
+        said(path.first(item)) for path in (spans.trace, spans.span, spans.parent, spans.service)
+    )
+    if not span:
+        raise ValueError("a span has no id")
+    return _Span(trace, span, parent, service, moment(spans.at.first(item)))
+
+
+def _between(spans: Sequence[_Span], window: TimeWindow) -> Iterator[tuple[str, str]]:
+    """Yield the caller and the callee of each span of the window whose parent is known."""
+    service_of = {(each.trace, each.span): each.service for each in spans}
+    inside = (each for each in spans if window.start <= each.at < window.end)
+    return ((service_of.get((each.trace, each.parent), ""), each.service) for each in inside)

@@ -1,0 +1,146 @@
+"""Templates of requests. A value cannot leave the place where it stands, whatever it holds.
+
+`${name}` is replaced with a value, `${start:ms}` with a time in a unit. A member that is nothing but a placeholder has
+its value as it is, and is left out without one. Within a longer text, a name becomes a whole string of the request's
+query language, with its quotes, so `{app=${service}}` is written without any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+from urllib.parse import quote
+
+MAX_NAME = 128  # characters of a service's name
+_PLACEHOLDER = re.compile(r"\$\{(\w+)(?::(\w+))?\}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+Values = Mapping[str, Any]
+
+UNITS: dict[str, Callable[[timedelta], int]] = {
+    "s": lambda span: span // timedelta(seconds=1),
+    "ms": lambda span: span // timedelta(milliseconds=1),
+    "us": lambda span: span // _MICROSECOND,
+    "ns": lambda span: span // _MICROSECOND * 1_000,
+}
+RAW = "raw"  # the form of a setting that is a part of the query itself
+
+
+class Unaskable(ValueError):
+    """A name that a request cannot hold, which no service has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The strings of a query language: their quotes, and characters that have a meaning even in them."""
+
+    quotes: str
+    refused: str = ""
+
+    def literal(self, text: str) -> str:
+        """Return the string for a text. Raises Unaskable."""
+        if not text.isprintable() or any(each in text for each in self.refused):
+            raise Unaskable(text)
+        escaped = text.replace("\\", "\\\\").replace(self.quotes, f"\\{self.quotes}")
+        return f"{self.quotes}{escaped}{self.quotes}"
+
+
+LANGUAGES = {
+    "cloudwatch": Language('"', "\"'\\"),
+    "datadog": Language('"'),
+    "dql": Language('"'),
+    "dynatrace": Language('"', '"~\\'),
+    "kql": Language('"'),
+    "logql": Language('"'),
+    "logsql": Language('"'),
+    "nrql": Language("'", "'\\"),
+    "promql": Language('"'),
+    "sentry": Language('"', "*"),
+    "spl": Language('"', "*"),
+    "traceql": Language('"'),
+}
+
+
+def names_in(template: Any) -> Iterator[tuple[str, str, bool]]:
+    """Yield each placeholder of a template: its name, its form, and whether it is a whole text."""
+    for text in _texts(template):
+        for found in _PLACEHOLDER.finditer(text):
+            yield found[1], found[2] or "", found[0] == text
+
+
+def filled(template: Any, values: Values, language: Language | None = None) -> Any:
+    """Return a template's JSON with its values; None for what has none. Raises Unaskable."""
+    match template:
+        case str():
+            whole = _PLACEHOLDER.fullmatch(template)
+            if whole is not None:
+                return _formed(values.get(whole[1]), whole[2])
+            return _PLACEHOLDER.sub(lambda found: _within(values.get(found[1]), found[2], language), template)
+        case dict():
+            members = cast("dict[str, Any]", template).items()
+            found = {name: filled(each, values, language) for name, each in members}
+            return {name: each for name, each in found.items() if each is not None}
+        case list():
+            found = [filled(each, values, language) for each in cast("list[Any]", template)]
+            return [each for each in found if each is not None]
+        case _:
+            return template
+
+
+def address(template: str, values: Values) -> str:
+    """Return a template's path, each value one part of it or of a segment. Raises Unaskable."""
+    path = _PLACEHOLDER.sub(lambda found: quote(_text(_formed(values.get(found[1]), found[2])), safe=""), template)
+    if not {".", ".."}.isdisjoint(path.split("/")):
+        raise Unaskable(path)
+    return path
+
+
+def parameters(template: Mapping[str, Any], values: Values, language: Language | None = None) -> dict[str, str]:
+    """Return a template's parameters as texts. Raises Unaskable."""
+    return {name: _text(each) for name, each in filled(dict(template), values, language).items()}
+
+
+def is_name(service: str) -> bool:
+    """Return whether a text may be a service's name."""
+    return 0 < len(service) <= MAX_NAME and service.isprintable()
+
+
+def _within(value: Any, form: str, language: Language | None) -> str:
+    formed = _formed(value, form)
+    if form == RAW or language is None or not isinstance(formed, str | Mapping):
+        return _text(formed)
+    if isinstance(formed, Mapping):
+        labels = cast("Mapping[str, str]", formed)
+        return ",".join(f"{label}={language.literal(each)}" for label, each in labels.items())
+    return _text(formed) if isinstance(value, datetime) else language.literal(formed)
+
+
+def _formed(value: Any, form: str) -> Any:
+    if isinstance(value, datetime):
+        if form in UNITS:
+            return UNITS[form](value - _EPOCH)
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return UNITS[form or "s"](value) if isinstance(value, timedelta) else value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def _texts(template: Any) -> Iterator[str]:
+    match template:
+        case str():
+            yield template
+        case dict():
+            for each in cast("dict[str, Any]", template).values():
+                yield from _texts(each)
+        case list():
+            for each in cast("list[Any]", template):
+                yield from _texts(each)
+        case _:
+            return

@@ -1,0 +1,360 @@
+"""The contract of every definition of a reader, over recorded answers and servers that refuse, lie, dawdle and never end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from adapters.readers.definition import shipped
+from adapters.readers.reader import Reader
+from core.model.errors import NotThere, ToolRefused, ToolUnavailable
+from core.ports import Partial, PartialGraph
+from tests.fakes.recorded_reader import FOLDER, HOUR, LIMIT, Server, reading, recording
+
+KINDS = sorted(kind for kind, definition in shipped().items() if not definition.people)
+EVERY = [(kind, part) for kind in KINDS for part in recording(kind).exchanges]
+OF_A_SERVICE = [(kind, part) for kind, part in EVERY if part in ("logs", "metrics")]
+HOSTILE = [
+    'till"} or {app="secret',
+    "till' OR '1'='1",
+    "till\\",
+    'till\\" | delete',
+    "till | union secrets",
+    "../../secret",
+    "..",
+    "till/../secret",
+    "till?x=1&service=secret#y",
+    "till%2Fsecret",
+    "*",
+    "till) OR (service:secret",
+    '{"match_all": {}}',
+    "${start:ns}${index}",
+    "till`|~`",
+    "till\n| delete",
+    "till\u2028x",
+    "t" * 5_000,
+]
+LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"' + r"|'(?:[^'\\]|\\.)*'")
+
+
+async def found(reader: Reader, part: str, service: str = "till") -> Any:
+    match part:
+        case "logs":
+            return await reader.lines(service, HOUR, LIMIT)
+        case "metrics":
+            return await reader.series(service, HOUR)
+        case "changes":
+            return await reader.changes(HOUR)
+        case _:
+            return await reader.dependencies(HOUR)
+
+
+async def outcome(reader: Reader, part: str) -> tuple[Any, str]:
+    """What is found, or why nothing is."""
+    try:
+        return await found(reader, part), ""
+    except ToolUnavailable as error:
+        return Partial(), str(error)
+
+
+def told(part: str, read: Any) -> list[str]:
+    """What was understood, as a recording writes it."""
+    match part:
+        case "logs":
+            return [f"{line.at:%H:%M:%S} {line.level} {line.text}" for line in read]
+        case "metrics":
+            return [
+                " ".join([each.metric, *(f"{at:%H:%M:%S}={value:g}" for at, value in points(each))]) for each in read
+            ]
+        case "changes":
+            return [
+                f"{each.at:%H:%M:%S} {each.kind} {each.id} of {each.service} by {each.author}: {each.title}"
+                + (f" ({each.revision})" if each.revision else "")
+                for each in read
+            ]
+        case _:
+            return [f"{caller}: {', '.join(callees)}" for caller, callees in read.items()]
+
+
+def points(series: Any) -> Sequence[tuple[Any, float]]:
+    return list(zip(series.times, series.values, strict=True))
+
+
+def gaps(read: Any) -> list[str]:
+    assert isinstance(read, Partial | PartialGraph)
+    return [gap.text for gap in read.gaps]
+
+
+@asynccontextmanager
+async def answering(kind: str, says: Any, **limits: Any) -> AsyncIterator[tuple[Reader, Server]]:
+    server = Server(says=says)
+    async with reading(recording(kind), server, **limits) as reader:
+        yield reader, server
+
+
+def test_every_definition_has_a_recording_and_every_recording_a_definition() -> None:
+    assert sorted(path.stem for path in FOLDER.glob("*.yaml")) == sorted(shipped())
+
+
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+async def test_the_window_is_asked_for_and_what_is_in_it_understood_page_by_page(kind: str, part: str) -> None:
+    recorded = recording(kind)
+    exchanges = recorded.exchanges[part]
+    server = Server(exchanges)
+    async with reading(recorded, server) as reader:
+        read = await found(reader, part)
+    assert server.asked == [each["asked"] for each in exchanges]
+    assert told(part, read) == recorded.understood[part]
+    assert gaps(read) == []
+    for headers in server.headers:
+        assert {name: headers.get(name) for name in recorded.headers} == dict(recorded.headers)
+
+
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+async def test_an_empty_answer_is_nothing_and_no_gap(kind: str, part: str) -> None:
+    recorded = recording(kind)
+    last = recorded.exchanges[part][-1]
+    empty = {"lines": last["empty"]} if "lines" in last else {"answer": last["empty"]}
+    async with reading(recorded, Server([*recorded.exchanges[part][:-1], {**last, **empty}])) as reader:
+        read = await found(reader, part)
+    if len(recorded.exchanges[part]) == 1:
+        assert len(read) == 0
+    assert gaps(read) == []
+
+
+PARTIAL = [(kind, part) for kind, part in EVERY if any("partial" in each for each in recording(kind).exchanges[part])]
+
+
+@pytest.mark.parametrize(("kind", "part"), PARTIAL)
+async def test_what_an_answer_says_it_lacks_is_named(kind: str, part: str) -> None:
+    recorded = recording(kind)
+    (partial,) = [each["partial"] for each in recorded.exchanges[part] if "partial" in each]
+    async with reading(recorded, Server([partial])) as reader:
+        read, error = await outcome(reader, part)
+    assert any(partial["gap"] in text for text in [error, *gaps(read)])
+    assert all(text.startswith(f"{kind}: ") for text in gaps(read))
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 500, 503])
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+async def test_a_refusal_is_named_with_its_reason_and_without_the_secrets(kind: str, part: str, status: int) -> None:
+    secrets = [f"secret-{name}" for name in recording(kind).definition.secrets]
+
+    async def refusing(_: web.Request) -> web.Response:
+        reason = {"message": f"too many drawers for {' '.join(secrets)}"}
+        return web.json_response(reason, status=status, headers={"Retry-After": "17"})
+
+    async with answering(kind, refusing) as (reader, _):
+        with pytest.raises(ToolUnavailable, match="too many drawers") as caught:
+            await found(reader, part)
+    assert str(status) in str(caught.value)
+    assert not any(secret in str(caught.value) for secret in secrets)
+    assert isinstance(caught.value, ToolRefused) == (status == 401)
+    assert isinstance(caught.value, NotThere) == (status == 404)
+    assert caught.value.retry_after == (17 if status in (403, 429, 500, 503) else None)
+
+
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+async def test_a_second_page_that_is_refused_leaves_the_first(kind: str, part: str) -> None:
+    recorded = recording(kind)
+    exchanges = recorded.exchanges[part]
+    if len(exchanges) < 2:
+        return
+    server = Server(exchanges)
+    whole = server.handle
+
+    async def refusing(request: web.Request) -> web.StreamResponse:
+        if len(server.asked) == len(exchanges) - 1:
+            server.asked.append({})
+            return web.json_response({"message": "too many drawers"}, status=429)
+        return await whole(request)
+
+    server.handle = refusing
+    async with reading(recorded, server) as reader:
+        read, error = await outcome(reader, part)
+    if error:
+        assert recorded.definition.readings[0].then is not None, "only the answer with the details may be all there is"
+    else:
+        assert set(told(part, read)) < set(recorded.understood[part])
+        assert len(read) > 0
+    assert [text for text in [error, *gaps(read)] if "too many drawers" in text]
+
+
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+async def test_a_server_that_dawdles_is_not_waited_for(kind: str, part: str) -> None:
+    silence = asyncio.Event()
+
+    async def silent(_: web.Request) -> web.Response:
+        await silence.wait()
+        return web.Response()
+
+    async with answering(kind, silent, seconds=0.05) as (reader, _):
+        with pytest.raises(ToolUnavailable, match="cannot be reached"):
+            await found(reader, part)
+        silence.set()
+
+
+LIES = ["", "<html>", "[", "7", '"x"', "[[[]]]", "{}", '{"data": 7}', "[" * 50_000, '{"data": {"result": [7]}}', "\x00"]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=range(len(LIES)))
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+async def test_an_answer_of_another_form_is_no_answer(kind: str, part: str, lie: str) -> None:
+    async def lying(_: web.Request) -> web.Response:
+        return web.Response(text=lie, content_type="application/json")
+
+    async with answering(kind, lying) as (reader, _):
+        read, error = await outcome(reader, part)
+    assert len(read) == 0
+    assert "answered" in error or recording(kind).definition.readings[0].format == "lines" or lie == "", (
+        "only lines may be none"
+    )
+
+
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+@pytest.mark.parametrize("odd", [None, 7, "x", [], {}, [[]], {"x": 1}, True, 1e300, "9" * 400])
+async def test_whatever_stands_in_a_place_of_an_answer_the_rest_is_read(kind: str, part: str, odd: Any) -> None:
+    """Each value of the recorded answer in turn is replaced; nothing but ToolUnavailable may be raised."""
+    recorded = recording(kind)
+    exchange = recorded.exchanges[part][-1]
+    before = recorded.exchanges[part][:-1]
+    body = exchange.get("lines", exchange.get("answer"))
+    server = Server()
+    async with reading(recorded, server) as reader:
+        for place in places(body):
+            damaged = {"lines" if "lines" in exchange else "answer": replaced(body, place, odd)}
+            server._answers, server.asked = [*before, damaged, *[damaged] * 3], []
+            _, error = await outcome(reader, part)
+            assert not error or "answered" in error
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(place for name, each in members for place in places(each, (*at, name)))][:60]
+
+
+def replaced(value: Any, place: tuple[Any, ...], odd: Any) -> Any:
+    if not place:
+        return [odd] if isinstance(value, list) else odd
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[place[0]] = replaced(value[place[0]], place[1:], odd) if place[1:] else odd
+    return copy
+
+
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+async def test_an_answer_without_an_end_is_cut_off(kind: str, part: str) -> None:
+    sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        try:
+            for _ in range(65_536):  # four gigabytes
+                await response.write(b"[" + b" " * 65_535)
+                sent += 65_536
+        except ConnectionError:
+            pass
+        return response
+
+    async with answering(kind, endless, max_body=200_000) as (reader, _):
+        with pytest.raises(ToolUnavailable, match="more than 200000 bytes"):
+            await found(reader, part)
+    assert sent < 32 * 2**20
+
+
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+@pytest.mark.parametrize(
+    "there", ["http://169.254.169.254/latest/meta-data", "http://localhost:1/", "file:///etc/passwd"]
+)
+async def test_a_redirect_to_an_inner_address_is_not_followed(kind: str, part: str, there: str) -> None:
+    async def elsewhere(_: web.Request) -> web.Response:
+        raise web.HTTPFound(there)
+
+    async with answering(kind, elsewhere) as (reader, server):
+        with pytest.raises(ToolUnavailable, match="redirects to"):
+            await found(reader, part)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("service", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize(("kind", "part"), OF_A_SERVICE)
+async def test_a_service_s_name_stays_where_it_stands(kind: str, part: str, service: str) -> None:
+    """The request differs from that for `till` in its strings alone: no part of a query, no path, no member is added."""
+    recorded = recording(kind)
+    last = recorded.exchanges[part][0]
+    empty = {"lines": last["empty"]} if "lines" in last else {"answer": last["empty"]}
+    plain, hostile = Server([empty]), Server([empty])
+    async with reading(recorded, plain) as reader:
+        await found(reader, part)
+    async with reading(recorded, hostile) as reader:
+        read = await found(reader, part, service)
+    assert len(read) == 0
+    if hostile.asked:
+        assert skeleton(hostile.asked[0], service) == skeleton(plain.asked[0], "till")
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize(("kind", "part"), OF_A_SERVICE)
+async def test_a_name_that_plumbline_yaml_gives_stays_where_it_stands(kind: str, part: str, name: str) -> None:
+    recorded = recording(kind)
+    last = recorded.exchanges[part][0]
+    empty = {"lines": last["empty"]} if "lines" in last else {"answer": last["empty"]}
+    is_labels = recorded.definition.services == "labels"
+    asked: list[Mapping[str, Any]] = []
+    for each in ("till", name):
+        recorded.services = {"till": {"app": each} if is_labels else each}
+        server = Server([empty])
+        async with reading(recorded, server) as reader:
+            await found(reader, part)
+        asked += server.asked[:1]
+    if len(asked) == 2:
+        assert skeleton(asked[1], name) == skeleton(asked[0], "till")
+
+
+def skeleton(asked: Any, service: str) -> Any:
+    """A request without its strings: those of query languages, and members that are nothing but the name."""
+    match asked:
+        case dict():
+            return {key: skeleton(each, service) for key, each in asked.items()}
+        case list():
+            return [skeleton(each, service) for each in asked]
+        case str() if asked == service:
+            return "…"
+        case str() if asked.startswith("/"):
+            assert ".." not in asked.split("/")
+            return asked.count("/")
+        case str():
+            return LITERAL.sub("…", asked)
+        case _:
+            return asked
+
+
+@pytest.mark.parametrize(("kind", "part"), EVERY)
+async def test_the_check_says_whether_the_system_lets_us_in(kind: str, part: str) -> None:
+    recorded = recording(kind)
+    async with reading(recorded, Server(recorded.exchanges[part][-1:])) as reader:
+        if len(recorded.exchanges) == 1 and recorded.definition.readings[0].then is None:
+            await reader.check()
+
+    async def refusing(_: web.Request) -> web.Response:
+        return web.json_response({"message": "no"}, status=403)
+
+    async with answering(kind, refusing) as (reader, _):
+        with pytest.raises(ToolUnavailable, match="refuses the token"):
+            await reader.check()
+
+
+def test_a_recording_can_be_told_apart() -> None:
+    """The skeleton of a request that was broken out of differs, so that the tests above can fail."""
+    assert skeleton({"query": '{app="a"} or {app="b"}'}, "x") != skeleton({"query": '{app="a"}'}, "x")
+    assert skeleton({"path": "/a/b/c"}, "x") != skeleton({"path": "/a/b"}, "x")
+    assert math.isnan(json.loads("NaN"))
