@@ -147,6 +147,21 @@ def log_templates(
     write_json(figures, json_file)
 
 
+@app.command("cause-grades")
+def cause_grades(
+    data: Annotated[Path, typer.Option(help="A folder with the folders rca-cases and cloud-opsbench.")],
+    generate: Annotated[int, typer.Option(help="Incidents to invent.", min=1)] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of the invented incidents.")] = 1,
+    json_file: JsonFile = None,
+) -> None:
+    """What share of the causes of each grade is right, on sets of other origins?"""
+    from tests.benchmarks.cause_grades import measured, print_table
+
+    figures = measured(data, generate, seed)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
 @app.command("severity")
 def severity(
     incidents: Annotated[Path, typer.Option(help="JSON lines with `title` or `alert`, texts and `severity`.")],

@@ -214,6 +214,29 @@ def rca_headline(figures: Figures) -> Headline:
     return Headline("cause stated", figure, baseline, f"of {cases}: {wrong} wrong, {none} none named")
 
 
+def clusters(figures: Figures) -> Iterable[str]:
+    keys = ("object_type@1", "object_type@3", "object@1", "type@1")
+    yield table(
+        ("", "object and type", "among three", "object", "type", "AUROC"),
+        [
+            (name, *(share(each[key], each["cases"]) for key in keys), number(each["auroc"]))
+            for name, each in figures["results"].items()
+        ],
+    )
+
+
+def cause_grades(figures: Figures) -> Iterable[str]:
+    keys = ("strong", "moderate", "weak", "by_others")
+
+    def told(grade: Figures) -> str:
+        return f"{share(grade['right'], grade['causes'])} of {grade['causes']}" if grade["causes"] else "–"
+
+    yield table(
+        ("", "strong", "moderate", "weak", "strong by the others"),
+        [(name, *(told(each[key]) for key in keys)) for name, each in figures["sets"].items()],
+    )
+
+
 # Telemetry
 
 
