@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from adapters.alerts import fields
 from adapters.alerts.missing_data import Wording, wording
 from adapters.alerts.workload import service_of, subject_of
+from core.model.errors import MalformedInput
 from core.model.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
 
 NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "resolution"), "owner": ("owner",)}
@@ -61,18 +62,24 @@ class Webhook(BaseModel):
             replicated=True,
         )
 
+    def for_people(self) -> Webhook | None:
+        """Return the group without alerts that say that they are for nobody; None if there are no others."""
+        alerts = [alert for alert in self.alerts if not fields.is_for_nobody(alert.labels)]
+        return self.model_copy(update={"alerts": alerts}) if alerts else None
+
 
 class _Version4(Webhook):
     version: Literal["4"]
 
 
-FORMAT = fields.Format("alertmanager", "Alertmanager", "send payload version 4", _Version4, lambda webhook: webhook)
+FORMAT = fields.Format("alertmanager", "Alertmanager", "send payload version 4", _Version4, Webhook.for_people)
 
 
 def parse(body: bytes, received_at: datetime) -> AlertDelivery:
-    """Return the delivery in a request body. Raises MalformedInput if it is not a version 4 webhook."""
+    """Return the delivery in a request body. Raises MalformedInput if it is not a version 4 webhook, or for nobody."""
     delivery = FORMAT.parse(body, received_at)
-    assert delivery is not None, "it has no test notification"
+    if delivery is None:
+        raise MalformedInput("The Alertmanager webhook holds only alerts of severity “none”, which are for nobody.")
     return delivery
 
 
@@ -107,10 +114,9 @@ def _alert(alert: _Alert, received_at: datetime) -> Alert:
 
 
 def _summary(said: Wording, subject: str) -> str:
-    """Return the alert's own sentence, with its subject if it does not name that."""
-    sentence = said.summary or said.description.partition("\n")[0] or (said.name if subject else "")
-    named = f" ({subject})" if sentence and subject.rpartition("/")[2] not in sentence else ""
-    return fields.text(sentence, fields.MAX_SUMMARY_LENGTH - len(named)) + named
+    return fields.with_subject(
+        said.summary or said.description.partition("\n")[0] or (said.name if subject else ""), subject
+    )
 
 
 def _note(annotations: Mapping[str, str]) -> str:

@@ -35,6 +35,12 @@ TITLE = re.compile(
 )
 
 
+_PICTURE = re.compile(r"\[?!\[[^\[\]]{0,200}\]\([^()\s]{1,2000}\)(?:\]\([^()\s]{1,2000}\))?")
+_HANDLE = re.compile(r"(?<!\S)@[\w.@-]{1,200}(?!\S)")
+_FOOTER = re.compile(r"- - -$|\[\[[^\[\]]{1,100}\]\(http|The monitor was last triggered at ")
+_BLANK = re.compile(r"\n{3,}")
+
+
 class _Webhook(Payload):
     id: Words = ""
     title: Words = ""
@@ -75,11 +81,21 @@ def _understood(webhook: _Webhook) -> Event | None:
         status=status,
         severity=[priority, "warning" if transition in WARNINGS else "", kind],
         labels=fields.tags(f"{scope},{_filled_in(webhook.tags)}".split(",")),
-        description=_filled_in(webhook.body),
+        description=_said(_filled_in(webhook.body)),
         url=webhook.link,
         began=fields.epoch(webhook.date),
         as_of=fields.epoch(webhook.last_updated) or fields.epoch(webhook.date),
     )
+
+
+def _said(body: str) -> str:
+    """Return the text of a monitor, without the marks, notified handles, pictures and links that Datadog puts around it."""
+    lines = (
+        _HANDLE.sub("", _PICTURE.sub("", line)).strip()
+        for line in body.replace("%%%", "").replace("**", "").splitlines()
+    )
+    told = [line for line in lines if not _FOOTER.match(line)]
+    return _BLANK.sub("\n\n", "\n".join(told)).strip()
 
 
 def _filled_in(value: str) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
-from adapters.alerts.workload import service_of
+from adapters.alerts.workload import service_of, subject_of
 from core.model.errors import MalformedInput
 from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Severity
 from core.model.lenient_json import json_text
@@ -137,6 +137,7 @@ class Event:
     def delivery(self, source: str, body: bytes, received_at: datetime) -> AlertDelivery:
         kept, as_of, group = labels(self.labels.items()), past(self.as_of, received_at), identity(self.group)
         now, title = as_of or received_at, text(self.title, MAX_SUMMARY_LENGTH)
+        subject = "" if self.service or self.services else subject_of(kept, title)
         by = None if self.by is None else text(self.by, MAX_NAME_LENGTH)
         alert = Alert(
             fingerprint=identity(self.instance) if self.instance else group,
@@ -145,7 +146,7 @@ class Event:
             severity=severity(*self.severity),
             starts_at=past(self.began, received_at) or now,
             service=text(self.service, MAX_VALUE_LENGTH) or service_of(kept, title, self.services),
-            summary=title,
+            summary=with_subject(title, subject),
             description=described(self.description, self.severity),
             labels=kept,
             ends_at=now if self.status is AlertStatus.RESOLVED else None,
@@ -158,6 +159,12 @@ class Event:
         key = identity(self.event_id) if self.event_id else digest(body)
         is_unique = self.is_unique or bool(self.event_id)
         return AlertDelivery(f"{source}:{key}", source, group, (alert,), received_at, one_event=is_unique)
+
+
+def with_subject(sentence: str, subject: str) -> str:
+    """Return the sentence of an alert, with its subject if it does not name that."""
+    named = f" ({subject})" if sentence and subject.rpartition("/")[2] not in sentence else ""
+    return text(sentence, MAX_SUMMARY_LENGTH - len(named)) + named
 
 
 def text(value: str, limit: int) -> str:
@@ -195,8 +202,17 @@ def severity(*words: str) -> Severity:
     WARNING if none is known, because an unknown word must not make an alert less severe; INFO if it is said to have none.
     """
     known = next(filter(None, map(_severity_in, words)), None)
-    is_none = any(word.strip().lower() == NO_SEVERITY for word in words)
-    return known or (Severity.INFO if is_none else Severity.WARNING)
+    return known or (Severity.INFO if _says_none(words) else Severity.WARNING)
+
+
+def is_for_nobody(labels: Mapping[str, str]) -> bool:
+    """Return whether labels say that an alert has no severity, as a heartbeat (`Watchdog`) or an inhibitor does."""
+    words = severities(labels)
+    return _says_none(words) and not any(map(_severity_in, words))
+
+
+def _says_none(words: Iterable[str]) -> bool:
+    return any(word.strip().lower() == NO_SEVERITY for word in words)
 
 
 def _severity_in(said: str) -> Severity | None:

@@ -18,7 +18,8 @@ WORKLOADS = [
     f"{source}{kind}" for kind in KINDS for source in ("", "kube_", "k8s_")
 ]  # the latter in Datadog, OpenTelemetry
 SCRAPED = ("exported_job", "job")
-PLACES = ("persistentvolumeclaim", "persistentvolume", "target", "node", "nodename", "instance")
+NODES = ("node", "nodename", "host", "hostname", "kubernetes_node")
+PLACES = ("persistentvolumeclaim", "persistentvolume", "target", *NODES, "instance")
 """Labels by what they name. In Prometheus, a label of the measured thing is called `exported_…` if the exporter has it too."""
 
 STATE_METRICS = "kube-state-metrics"
@@ -52,9 +53,13 @@ def service_of(labels: Mapping[str, str], alert: str, more: Sequence[str] = ()) 
 
 
 def subject_of(labels: Mapping[str, str], alert: str) -> str:
-    """Return what an alert is about, if no label names its service: `namespace/workload`, a node, a volume, an address."""
-    if any(_candidates(labels, alert, NAMED)):
-        return ""
+    """Return what an alert is about, if no label names its service: `namespace/workload`, a node, a volume, an address.
+
+    Of an agent that runs on every node, such as the kubelet, it is the node.
+    """
+    if service := next(_candidates(labels, alert, NAMED), ""):
+        is_agent = _EXPORTER.search(service.lower()) is not None
+        return next((labels[name] for name in NODES if labels.get(name)), "") if is_agent else ""
     namespace = labels.get("exported_namespace") or labels.get("namespace", "")
     if workload := next(_candidates(labels, alert, _workloads()), ""):
         return f"{namespace}/{workload}" if namespace else workload

@@ -108,6 +108,7 @@ KUBE_PROMETHEUS = [
         KUBELET,
         {"node": "quay-3"},
         "kubelet",
+        "quay-3",
     ),
     Rules(
         "NodeBondingDegraded NodeCPUHighUsage NodeClockNotSynchronising NodeClockSkewDetected NodeDiskIOSaturation "

@@ -16,7 +16,7 @@ CHANGE = "Give the fares of summer their own table"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def bot(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SampleBot]:
+async def sample(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SampleBot]:
     folder = tmp_path_factory.mktemp("first-day")
     async with sample_bot(folder) as started:
         _write_change(folder / "company/live/now/changes.jsonl")

@@ -51,30 +51,30 @@ COULD_HURT = [  # the clause that keeps somebody from doing harm
 
 @pytest.mark.parametrize(("asked", "said"), STATE_AND_SMALL_TALK, ids=[asked for asked, _ in STATE_AND_SMALL_TALK])
 async def test_small_talk_and_questions_about_the_state_are_answered_for_what_they_are(
-    bot: SampleBot, asked: str, said: tuple[str, ...]
+    sample: SampleBot, asked: str, said: tuple[str, ...]
 ) -> None:
-    told = await bot.told(asked)
+    told = await sample.told(asked)
     assert all(part in told for part in said)
 
 
 @pytest.mark.parametrize(("ordered", "said"), ORDERS, ids=[ordered for ordered, _ in ORDERS])
 async def test_whoever_orders_the_bot_to_act_is_told_that_it_does_not_and_how_people_do(
-    bot: SampleBot, ordered: str, said: str
+    sample: SampleBot, ordered: str, said: str
 ) -> None:
-    told = await bot.told(ordered)
+    told = await sample.told(ordered)
     assert told.startswith(CHANGES_NOTHING)
     assert said in told
     assert "[1]" in told, "a page is cited"
 
 
 @pytest.mark.parametrize(("asked", "clause"), COULD_HURT, ids=[asked for asked, _ in COULD_HURT])
-async def test_the_clause_that_forbids_stands_in_the_answer(bot: SampleBot, asked: str, clause: str) -> None:
-    assert clause in await bot.told(asked)
+async def test_the_clause_that_forbids_stands_in_the_answer(sample: SampleBot, asked: str, clause: str) -> None:
+    assert clause in await sample.told(asked)
 
 
 @pytest.mark.parametrize("paste", PASTES, ids=[paste.name for paste in PASTES])
-async def test_a_paste_leads_to_what_failed_to_its_page_and_to_the_owner(bot: SampleBot, paste: Paste) -> None:
-    lead, _, rest = (await bot.told(paste.text)).partition("\n")
+async def test_a_paste_leads_to_what_failed_to_its_page_and_to_the_owner(sample: SampleBot, paste: Paste) -> None:
+    lead, _, rest = (await sample.told(paste.text)).partition("\n")
     assert lead.startswith("What failed: “")
     assert paste.failed in lead.partition("”")[0], "the most decisive line comes first"
     assert paste.page in rest
