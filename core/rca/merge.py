@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from core.knowledge.terms import terms
 from core.model.incident import Evidence, Hypothesis
 from core.model.trajectory import Responsibility
+from core.rca.cluster.faults import REPAIR
 from core.rca.cluster.reading import read
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
@@ -116,7 +117,7 @@ def _cause(
     in_time = precedes(min(times), incident_signals.first_sign) if times else 1.0
     explained = _explained(service, found, known, incident_signals)
     elsewhere = incident_signals.incident.service not in ("", service)
-    who = _responsible(found, elsewhere=elsewhere)
+    who, next_check = _repair(service, found, elsewhere=elsewhere)
     return Hypothesis(
         cause=found.cause,
         service=service,
@@ -129,7 +130,7 @@ def _cause(
         disproof=f"{service} is fixed and {incident_signals.incident.service} does not recover."
         if elsewhere
         else f"{found.evidence[0].source} shows the same on a day without an incident.",
-        next_check=NEXT_CHECKS[who].format(service=service or "it", source=found.evidence[0].source),
+        next_check=next_check,
         responsibility=who,
         contradicting=contradicting(service, min(times, default=None), incident_signals),
     )
@@ -148,11 +149,17 @@ def _explained(
     return max(blamed, default=0.0)
 
 
-def _responsible(found: Conclusion, *, elsewhere: bool) -> Responsibility | None:
-    said = responsibility_of(found.cause)
-    if elsewhere:
-        return Responsibility.PLATFORM if said is Responsibility.PLATFORM else Responsibility.DEPENDENCY
-    return said
+def _repair(service: str, found: Conclusion, *, elsewhere: bool) -> tuple[Responsibility | None, str]:
+    """Return who repairs a cause, as seen from the incident's service, and the next check."""
+    check = ""
+    if found.findings and (typed := found.findings[0]) is not None:
+        who, check = REPAIR[typed.fault]
+        check = check.format(name=typed.name, detail=typed.detail)
+    else:
+        who = responsibility_of(found.cause)
+    if elsewhere and who is not Responsibility.PLATFORM:
+        who = Responsibility.DEPENDENCY
+    return who, check or NEXT_CHECKS[who].format(service=service or "it", source=found.evidence[0].source)
 
 
 def first_time(text: str) -> datetime | None:

@@ -119,7 +119,7 @@ def findings(cluster: Cluster) -> list[Finding]:
 def _found(
     shown: Shown, fault: Fault, name: str, cause: str, strength: float = PROVEN, kind: str = "app", detail: str = ""
 ) -> Finding:
-    subject = name if kind == "app" else f"the {kind} {name}"
+    subject = name if kind == "app" else f"{kind} {name}"
     return Finding(
         kind, name, fault, f"{subject}: {cause}", strength, cut(shown.text, telling(shown.text)), shown.source, detail
     )

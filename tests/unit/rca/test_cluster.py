@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.rca.cluster.faults import REPAIR, Fault
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
 from core.rca.tool_outputs.clues import ToolOutput
@@ -35,3 +36,9 @@ def test_a_fault_is_found_in_what_tools_print_of_it(case: str) -> None:
     assert (f"{found[0].kind}/{found[0].name}", found[0].fault.name) == (about, fault), found
     assert any(found[0].quote in output.text for output in outputs), found[0].quote
     assert conclude("The shop is down.", outputs).findings[0] == found[0]
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_every_fault_has_a_next_check(fault: Fault) -> None:
+    _, check = REPAIR[fault]
+    assert check.format(name="till", detail="kubelet").endswith(".")

@@ -73,6 +73,7 @@ def test_a_fault_belongs_to_the_service_of_its_object_whoever_was_asked_about() 
     outputs = [ToolOutput("kubectl_get", {"service": name}, table) for name in ("shop", "stock")]
     found = told(seen(*outputs))
     assert [each.service for each in found.hypotheses] == ["stock"]
+    assert found.hypotheses[0].next_check.startswith("Find out who scaled stock to 0")
     assert "stock: it is scaled to 0 replicas" in found.hypotheses[0].cause
 
 
