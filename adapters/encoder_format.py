@@ -24,6 +24,7 @@ def _pack(encoder: Encoder) -> Arrays:
         "settled": encoder.settled,
         "embedder": encoder.embedder,
         "families": dict(encoder.families),
+        "embedded": encoder.embedded,
     }
     return {
         "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8),
@@ -45,6 +46,7 @@ def _unpack(arrays: Arrays) -> Encoder | None:
         meta["settled"],
         meta["embedder"],
         meta["families"],
+        meta["embedded"],
     )
 
 

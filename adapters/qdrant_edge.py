@@ -118,7 +118,9 @@ class EdgeIndex:
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
         config = edge.EdgeConfig(
-            vectors={DENSE: edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Dot)} if dimensions else {},
+            vectors={DENSE: edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Dot, memory=ON_DISK)}
+            if dimensions
+            else {},
             sparse_vectors={LEXICAL: edge.EdgeSparseVectorParams(memory=ON_DISK)},
         )
         self._shard = await asyncio.to_thread(self._call, lambda: edge.EdgeShard.create(str(self._folder), config))

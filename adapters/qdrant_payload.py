@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -33,6 +34,7 @@ def to_payload(encoded: EncodedPassage) -> dict[str, Any]:
         "part_urls": list(passage.part_urls),
         "anchors": str(passage.anchors),
         "repeats": list(passage.repeats),
+        "meaning": b64encode(passage.meaning).decode(),
     }
 
 
@@ -54,6 +56,7 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
         part_urls=tuple(payload.get("part_urls", ())),
         anchors=AnchorStyle(payload.get("anchors", AnchorStyle.SLUG)),
         repeats=tuple(payload.get("repeats", ())),
+        meaning=b64decode(payload.get("meaning", "")),
     )
 
 

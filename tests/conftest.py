@@ -45,6 +45,8 @@ def nothing_set() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         for field in Settings.model_fields.values():
             monkeypatch.delenv(str(field.validation_alias), raising=False)
+        # The embedded model takes some seconds to read the sample company; tests that are about it say so.
+        monkeypatch.setenv("PLUMBLINE_EMBEDDINGS", "none")
         yield
 
 

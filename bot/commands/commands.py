@@ -87,7 +87,8 @@ def progress_bar(out: Console) -> Generator[Callable[[IngestProgress], None]]:
         task = progress.add_task("reading sources", total=None)
 
         def on_progress(state: IngestProgress) -> None:
-            description = f"reading {state.source}" if state.source else "indexing passages"
+            writing = "embedding passages" if state.is_embedding else "indexing passages"
+            description = f"reading {state.source}" if state.source else writing
             progress.update(task, description=description, completed=state.done, total=state.total or None)
 
         yield on_progress

@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from core.model.errors import ConfigurationError
 from core.model_calls.choice import Trust
 
+EMBEDDED = "all-MiniLM-L6-v2"  # the embedding model that comes with the bot
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -29,7 +30,7 @@ class Settings(BaseSettings):
     begin_anew: bool = Field(default=False, validation_alias="PLUMBLINE_BEGIN_ANEW")
     qdrant_url: str = Field("", validation_alias="PLUMBLINE_QDRANT_URL")
     qdrant_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_QDRANT_API_KEY")
-    embeddings: str = Field("none", validation_alias="PLUMBLINE_EMBEDDINGS")
+    embeddings: str = Field(EMBEDDED, validation_alias="PLUMBLINE_EMBEDDINGS")
     llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")
     llm_model: str = Field("", validation_alias="PLUMBLINE_LLM_MODEL")
     llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from bot.config.settings import EMBEDDED
+
 evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files of your own.")
 
 out = Console()
@@ -17,7 +19,7 @@ out = Console()
 Embeddings = Annotated[
     str,
     typer.Option(
-        help="`none`; `words` (extra `words`); or a sentence-transformers model's name or folder (extra `embeddings`)."
+        help="The embedded model; `none`; or a sentence-transformers model's name or folder (extra `embeddings`)."
     ),
 ]
 Llm = Annotated[str, typer.Option(help="Address of a llama.cpp server that is measured as well.")]
@@ -50,7 +52,7 @@ def eval_retrieval(
     unanswerable: Annotated[
         Path | None, typer.Option(help="JSON lines with a `question` that no document answers.")
     ] = None,
-    embeddings: Embeddings = "none",
+    embeddings: Embeddings = EMBEDDED,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether the search finds the document that answers."""
@@ -70,7 +72,7 @@ def eval_answers(
         ),
     ],
     corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
-    embeddings: Embeddings = "none",
+    embeddings: Embeddings = EMBEDDED,
     sample: Annotated[int, typer.Option(min=0, help="Number of questions with `key` to draw; 0 means all.")] = 0,
     llm: Llm = "",
     record: Record = None,

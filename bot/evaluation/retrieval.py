@@ -27,7 +27,7 @@ from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from bot.evaluation.library import CorpusFile
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
-from core.answering.certainty import answer_threshold
+from core.answering.certainty import ANSWER_THRESHOLD
 from core.answering.excerpts import candidates
 from core.answering.find import ENGINE, answer, search
 from core.knowledge.encoder import Encoder
@@ -98,7 +98,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         console.print(
             f"At the threshold {found['threshold']:.3f}, {found['answered']:.0%} of the answerable questions are "
             f"answered and {found['abstained']:.0%} of the {found['unanswerable']} unanswerable ones are not. At the "
-            f"shipped threshold {answer_threshold():.2f}: {found['answered_shipped']:.0%} and {found['abstained_shipped']:.0%}."
+            f"shipped threshold {ANSWER_THRESHOLD:.2f}: {found['answered_shipped']:.0%} and {found['abstained_shipped']:.0%}."
         )
 
 
@@ -200,8 +200,8 @@ def _abstention(answerable: Sequence[float], unanswerable: Sequence[float]) -> d
         "answered": round(float(np.mean([score >= threshold for score in answerable])), 4),
         "abstained": round(float(np.mean(abstained)), 4),
         "abstained_ci": bootstrap_interval(abstained),
-        "answered_shipped": round(float(np.mean([score >= answer_threshold() for score in answerable])), 4),
-        "abstained_shipped": round(float(np.mean([score < answer_threshold() for score in unanswerable])), 4),
+        "answered_shipped": round(float(np.mean([score >= ANSWER_THRESHOLD for score in answerable])), 4),
+        "abstained_shipped": round(float(np.mean([score < ANSWER_THRESHOLD for score in unanswerable])), 4),
     }
 
 

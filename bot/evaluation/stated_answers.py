@@ -42,10 +42,10 @@ from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_int
 from bot.evaluation.simulated import Truth
 from core.answering.answer_view import answer_view, shown_sentences
 from core.answering.composed.answer import composed_answer
-from core.answering.excerpts import word_count
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import chosen_answer, needs_model
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
+from core.answering.pieces import word_count
 from core.knowledge.markdown import BlockKind, blocks, without_links
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms

@@ -27,7 +27,7 @@ from adapters.store.database import migrate, open_database, run_when_available
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from bot.config.private_files import keep_private
-from bot.config.settings import Settings
+from bot.config.settings import EMBEDDED, Settings
 from bot.config.source_sections import PastIncidentsSection, SourceSection
 from bot.config.workspace import Workspace, current_teams
 from bot.wiring.catalogues import open_on_call, with_catalogues
@@ -74,6 +74,7 @@ class Knowledge:
     encoders: LearnedStore[Encoder]
     embedder: Embedder | None
     retriever: Retriever
+    chosen: Embedder | None  # the embedding model that somebody set: incidents are also compared by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,8 @@ def _knowledge(
     index = _index(settings)
     encoders = _encoders(settings, engine, clock)
     model = embedder(settings.embeddings)
-    return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model, workspace.lexicon))
+    chosen = None if settings.embeddings == EMBEDDED else model
+    return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model, workspace.lexicon), chosen)
 
 
 def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[Encoder]:
@@ -195,14 +197,14 @@ def _index(settings: Settings) -> PassageIndex:
 
 
 def embedder(model: str) -> Embedder | None:
-    """Return the model with this name or in this folder; None for `none`, and for `latent` in old settings."""
+    """Return the model with this name or in this folder; None for `none`. Old settings say `latent` and `words`."""
     if model in ("none", "latent"):
         return None
-    if model == "words":
-        from adapters.word_vectors import WordVectorEmbedder
+    if model in (EMBEDDED, "words"):
+        from adapters.embeddings.embedded import EmbeddedEmbedder
 
-        return WordVectorEmbedder()
-    from adapters.embeddings import SentenceTransformerEmbedder
+        return EmbeddedEmbedder()
+    from adapters.embeddings.sentence_transformers import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(model)
 
@@ -248,7 +250,7 @@ async def learn_owners(core: Core) -> bool:
         fit=fit_owners_apart,
         store=core.store,
         clock=core.clock,
-        embedder=core.knowledge.embedder,
+        embedder=core.knowledge.chosen,
     )
 
 

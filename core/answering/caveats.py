@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from core.answering.excerpts import Piece
+from core.answering.pieces import Piece
 from core.knowledge.markdown import BlockKind
 
 MAX_REST = 150  # words of the rest of a list that is completed; of a longer rest, only the number of items is told

@@ -1,6 +1,7 @@
 """The certainty of an answer: two logistic regressions over a few features of how it was found.
 
-`python -m tests.benchmarks fit-certainty` fits the coefficients and writes them to `certainty.json` with their origin.
+`python -m tests.benchmarks fit-certainty` fits the coefficients and writes them to `certainty.json` with their origin: for
+words (`none`), and for the meaning that the embedded model gives. If either says that the corpus answers, it does.
 `coe` estimates the probability that the corpus answers the question, `rce` that the first excerpt states the answer.
 The intercept of `rce` is set so that answers with a score of at least STRONG_SCORE, which are shown without a hedge,
 state the answer in nine of ten cases out of fold.
@@ -17,8 +18,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.answering.excerpts import Candidate, Piece, pieces
+from core.answering.excerpts import Candidate
 from core.answering.families import is_product, named_families
+from core.answering.pieces import Piece, pieces
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.markdown import BlockKind, without_links
 from core.knowledge.retriever import Retrieval
@@ -26,11 +28,9 @@ from core.knowledge.terms import distinct_terms, terms_of, words
 from core.model.document import Passage
 from core.model.prediction import Evaluation
 
-VERSION = "answer-excerpt-2"  # of the features and coefficients; stored with every prediction
+VERSION = "answer-excerpt-3"  # of the features and coefficients; stored with every prediction
 
-COE = ("shared", "match", "pairs", "off_subject")
-RCE = ("coverage", "spread", "heading")
-
+ANSWER_THRESHOLD = 0.7  # the `coe` from which an answer is shown: the intercepts of the fits see to it
 MIN_NEW = 12  # distinct terms that the answer to a reported error says beside those of the report
 EIGHTH = 8  # rank at which a passage shares only common words with the question
 
@@ -72,6 +72,7 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
     - coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
     - spread: difference of that share between the best and the eighth-best passage found.
     - heading: largest share of the terms of a heading in the excerpt that are in the question.
+    - cosine: of the excerpt's meaning and the question's; 0 without an embedding model.
     """
     best = found[0]
     held = distinct_terms(best.text)
@@ -80,10 +81,11 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
         "shared": len(held & retrieval.weights.keys()) / math.sqrt(len(held) or 1),
         "match": best.found.lexical / retrieval.attainable if retrieval.attainable else 0.0,
         "pairs": _pairs(query, best),
-        "off_subject": float(_is_off_subject(query, best, retrieval)),
+        "off_subject": float(is_off_subject(query, best, retrieval)),
         "coverage": best.coverage,
         "spread": _spread(retrieval),
         "heading": max((_share(each, retrieval.weights) for each in headings), default=0.0),
+        "cosine": best.cosine,
     }
 
 
@@ -112,7 +114,8 @@ def _held(passage: Passage, asked: Collection[str]) -> set[str]:
     return {term for terms in said for term in terms if term in asked}
 
 
-def _is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
+def is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
+    """Return whether an excerpt's page is about another product or alert than a question names."""
     if alert := _ALERT.match(query):
         page = [each.passage for each in retrieval.passages if each.passage.document_id == best.passage.document_id]
         text = "\n".join([best.passage.document_id, best.passage.title, *(passage.text for passage in page)])
@@ -122,21 +125,19 @@ def _is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
 
 
 def evaluation_of(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> Evaluation:
-    """Return both measures in [0, 1]; 0 if nothing was found."""
+    """Return both measures in [0, 1]; 0 if nothing was found. A model that nothing was fitted with only ranks."""
     if not found:
         return Evaluation(0.0, 0.0)
-    values = features(query, retrieval, found)
-    return Evaluation(_logistic("coe", values), _logistic("rce", values))
+    values, words, meaning = features(query, retrieval, found), _fitted()["none"], _fitted().get(retrieval.embedder)
+    if meaning is None:
+        return Evaluation(_logistic(words["coe"], values), _logistic(words["rce"], values))
+    coe = max(_logistic(words["coe"], values), _logistic(meaning["coe"], values))
+    return Evaluation(coe, _logistic(meaning["rce"], values))
 
 
 def answerable(evaluation: Evaluation) -> bool:
     """Return whether an answer is shown at all."""
-    return evaluation.coe >= answer_threshold()
-
-
-def answer_threshold() -> float:
-    """Return the `coe` from which an answer is shown."""
-    return _fitted()["answer_threshold"]
+    return evaluation.coe >= ANSWER_THRESHOLD
 
 
 def is_certain(evaluation: Evaluation) -> bool:
@@ -178,12 +179,12 @@ def meets_condition(question: str, text: str) -> bool:
     return match is None or distinct_terms(match["condition"]) <= distinct_terms(text)
 
 
-def _logistic(name: str, values: Mapping[str, float]) -> float:
-    model = _fitted()[name]
+def _logistic(model: Mapping[str, Any], values: Mapping[str, float]) -> float:
     evidence = model["intercept"] + sum(weight * values[key] for key, weight in model["coefficients"].items())
     return 1 / (1 + math.exp(-evidence))
 
 
 @cache
 def _fitted() -> dict[str, Any]:
+    """Return the fits by the name of the embedding model."""
     return json.loads(Path(__file__).with_name("certainty.json").read_text("utf-8"))

@@ -17,117 +17,17 @@ from functools import lru_cache
 from itertools import accumulate, groupby
 from math import fsum, log1p
 
+import numpy as np
+from numpy.typing import NDArray
+
+from core.answering.chunks import Nearness
 from core.answering.families import support
-from core.answering.statements import sentences, statements
+from core.answering.pieces import Piece, joined, pieces
 from core.knowledge.encoder import K1, B
-from core.knowledge.markdown import Block, BlockKind, blocks, framed, has_header
-from core.knowledge.retriever import RankedPassage, Retrieval, is_answered_by
+from core.knowledge.markdown import BlockKind
+from core.knowledge.retriever import KIND_PRIOR, RankedPassage, Retrieval, is_answered_by
 from core.knowledge.terms import distinct_terms, terms
 from core.model.document import DocumentKind, Passage
-
-REMEMBERED = 1_000  # passages whose pieces are kept in memory: some 20 MB
-LONG_ITEM = 60  # words of a list item from which it can be cut at a line end
-
-_WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*")
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A sentence, list item, table row, line of code or heading, verbatim.
-
-    `block` and `section` are the numbers of its block and its heading within the passage. `opens` is True for the first
-    piece of a block. `heading` is the text of its heading, `repeat` the number of earlier headings in the document with
-    the same text, and `path` the terms of all headings above the piece.
-    """
-
-    text: str
-    kind: BlockKind
-    block: int
-    section: int
-    opens: bool
-    heading: str
-    repeat: int
-    path: frozenset[str]
-    terms: tuple[str, ...]
-    words: int
-    fence: str = ""
-
-    @property
-    def introduces(self) -> bool:
-        """Return whether it only introduces the text after it."""
-        return self.kind is BlockKind.HEADING or self.text.rstrip().endswith(":")
-
-
-def word_count(text: str) -> int:
-    """Return the number of words: runs without white space that contain a letter or digit."""
-    return len(_WORD.findall(text))
-
-
-@lru_cache(maxsize=REMEMBERED)
-def pieces(passage: Passage) -> tuple[Piece, ...]:
-    """Return every piece of a passage in order; for a chat thread or an incident, only its statements."""
-    if passage.kind is not DocumentKind.PAGE:
-        return tuple(
-            Piece(each.text, each.kind, number, 0, True, each.heading, each.repeat, frozenset(), tuple(terms(each.text)),
-                  word_count(each.text))
-            for number, each in enumerate(statements(passage))
-        )  # fmt: skip
-    return tuple(_pieces_of(passage))
-
-
-def joined(chosen: Sequence[Piece]) -> str:
-    """Return neighbouring pieces as Markdown again, with a fence around each part of a code block."""
-    parts: list[str] = []
-    for before, piece in zip([None, *chosen[:-1]], chosen, strict=True):
-        new = before is None or before.block != piece.block
-        if new and before is not None:
-            parts.append(before.fence and f"\n{before.fence}")
-            both_items = before.kind is piece.kind is BlockKind.LIST_ITEM
-            parts.append("\n" if both_items else "\n\n")
-        elif before is not None:
-            parts.append(" " if piece.kind is BlockKind.PARAGRAPH else "\n")
-        if piece.fence and new:
-            parts.append(f"{piece.fence}\n")
-        parts.append(piece.text)
-    if chosen and chosen[-1].fence:
-        parts.append(f"\n{chosen[-1].fence}")
-    return "".join(parts)
-
-
-def _pieces_of(passage: Passage) -> Iterator[Piece]:
-    heading, section, path = passage.heading, 0, [(0, passage.heading)] if passage.heading else []
-    above = frozenset(terms(passage.heading))
-    repeats = iter(passage.repeats)
-    repeat = next(repeats, 0)
-    for number, block in enumerate(blocks(passage.text)):
-        if block.kind is BlockKind.HEADING:
-            heading, section, repeat = block.heading, section + 1, next(repeats, 0)
-            path = [*(each for each in path if each[0] < block.level), (block.level, heading)]
-            above = frozenset(terms(" ".join(text for _, text in path)))
-        for place, (text, fence) in enumerate(_texts(block)):
-            said = tuple(terms(block.heading if block.kind is BlockKind.HEADING else text))
-            yield Piece(
-                text, block.kind, number, section, place == 0, heading, repeat, above, said, word_count(text), fence
-            )
-
-
-def _texts(block: Block) -> Iterator[tuple[str, str]]:
-    """Yield the texts that a block is split into, each with its code fence (empty if none)."""
-    lines = block.text.splitlines()
-    match block.kind:
-        case BlockKind.PARAGRAPH:
-            yield from ((text, "") for text in sentences(block.text))
-        case BlockKind.TABLE if has_header(lines) and len(lines) > 2:
-            yield "\n".join(lines[:3]), ""
-            yield from ((line, "") for line in lines[3:])
-        case BlockKind.CODE:
-            opening, own, _ = framed(block)
-            yield from ((line, "```" if opening else "") for line in own if line.strip() or opening)
-        case BlockKind.LIST_ITEM if word_count(block.text) > LONG_ITEM:
-            yield from ((line, "") for line in lines if line.strip())
-        case _:
-            yield block.text, ""
-
 
 EXCERPT_WORDS = 140  # maximum of an excerpt, unless a single piece is longer
 WHOLE_WORDS = 200  # maximum of an excerpt that ends where a section ends
@@ -142,6 +42,8 @@ TITLE = 0.6  # share of the question in the title of the page
 PAGE = 0.7  # for a page, unless a question asks what happened or why something fails
 ENTRY = 1.0  # for a table row that the question names by its key
 FAMILY = 6.0  # for the best supported family of manuals: a clear vote outweighs all the rest
+MEANING = 2.0  # cosine as a share of the best, for the first RERANKED by all others
+RERANKED = 10
 
 _SYMPTOM = re.compile(
     r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
@@ -164,7 +66,8 @@ class Candidate:
 
     `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `telling` that with the
     weights of rare terms. `coverage` is the share of the question's term weight in the run, the headings above it and
-    the page's title, `titled` that in the title; both in [0, 1]. `marked` is the piece with most of the question.
+    the page's title, `titled` that in the title; both in [0, 1]. `cosine` compares its meaning with the question's; 0
+    without an embedding model. `marked` is the piece with most of the question.
     """
 
     found: RankedPassage
@@ -174,6 +77,7 @@ class Candidate:
     telling: float
     coverage: float
     titled: float
+    cosine: float = 0.0
     score: float = 0.0
 
     @property
@@ -199,7 +103,7 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     An answer that people confirmed for this very question comes before all others.
     """
     rare = _rare(retrieval)
-    runs = [run for found in retrieval.passages for run in _runs(found, retrieval.weights, rare)]
+    runs = [run for found in retrieval.passages for run in _runs(found, retrieval.weights, rare, retrieval.vector)]
     telling = max((run.telling for run in runs), default=0.0) or 1.0
     passage = max((run.found.score for run in runs), default=0.0) or 1.0
     lexical = max((run.lexical for run in runs), default=0.0) or 1.0
@@ -213,10 +117,19 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
         return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry + FAMILY * families[run.passage.family]
 
     scored = [replace(run, score=score(run)) for run in runs]
+    ranked = _in_order(query, scored)
+    first, rest = ranked[:RERANKED], ranked[RERANKED:]
+    nearness = [KIND_PRIOR[run.passage.kind] * run.cosine for run in first]
+    if (nearest := max(nearness, default=0.0)) > 0:
+        first = [
+            replace(run, score=run.score + MEANING * near / nearest) for run, near in zip(first, nearness, strict=True)
+        ]
+    return [*_in_order(query, first), *rest]
+
+
+def _in_order(query: str, runs: Sequence[Candidate]) -> list[Candidate]:
     # The order of sets differs between processes, and with it the last digits of sums: these decide nothing.
-    return sorted(
-        scored, key=lambda run: (not is_answered_by(query, run.passage), -round(run.score, 6), run.passage.id)
-    )
+    return sorted(runs, key=lambda run: (not is_answered_by(query, run.passage), -round(run.score, 6), run.passage.id))
 
 
 def _rare(retrieval: Retrieval) -> dict[str, float]:
@@ -229,7 +142,9 @@ def _rare(retrieval: Retrieval) -> dict[str, float]:
     return {term: log1p((len(sections) - held[term] + 0.5) / (held[term] + 0.5)) for term in retrieval.weights}
 
 
-def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str, float]) -> Iterator[Candidate]:
+def _runs(
+    found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str, float], vector: NDArray[np.float32]
+) -> Iterator[Candidate]:
     """Yield the candidates of a passage without their scores. BM25 follows Robertson and Zaragoza 2009, section 3.3."""
     all_pieces = pieces(found.passage)
     total = sum(weights.values())
@@ -246,6 +161,7 @@ def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str,
         fsum(rare[term] for term in weights.keys() & piece.path.union(each))
         for each, piece in zip(held, all_pieces, strict=True)
     ]
+    nearness = Nearness.of(found.passage, vector)
     for start, end in _bounds(all_pieces):
         counts = titled + Counter(term for each in counted[start:end] for term in each)
         length = len(title) + sum(len(piece.terms) for piece in all_pieces[start:end])
@@ -264,6 +180,7 @@ def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str,
             fsum(rare[term] * share for term, share in shares.items()),
             sum(weights[term] for term in weights if term in counts or term in all_pieces[start].path) / total,
             fsum(weights[term] for term in titled) / total,
+            nearness.between(start, end),
         )
 
 

@@ -12,14 +12,16 @@ from core.answering.certainty import (
     answerable,
     evaluation_of,
     is_certain,
+    is_off_subject,
     meets_condition,
     says_more,
     says_what_is_asked,
 )
 from core.answering.contradictions import contradictions
-from core.answering.excerpts import Candidate, asked_rows, candidates, joined, pieces
+from core.answering.excerpts import Candidate, asked_rows, candidates
 from core.answering.lookup import asks_who
 from core.answering.pastes import read_paste
+from core.answering.pieces import joined, pieces
 from core.answering.rewrite import parts, standalone
 from core.answering.statements import cited, statements
 from core.confidence.calibrator import raw_score
@@ -104,14 +106,7 @@ def answer(
     chosen = distinct(found, 1 + MAX_FURTHER)
     citations = tuple(citation_of(number, each) for number, each in enumerate(chosen, start=1))
     excerpts = tuple(excerpt_of(number, each, query) for number, each in enumerate(chosen, start=1))
-    marked = Sentence(first_line(excerpts[0]), (1,))
-    is_sure = bool(named) or (
-        is_certain(evaluation)
-        and says_what_is_asked(query, excerpts[0].text, marked.text)
-        and says_more(query, chosen[0].pieces)
-        and meets_condition(query, f"{chosen[0].passage.title}\n{excerpts[0].text}")
-        and not asks_who(query)
-    )
+    is_sure = bool(named) or (is_certain(evaluation) and may_be_certain(query, chosen[0], excerpts[0], retrieval))
     return (
         Answer(
             question.id,
@@ -120,12 +115,23 @@ def answer(
             citations,
             ENGINE,
             tentative=not is_sure,
-            conflicts=contradictions([marked], citations[:1], retrieval),
+            conflicts=contradictions([Sentence(first_line(excerpts[0]), (1,))], citations[:1], retrieval),
             excerpts=excerpts[:1],
             further=excerpts[1:],
             certainty=raw_score(evaluation),
         ),
         evaluation,
+    )
+
+
+def may_be_certain(query: str, best: Candidate, shown: Excerpt, retrieval: Retrieval) -> bool:
+    """Return whether an excerpt says what is asked, and more than was known; if not, it is hedged however well it matches."""
+    return (
+        says_what_is_asked(query, shown.text, first_line(shown))
+        and says_more(query, best.pieces)
+        and meets_condition(query, f"{best.passage.title}\n{shown.text}")
+        and not asks_who(query)
+        and not is_off_subject(query, best, retrieval)
     )
 
 

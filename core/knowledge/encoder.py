@@ -14,7 +14,7 @@ from core.knowledge.terms import term_number, term_numbers, terms
 from core.model.document import Passage
 from core.ports import EncodedPassage, SparseVector
 
-FORMAT = 11  # increased by every change that makes stored data unusable: tokens, weights, splitting of documents
+FORMAT = 12  # increased by every change that makes stored data unusable: tokens, weights, splitting of documents
 REFIT_SHARE = 0.2  # share of passages changed since the last fit from which the average length is measured again
 K1 = 1.2  # saturation of repeated terms
 B = 0.75  # discount of long passages, 0 to 1
@@ -128,8 +128,8 @@ class Encoder:
 
     `statistics` and `families`, the number of passages of each family, are always exact. `average_length`, on which
     stored vectors depend, is kept until more than REFIT_SHARE of the passages have changed. `settled` is False while
-    all passages are rewritten after that. `embedder` is the name of the embedding model whose vectors are also stored;
-    empty if there is none.
+    all passages are rewritten after that. `embedder` is the name of the embedding model whose vectors are also stored,
+    empty if there is none; `embedded` is False as long as passages lack them.
     """
 
     statistics: TermStatistics
@@ -138,6 +138,7 @@ class Encoder:
     settled: bool = True
     embedder: str = ""
     families: Mapping[str, int] = field(default_factory=dict[str, int])
+    embedded: bool = True
 
     @classmethod
     def fitted(cls, passages: Sequence[Passage], embedder: str = "") -> Self:

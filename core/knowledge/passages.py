@@ -67,24 +67,28 @@ def _passage(document: Document, content_hash: str, number: int, text: str, grou
 
 
 def _packed(pieces: Sequence[Block]) -> list[list[Block]]:
-    """Return the blocks grouped into passages, as full as possible. A heading starts a passage rather than ends one."""
+    """Return the blocks grouped into passages, as full as possible without dividing a section that fits into one."""
     groups: list[list[Block]] = []
     size = 0
     for piece in pieces:
         length = token_count(piece.text)
         if not groups or size + length > PASSAGE_TOKENS:
-            last = (
-                groups[-1][-1:] if groups and len(groups[-1]) > 1 and groups[-1][-1].kind is BlockKind.HEADING else []
-            )
-            size = sum(token_count(each.text) for each in last)
-            if size + length > PASSAGE_TOKENS:
-                last, size = [], 0
+            last = _carried(groups[-1], PASSAGE_TOKENS - length) if groups else []
             if last:
-                groups[-1].pop()
+                del groups[-1][-len(last) :]
             groups.append(last)
+            size = sum(token_count(each.text) for each in last)
         groups[-1].append(piece)
         size += length
     return groups
+
+
+def _carried(group: Sequence[Block], room: int) -> list[Block]:
+    """Return the end of a group that belongs to the block after it: from its last headings on, if there is room."""
+    is_heading = [block.kind is BlockKind.HEADING for block in group]
+    starts = [place for place in range(1, len(group)) if is_heading[place] and not is_heading[place - 1]]
+    last = list(group[starts[-1] :]) if starts else []
+    return last if sum(token_count(block.text) for block in last) <= room else []
 
 
 def _bounded(block: Block) -> Iterator[Block]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.knowledge.encoder import K1, Encoder
 from core.knowledge.families import Lexicon
@@ -13,6 +17,7 @@ from core.knowledge.terms import distinct_terms
 from core.model.conversation import Audience
 from core.model.curated import is_curated, question_of
 from core.model.document import DocumentKind, Passage
+from core.model.errors import ModelUnavailable
 from core.ports import Embedder, Hit, LearnedStore, PassageIndex
 
 CANDIDATES = 50  # passages taken from each search
@@ -46,7 +51,8 @@ class Retrieval:
     """Passages, best first, and the weight of each distinct term of the query.
 
     `known` in [0, 1] is the share of that weight for terms in the corpus. `attainable` is the maximum BM25 score.
-    `families` are those of the whole corpus, `hints` the shares of its keywords (`Lexicon.hints`).
+    `families` are those of the whole corpus, `hints` the shares of its keywords (`Lexicon.hints`). `vector` is the query's
+    embedding by the model `embedder`; both are empty without one.
     """
 
     passages: list[RankedPassage]
@@ -55,6 +61,8 @@ class Retrieval:
     attainable: float = 0.0
     families: frozenset[str] = frozenset()
     hints: Mapping[str, float] = field(default_factory=dict[str, float])
+    vector: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    embedder: str = ""
 
 
 class Retriever:
@@ -100,10 +108,8 @@ class Retriever:
         query = query[:MAX_QUERY]
         encoded = encoder.encode_query(query)
         lexical = await self._index.search_lexical(encoded.lexical, audience.readers, CANDIDATES)
-        dense = []
-        if self._embedder is not None and encoder.embedder == self._embedder.name:
-            vector = await self._embedder.embed_query(query)
-            dense = await self._index.search_dense(vector, audience.readers, CANDIDATES)
+        vector = await self._meaning(query, encoder)
+        dense = await self._index.search_dense(vector, audience.readers, CANDIDATES) if vector.size else []
         scores = fused(lexical, dense, DENSE_SHARE if dense else 0.0)
         passages = await self._index.read(list(scores)[:READ], audience.readers)
         found = [
@@ -119,7 +125,16 @@ class Retriever:
             attainable,
             frozenset(encoder.families),
             self._lexicon.hints(query),
+            vector,
+            encoder.embedder * bool(vector.size),
         )
+
+    async def _meaning(self, query: str, encoder: Encoder) -> NDArray[np.float32]:
+        """Return the query's embedding; empty without a model, while passages lack theirs, and if the model fails."""
+        if self._embedder is not None and encoder.embedder == self._embedder.name and encoder.embedded:
+            with suppress(ModelUnavailable):
+                return await self._embedder.embed_query(query)
+        return np.empty(0, np.float32)
 
 
 def fused(lexical: Sequence[Hit], dense: Sequence[Hit], dense_share: float) -> dict[str, tuple[float, float, float]]:

@@ -78,7 +78,9 @@ class Passage:
 
     `text` is Markdown without the title prefix; `heading` is the nearest heading above its first line. `number` counts
     from 1 within the document. `content_hash` is that of the whole document. `repeats` contains, for that heading and
-    then for each heading in `text`, the number of earlier headings with the same text; empty if all are 0.
+    then for each heading in `text`, the number of earlier headings with the same text; empty if all are 0. `meaning`
+    contains the vectors of its chunks in order, one byte a dimension (see `core.knowledge.meaning`); empty if there are
+    none.
     """
 
     id: str
@@ -97,6 +99,7 @@ class Passage:
     part_urls: tuple[str, ...] = ()
     anchors: AnchorStyle = AnchorStyle.SLUG
     repeats: tuple[int, ...] = ()
+    meaning: bytes = b""
 
     @property
     def prefix(self) -> str:

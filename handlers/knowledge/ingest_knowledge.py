@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import structlog
 
+from core.answering.chunks import chunk_texts
 from core.knowledge.encoder import Encoder
+from core.knowledge.meaning import centre, divided, packed
 from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
-from core.model.errors import IndexUnavailable, SourceUnavailable, StoreUnavailable
+from core.model.errors import IndexUnavailable, ModelUnavailable, SourceUnavailable, StoreUnavailable
 from core.ports import (
     Changes,
     ChangingSource,
@@ -40,12 +42,13 @@ class IngestProgress:
     """Progress of an ingestion: `done` of `total` passages are written.
 
     While sources are still being read, `total` is 0 and `source` is the one being read; while writing, `source` is
-    empty.
+    empty. `is_embedding` is True while they, already found by their words, are embedded.
     """
 
     source: str
     done: int
     total: int
+    is_embedding: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +264,22 @@ async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIte
     yield Changes((), known_ids - seen, "")
 
 
+def vectors_of(passages: Sequence[Passage]) -> dict[str, bytes]:
+    """Return the vectors of the passages' chunks by their texts."""
+    known: dict[str, bytes] = {}
+    for passage in passages:
+        if passage.meaning:
+            texts = chunk_texts(passage)
+            known |= zip(texts, divided(passage.meaning, len(texts)), strict=True)
+    return known
+
+
+def with_vectors(passage: Passage, known: Mapping[str, bytes]) -> Passage:
+    """Return the passage with the vectors of its chunks, if all of them are known."""
+    vectors = [known.get(text, b"") for text in chunk_texts(passage)] if known else []
+    return replace(passage, meaning=b"".join(vectors)) if all(vectors) else passage
+
+
 def _split(documents: Sequence[Document]) -> list[Passage]:
     return [passage for document in documents for passage in passages_of(document)]
 
@@ -275,27 +294,46 @@ class _Writer:
     on_progress: Callable[[IngestProgress], None]
 
     async def bring_up_to_date(self, outdated_ids: Sequence[str], fresh: Sequence[Passage], *, final: bool) -> None:
-        """Write the differences. With `final`, an encoder that has become outdated is fitted again."""
+        """Write the differences. With `final`, an encoder that has become outdated is fitted again.
+
+        Few passages are embedded before they are written. Many are written first, to be found by their words until all are
+        embedded.
+        """
         removed = [passage async for passage in self.index.scan(outdated_ids)] if outdated_ids else []
         expected = await self.index.count() - len(removed) + len(fresh)
         before = await self.encoders.load_newest()
+        known = vectors_of(removed) if before is not None and before.embedder == self._embedder_name else {}
+        fresh = [with_vectors(passage, known) for passage in fresh]
+        waiting = [passage for passage in fresh if not passage.meaning] if self.embedder else []
+        if len(waiting) <= BATCH and (embedded := await self._embedded(waiting, known)):
+            filled = {passage.id: passage for passage in embedded}
+            fresh, waiting = [filled.get(passage.id, passage) for passage in fresh], []
         after = before and await asyncio.to_thread(before.updated, fresh, removed)
         if before is None or after is None or not self._fits(after, expected) or (final and after.outdated):
-            await self._refit(before, outdated_ids, fresh)
-        elif fresh or outdated_ids:
-            await self.index.delete_documents(outdated_ids)
-            await self._write(after, fresh)
-            await self.encoders.save(after)
+            encoder = await self._refit(before, outdated_ids, fresh)
+        else:
+            encoder = replace(after, embedded=after.embedded and not waiting)
+            if fresh or outdated_ids:
+                if encoder.embedded != before.embedded:
+                    await self.encoders.save(replace(before, embedded=False))
+                await self.index.delete_documents(outdated_ids)
+                await self._write(encoder, fresh)
+                await self.encoders.save(encoder)
+        if final and self.embedder and not encoder.embedded:
+            await self._embed_all(encoder)
 
     def _fits(self, encoder: Encoder, passages: int) -> bool:
         """Return whether the encoder describes the index. A killed run or another embedding model breaks this."""
         return encoder.settled and encoder.statistics.passages == passages and encoder.embedder == self._embedder_name
 
-    async def _refit(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:
+    async def _refit(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> Encoder:
         outdated = set(outdated_ids)
         kept = [passage async for passage in self.index.scan() if passage.document_id not in outdated]
+        if before is None or before.embedder != self._embedder_name:
+            kept = [replace(passage, meaning=b"") for passage in kept]
         passages = [*kept, *fresh]
         encoder = await asyncio.to_thread(Encoder.fitted, passages, self._embedder_name)
+        encoder = replace(encoder, embedded=all(passage.meaning for passage in passages))
         # An empty index may have been lost, and may not exist at all.
         if not kept or before is None or before.embedder != self._embedder_name:
             await self.index.clear(self.embedder.dimensions if self.embedder else 0)
@@ -305,28 +343,55 @@ class _Writer:
         await self.encoders.save(replace(encoder, settled=False))
         await self._write(encoder, passages)
         await self.encoders.save(encoder)
+        return encoder
+
+    async def _embed_all(self, encoder: Encoder) -> None:
+        """Embed the passages that have no vectors yet. If the model fails, the next run goes on."""
+        waiting = [passage async for passage in self.index.scan() if not passage.meaning]
+        done = 0
+        for batch in _batches(waiting):
+            embedded = await self._embedded(batch, {})
+            if not embedded:
+                return
+            await self.index.upsert(await asyncio.to_thread(self._encoded, encoder, embedded))
+            done += len(batch)
+            self.on_progress(IngestProgress("", done, len(waiting), is_embedding=True))
+        await self.encoders.save(replace(encoder, embedded=True))
 
     async def _write(self, encoder: Encoder, passages: Sequence[Passage]) -> None:
         done = 0
         for batch in _batches(passages):
-            encoded = await asyncio.to_thread(_encoded, encoder, batch)
-            await self.index.upsert(await self._embedded(encoded))
+            await self.index.upsert(await asyncio.to_thread(self._encoded, encoder, batch))
             done += len(batch)
             self.on_progress(IngestProgress("", done, len(passages)))
 
-    async def _embedded(self, encoded: list[EncodedPassage]) -> list[EncodedPassage]:
+    def _encoded(self, encoder: Encoder, passages: Sequence[Passage]) -> list[EncodedPassage]:
+        encoded = map(encoder.encode_passage, passages)
         if self.embedder is None:
-            return encoded
-        vectors = await self.embedder.embed_passages([item.passage.indexed_text for item in encoded])
-        return [replace(item, dense=vector) for item, vector in zip(encoded, vectors, strict=True)]
+            return list(encoded)
+        dimensions = self.embedder.dimensions
+        return [
+            replace(each, dense=centre(each.passage, dimensions)) if each.passage.meaning else each for each in encoded
+        ]
+
+    async def _embedded(self, passages: Sequence[Passage], known: Mapping[str, bytes]) -> list[Passage]:
+        """Return the passages with their vectors, of which some are known; none of the passages if the model fails."""
+        if self.embedder is None:
+            return []
+        texts = await asyncio.to_thread(
+            lambda: {text for each in passages for text in chunk_texts(each)} - known.keys()
+        )
+        try:
+            rows = await self.embedder.embed_passages(sorted(texts, key=len))
+        except ModelUnavailable as error:
+            log.warning("passages_not_embedded", error=str(error), action="They are found by their words until then.")
+            return []
+        made = dict(zip(sorted(texts, key=len), map(packed, rows), strict=True))
+        return [with_vectors(passage, {**known, **made}) for passage in passages]
 
     @property
     def _embedder_name(self) -> str:
         return self.embedder.name if self.embedder else ""
-
-
-def _encoded(encoder: Encoder, passages: Sequence[Passage]) -> list[EncodedPassage]:
-    return [encoder.encode_passage(passage) for passage in passages]
 
 
 def _batches(passages: Sequence[Passage]) -> Iterator[list[Passage]]:

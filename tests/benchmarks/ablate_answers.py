@@ -76,7 +76,7 @@ MECHANISMS = (
     Mechanism("headings count twice", {"core.answering.excerpts.HEADING_COUNTS": 1}),
     Mechanism("whole sections", {"core.answering.excerpts.WHOLE_WORDS": 140}),
     Mechanism("excerpts within sections", {"core.answering.excerpts._can_begin": lambda *_: False}),
-    Mechanism("subject must be there", {"core.answering.certainty._is_off_subject": lambda *_: False}),
+    Mechanism("subject must be there", {"core.answering.certainty.is_off_subject": lambda *_: False}),
     Mechanism("parts of a question", {"core.answering.find.parts": lambda query: (query,)}),
     Mechanism("follow-ups", {"core.answering.find.standalone": lambda query, _: query}),
     Mechanism("spelling", {"core.knowledge.retriever.Retriever.spelt": _as_written}),

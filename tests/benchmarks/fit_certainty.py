@@ -1,8 +1,10 @@
 """Fits the coefficients of `core/answering/certainty.json` on questions whose answers are known.
 
-    python -m tests.benchmarks fit-certainty --questions F --corpus F… [--weak QUESTIONS,CORPUS]… [--write]
+    python -m tests.benchmarks fit-certainty --questions F… --corpus F… [--weak QUESTIONS,CORPUS]…
+        [--embeddings NAME] [--write]
 
-`--questions` are as those of `plumbline eval answers` with keys, some without an answer. They alone fit `coe`.
+`--embeddings` names the fit: of the embedded model (default), or `none`. `--questions` are as those of `plumbline eval
+answers` with keys, some without an answer. They alone fit `coe`.
 
 `--weak` adds questions of which less is known, and which count WEAK each: with `answer` and `gold_doc`, an excerpt states
 the answer if it holds at least half of its words, sentence by sentence; with `gold_doc` alone, if it is of that page;
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,16 +30,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.library import asked_of, library_of
+from bot.config.settings import EMBEDDED
+from bot.evaluation.library import library_of
 from bot.evaluation.report import json_lines
 from bot.evaluation.stated_answers import Case, cases_of
+from bot.wiring.application import embedder
 from core.answering import certainty
+from core.answering.certainty import ANSWER_THRESHOLD
 from core.answering.excerpts import Candidate, candidates
-from core.answering.find import search
+from core.answering.find import excerpt_of, may_be_certain, search
 from core.answering.rewrite import standalone
 from core.confidence.calibrator import STRONG_SCORE
 from core.model.conversation import Speaker, Turn
+from core.ports import Embedder
 
+# The features of `coe` and of `rce` by embedding model: as few as do as well out of fold.
+FEATURES = {
+    EMBEDDED: (("cosine",), ("spread", "cosine")),
+    "none": (("shared", "match", "pairs", "off_subject"), ("coverage", "spread", "heading")),
+}
 FOLDS = 5
 WEAK = 0.3  # what a weakly labelled question counts
 PENALTY = 1.0  # of the squared coefficients of standardised features
@@ -48,12 +60,18 @@ TARGET = Path(certainty.__file__).with_name("certainty.json")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question's features, whether it has an answer, whether the first excerpt states it, and what it counts."""
+    """A question's features, whether it has an answer, whether the first excerpt states it, and what it counts.
+
+    `words` are the log odds of `coe` that the fit for words gives. `holds` is False for an answer that is hedged whatever
+    its features say.
+    """
 
     values: dict[str, float]
     product: str
     answerable: bool
     states: bool
+    words: float
+    holds: bool
     weight: float = 1.0
 
     @property
@@ -63,23 +81,26 @@ class Example:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fit how far an answer can be relied on.")
-    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, action="append", required=True)
     parser.add_argument("--corpus", type=Path, action="append", required=True)
     parser.add_argument("--weak", action="append", default=[], metavar="QUESTIONS,CORPUS")
+    parser.add_argument("--embeddings", choices=FEATURES, default=EMBEDDED)
     parser.add_argument("--write", action="store_true", help="replace core/answering/certainty.json")
     given = parser.parse_args()
-    examples = asyncio.run(_keyed(given.questions, given.corpus))
+    examples: list[Example] = []
+    for questions in given.questions:
+        examples += asyncio.run(_keyed(questions, given.corpus, embedder(given.embeddings)))
     for files in given.weak:
         rows, corpus = map(Path, files.split(","))
-        examples += asyncio.run(_weak(rows, corpus))
-    model = fitted(examples)
-    print(json.dumps(model, indent=2))
+        examples += asyncio.run(_weak(rows, corpus, embedder(given.embeddings)))
+    models = json.loads(TARGET.read_text("utf-8")) | {given.embeddings: fitted(examples, *FEATURES[given.embeddings])}
+    print(json.dumps(models, indent=2))
     if given.write:
-        TARGET.write_text(json.dumps(model, indent=2) + "\n", "utf-8")
+        TARGET.write_text(json.dumps(models, indent=2) + "\n", "utf-8")
 
 
-def fitted(examples: Sequence[Example]) -> dict[str, Any]:
-    """Both regressions, the threshold from which an answer is shown, and what they gave out of fold."""
+def fitted(examples: Sequence[Example], of_coe: Sequence[str], of_rce: Sequence[str]) -> dict[str, Any]:
+    """Both regressions over these features, and what they gave out of fold beside the fit for words."""
     keyed = [each for each in examples if each.is_keyed]
     has_answer = np.array([each.answerable for each in keyed])
     states = np.array([each.states for each in keyed])
@@ -88,25 +109,30 @@ def fitted(examples: Sequence[Example]) -> dict[str, Any]:
     for product in sorted(set(products.tolist())):
         rest = [each for each in examples if each.product != product]
         tested = [keyed[place] for place in np.flatnonzero(products == product)]
-        coe[products == product] = _predicted(_fit_coe(rest), tested)
-        rce[products == product] = _predicted(_fit_rce(rest), tested)
-    threshold = float(np.quantile(_logistic(coe[has_answer]), WRONGLY_WITHHELD))
-    shown = _logistic(coe) >= threshold
+        coe[products == product] = _predicted(_fit_coe(rest, of_coe), tested)
+        rce[products == product] = _predicted(_fit_rce(rest, of_rce), tested)
+    # The intercept makes ANSWER_THRESHOLD the score below which so many answers are withheld.
+    threshold, words = math.log(ANSWER_THRESHOLD / (1 - ANSWER_THRESHOLD)), np.array([each.words for each in keyed])
+    moved = threshold - float(np.quantile(np.where(words < threshold, coe, np.inf)[has_answer], WRONGLY_WITHHELD))
+    coe = np.maximum(coe + moved, words)
+    answered = coe >= threshold
+    shown = answered & np.array([each.holds for each in keyed])
     count, precision = _strong(_margins(_logistic(coe), rce, shown), states)
-    final_coe, final_rce = _fit_coe(examples), _fit_rce(examples)
-    margins = _margins(_logistic(np.array(_predicted(final_coe, keyed))), np.array(_predicted(final_rce, keyed)), shown)
+    final_coe, final_rce = _fit_coe(examples, of_coe), _fit_rce(examples, of_rce)
+    final_coe["intercept"] = round(final_coe["intercept"] + moved, 4)
+    coe = np.maximum(_predicted(final_coe, keyed), words)
+    margins = _margins(_logistic(coe), np.array(_predicted(final_rce, keyed)), shown)
     # A fit on everything is surer of itself than one out of fold: it calls as many answers strong, and no more.
     final_rce["intercept"] = round(final_rce["intercept"] - float(np.sort(margins)[::-1][count - 1]) + 1e-4, 4)
     return {
         "fitted_by": "python -m tests.benchmarks fit-certainty",
         "fitted_on": f"{len(keyed)} questions with keys, {len(examples) - len(keyed)} with weak labels",
         "out_of_fold": {
-            "withheld_without_answer": round(float((~shown[~has_answer]).mean()), 3),
-            "withheld_with_answer": round(float((~shown[has_answer]).mean()), 3),
+            "withheld_without_answer": round(float((~answered[~has_answer]).mean()), 3),
+            "withheld_with_answer": round(float((~answered[has_answer]).mean()), 3),
             "strong_precision": round(precision, 3),
             "strong_share": round(count / len(keyed), 3),
         },
-        "answer_threshold": round(threshold, 4),
         "coe": final_coe,
         "rce": final_rce,
     }
@@ -128,13 +154,13 @@ def _strong(margins: NDArray[np.float64], states: NDArray[np.bool_]) -> tuple[in
     return count, float(right[count - 1])
 
 
-def _fit_coe(examples: Sequence[Example]) -> dict[str, Any]:
+def _fit_coe(examples: Sequence[Example], names: Sequence[str]) -> dict[str, Any]:
     keyed = [each for each in examples if each.is_keyed]
-    return _regression(certainty.COE, keyed, [each.answerable for each in keyed])
+    return _regression(names, keyed, [each.answerable for each in keyed])
 
 
-def _fit_rce(examples: Sequence[Example]) -> dict[str, Any]:
-    return _regression(certainty.RCE, examples, [each.states for each in examples])
+def _fit_rce(examples: Sequence[Example], names: Sequence[str]) -> dict[str, Any]:
+    return _regression(names, examples, [each.states for each in examples])
 
 
 def _regression(names: Sequence[str], examples: Sequence[Example], labels: Sequence[bool]) -> dict[str, Any]:
@@ -157,33 +183,42 @@ def _predicted(model: dict[str, Any], examples: Sequence[Example]) -> list[float
     ]
 
 
+def _words(values: Mapping[str, float]) -> float:
+    """The log odds of `coe` by the fit for words."""
+    model = json.loads(TARGET.read_text("utf-8"))["none"]["coe"]
+    return model["intercept"] + sum(weight * values[name] for name, weight in model["coefficients"].items())
+
+
 def _logistic(evidence: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1 / (1 + np.exp(-evidence))
 
 
-async def _keyed(questions: Path, corpora: Sequence[Path]) -> list[Example]:
+async def _keyed(questions: Path, corpora: Sequence[Path], embedder: Embedder | None) -> list[Example]:
     rows: list[Any] = json_lines(questions, "question", "key", "corpus")
     cases = cases_of(questions)
     examples: list[Example] = []
     for name in sorted({case.corpus for case in cases}):
         files = [path for path in corpora if path.name.split(".")[0].endswith(name)]
-        async with library_of(files) as (library, retriever):
+        async with library_of(files, embedder) as (library, retriever):
             for number, (row, case) in enumerate(zip(rows, cases, strict=True)):
                 if case.corpus != name:
                     continue
                 history = [Turn(Speaker.PERSON, each) for each in case.before]
                 history += [Turn(Speaker.PLUMBLINE, "")] * bool(history)
                 query = standalone(case.question, history)
-                question = asked_of(case.question, library.audience())
-                retrieval = await search(query, question.audience, retriever)
+                retrieval = await search(query, library.audience(), retriever)
                 found = candidates(query, retrieval)
                 if found:
+                    shown = excerpt_of(1, found[0], query)
+                    values = certainty.features(query, retrieval, found)
                     examples.append(
                         Example(
-                            certainty.features(query, retrieval, found),
+                            values,
                             _product(row, case, number),
                             bool(case.keys),
-                            case.stated_in(found[0].text),
+                            case.stated_in(shown.text),
+                            _words(values) if embedder else -math.inf,
+                            query == case.question and may_be_certain(query, found[0], shown, retrieval),
                         )
                     )
     return examples
@@ -196,15 +231,17 @@ def _product(row: dict[str, Any], case: Case, number: int) -> str:
     return folder if rest else case.corpus
 
 
-async def _weak(questions: Path, corpus: Path) -> list[Example]:
+async def _weak(questions: Path, corpus: Path, embedder: Embedder | None) -> list[Example]:
     examples: list[Example] = []
-    async with library_of([corpus]) as (library, retriever):
+    async with library_of([corpus], embedder) as (library, retriever):
         for row in json_lines(questions, "question"):
             retrieval = await search(row["question"], library.audience(), retriever)
             found = candidates(row["question"], retrieval)
             if found:
                 values = certainty.features(row["question"], retrieval, found)
-                examples.append(Example(values, "", "gold_doc" in row, _states_weakly(found[0], row), WEAK))
+                examples.append(
+                    Example(values, "", "gold_doc" in row, _states_weakly(found[0], row), -math.inf, False, WEAK)
+                )
     return examples
 
 
@@ -214,11 +251,11 @@ def _states_weakly(candidate: Candidate, row: Mapping[str, str]) -> bool:
 
 
 def _holds(candidate: Candidate, answer: str) -> bool:
-    wanted = _words(answer)
-    lines = [_words(line) for line in re.split(r"\n|(?<=[.!?])\s", candidate.text)]
+    wanted = _normal(answer)
+    lines = [_normal(line) for line in re.split(r"\n|(?<=[.!?])\s", candidate.text)]
     held = sum(len(line.split()) for line in lines if line and line in wanted)
     return held >= 0.5 * min(len(wanted.split()), 110)
 
 
-def _words(text: str) -> str:
+def _normal(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))

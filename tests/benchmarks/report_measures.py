@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.config.settings import EMBEDDED
 from tests.benchmarks import report_tables as tables
 from tests.benchmarks.report_tables import Figures, Headline
 
@@ -41,11 +42,11 @@ class Measure:
 
 
 def _answers_tuned() -> str:
-    fit = json.loads((ROOT / "core" / "answering" / "certainty.json").read_text(encoding="utf-8"))
+    fit = json.loads((ROOT / "core" / "answering" / "certainty.json").read_text(encoding="utf-8"))[EMBEDDED]
     kept = fit["out_of_fold"]
     return (
-        f"Whether to answer, and whether to call it certain, is fitted on {fit['fitted_on']}: these questions, those of the FAQ "
-        f"and the alerts. Judged by a fit that did not see the product in question, {kept['strong_share']:.2f} of the answers "
+        f"Whether to answer, and whether to call it certain, is fitted on {fit['fitted_on']}: these and "
+        f"a second set. Judged by a fit that did not see the product in question, {kept['strong_share']:.2f} of the answers "
         f"are certain and {kept['strong_precision']:.2f} of these right. How an excerpt is chosen was developed with these "
         "questions at hand. Expect less on documents of your own, and measure it."
     )

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adapters import embeddings
-from adapters.embeddings import SentenceTransformerEmbedder
+from adapters.embeddings import sentence_transformers
+from adapters.embeddings.sentence_transformers import SentenceTransformerEmbedder
 from core.model.errors import ModelUnavailable
 
 
@@ -29,7 +29,9 @@ class Library:
 
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> SentenceTransformerEmbedder:
-    monkeypatch.setattr(embeddings, "import_module", lambda name: SimpleNamespace(SentenceTransformer=Library))
+    monkeypatch.setattr(
+        sentence_transformers, "import_module", lambda name: SimpleNamespace(SentenceTransformer=Library)
+    )
     return SentenceTransformerEmbedder("some-model")
 
 
@@ -42,3 +44,21 @@ async def test_texts_become_rows(embedder: SentenceTransformerEmbedder) -> None:
 async def test_a_model_that_fails_is_unavailable(embedder: SentenceTransformerEmbedder) -> None:
     with pytest.raises(ModelUnavailable, match="some-model failed: out of memory"):
         await embedder.embed_query("crash")
+
+
+@pytest.mark.parametrize("name", ["intfloat/multilingual-e5-small", "/models/e5_base_v2", "org/E5-large"])
+async def test_an_e5_model_is_told_which_text_is_the_question(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    class Listening(Library):
+        def encode(self, texts: Sequence[str], **options: object) -> NDArray[np.float64]:
+            seen.extend(texts)
+            return super().encode(texts, **options)
+
+    monkeypatch.setattr(
+        sentence_transformers, "import_module", lambda _: SimpleNamespace(SentenceTransformer=Listening)
+    )
+    model = SentenceTransformerEmbedder(name)
+    await model.embed_passages(["the page"])
+    await model.embed_query("the question")
+    assert seen == ["passage: the page", "query: the question"]

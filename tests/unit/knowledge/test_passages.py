@@ -113,3 +113,10 @@ def test_nothing_of_a_page_is_lost(parts: list[tuple[str, int]]) -> None:
     for n, (_, words) in enumerate(parts):
         assert sum(passage.text.split().count(f"w{n}") for passage in passages) == words
     assert all(token_count(passage.text) <= PASSAGE_TOKENS for passage in passages)
+
+
+@pytest.mark.parametrize("before", [500, 650, 760])
+def test_a_section_that_fits_into_a_passage_is_not_divided(before: int) -> None:
+    section = f"## Repair\n\n{sentence(100, 'symptom')}\n\n{sentence(150, 'remedy')}"
+    passages = passages_of(document(f"## Parts\n\n{sentence(before, 'part')}\n\n{section}"))
+    assert any("symptom" in each.text and "remedy" in each.text for each in passages)

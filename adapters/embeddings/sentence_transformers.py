@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from core.model.errors import ConfigurationError, ModelUnavailable
 
+_E5 = re.compile(r"(?<![a-z0-9])e5(?![a-z0-9])", re.IGNORECASE)
 BATCH = 32  # texts per batch
 
 
@@ -41,16 +43,18 @@ class SentenceTransformerEmbedder:
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"The embedding model {model} cannot be loaded: {error}") from error
         self.name = model
+        # E5 models are trained with these words before each text.
+        self._query, self._passage = ("query: ", "passage: ") if _E5.search(model) else ("", "")
 
     @property
     def dimensions(self) -> int:
         return int(self._model.get_embedding_dimension())
 
     async def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return await asyncio.to_thread(self._encode, list(texts))
+        return await asyncio.to_thread(self._encode, [f"{self._passage}{text}" for text in texts])
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
-        return (await asyncio.to_thread(self._encode, [text]))[0]
+        return (await asyncio.to_thread(self._encode, [f"{self._query}{text}"]))[0]
 
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:
         try:

@@ -1,0 +1,1 @@
+"""Embedding models: the embedded default, sentence-transformers, and an embeddings endpoint."""
