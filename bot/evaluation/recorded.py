@@ -19,9 +19,10 @@ from bot.evaluation.simulated import SimulatedModel, Truth
 from bot.evaluation.simulated_agent import Cause
 from bot.evaluation.simulated_teams import SimulatedTeams
 from bot.wiring.models import llama_server
-from core.model.language_model import ModelReply, ModelRequest
+from core.model.language_model import Abilities, ModelReply, ModelRequest
 
 DEADLINE = 1_800.0  # seconds for one reply; long, so that a slow server can be measured
+SLOTS = 4  # of a simulated server
 ASKING = ModelRequest((), requester="eval", deadline=DEADLINE)
 
 
@@ -51,7 +52,7 @@ class Recorded:
         """
         if self.simulate is not None:
             with TemporaryDirectory(prefix="plumbline-eval-") as folder:
-                known = SimulatedModel(truths, self.simulate, causes)
+                known = SimulatedModel(truths, self.simulate, causes, abilities=Abilities(parallel=SLOTS))
                 knows = SimulatedTeams(owners, self.simulate) if owners else known
                 model = RecordedModel(Path(folder) / "replies.jsonl", knows)
                 await model.context_tokens()

@@ -2,11 +2,13 @@
 
 One call writes sentences with citation marks. Each sentence is checked against the passages that it cites
 (`checker.py`), and by the model's own yes or no if the server reports probabilities. If the first sentence fails, the
-evidence engine's answer is shown instead.
+evidence engine's answer is shown instead. If the server has free slots, further replies and the analyses of LM-PACE show
+meanwhile how sure the answer is (`sureness.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +18,7 @@ from core.answering.certainty import evaluation_of
 from core.answering.composed.checker import Fault, fault_of, source_of
 from core.answering.composed.evidence import Evidence, fitting, of_one_family, relevant
 from core.answering.composed.reply import Claim, Form, claims, complete_claims, is_not_found
+from core.answering.composed.sureness import VERDICT_TOKENS, Written, sureness_of
 from core.answering.composed.translation import TRANSLATED, translated
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import candidates
@@ -34,14 +37,10 @@ from core.model_calls.choice import Skill
 from core.model_calls.prompts import composing as prompts
 from core.ports import LanguageModel
 
-VERSION = "answer-composed-1"  # of the prompt, the checks and the measures; stored with every prediction
+VERSION = "answer-composed-2"  # of the prompt, the checks and the measures; stored with every prediction
 
 WRITE_TOKENS = 700  # room for the reply
-VERDICT_TOKENS = 4  # room for yes or no
 SUPPORTED = 0.5  # least probability, by the model itself, that the passages say a sentence
-SAMPLES = 3  # further replies that show how far the model agrees with itself, if they can be generated concurrently
-SAMPLED_AT = 0.7  # temperature of these
-AGREES = 0.5  # share of a sentence's terms in another reply from which that reply agrees
 
 ShowDraft = Callable[[Answer], Awaitable[None]]
 
@@ -72,10 +71,12 @@ async def composed_answer(
 
     `draft` receives the answer so far each time that another sentence has passed the checks that need no model. `request`
     gives requester, urgency and deadline; its messages are replaced. The evaluation is the model's own: how probable it
-    is that the passages answer (COE) and that they say what is written (RCE), each as good as the exam proved.
+    is that the passages answer (COE), and how far they say what is written, the model repeats it, and rates it (RCE), as
+    good as the exam proved.
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
+    ends_at = asyncio.get_running_loop().time() + request.deadline
     asked = await understood(question, retriever, model, request)
     retrieval = await search(asked.query, question.audience, retriever)
     evidence = await fitting(model, relevant(asked.query, retrieval), prompts.write((), question.text), WRITE_TOKENS)
@@ -86,16 +87,25 @@ async def composed_answer(
     reply = await model.generate(writing, lambda text: answers.draft(text, draft))
     if is_not_found(reply.text):
         return _without(found)
-    abilities = await model.abilities()
-    checked = await _checked(
-        of_one_family(claims(reply.text), asked.query, evidence), asked.query, evidence, model, request, abilities
-    )
-    if not checked.kept:
+    passing = _passing(of_one_family(claims(reply.text), asked.query, evidence), asked.query, evidence)
+    if not passing.kept:
         return found
-    agreement = await _agreement(checked, writing, model, abilities)
+    abilities = await model.abilities()
+    written = Written(
+        asked.query, question.asked_at, evidence, tuple(claim for claim, _ in passing.kept), writing, ends_at
+    )
+    measuring = asyncio.create_task(sureness_of(written, model, abilities))
+    try:
+        checked = await _supported(passing, asked.query, evidence, model, request, abilities)
+        if not checked.kept:
+            return found
+        sureness = await measuring
+    finally:
+        measuring.cancel()
+    coe = evaluation_of(asked.query, retrieval, candidates(asked.query, retrieval)).coe
     evaluation = Evaluation(
-        await _coe(asked.query, evidence, retrieval, model, request, abilities),
-        checked.support * agreement * skill.writes,
+        coe if sureness.coe is None else sureness.coe,
+        checked.support * sureness.agreement * sureness.rating * skill.writes,
     )
     answer = answers.whole(checked, evaluation, skill)
     if asked.language:
@@ -112,33 +122,41 @@ def _without(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
     return replace(answer, tentative=True, note=f"{answer.note} {NOT_FOUND}".strip()), evaluation
 
 
-async def _checked(
-    said: Sequence[Claim],
-    query: str,
-    evidence: Evidence,
-    model: LanguageModel,
-    request: ModelRequest,
-    abilities: Abilities,
-) -> Checked:
-    """Return the claims that may be shown: none if the first one fails, or a step of a list of steps.
-
-    The checks that need no model come first, so that the model judges only what they passed.
-    """
+def _passing(said: Sequence[Claim], query: str, evidence: Evidence) -> Checked:
+    """Return the claims without a fault that rules can find: none if the first one fails, or a step of a list of steps."""
     faults = Counter[Fault]()
     kept: list[tuple[Claim, float]] = []
     for place, claim in enumerate(said):
         fault = fault_in(claim, query, evidence)
-        probability = 1.0
-        if fault is None and claim.numbers and abilities.odds:
+        if fault is None:
+            kept.append((claim, 1.0))
+            continue
+        faults[fault] += 1
+        if place == 0 or claim.form is Form.STEP:
+            return Checked(faults=faults)
+    return Checked(tuple(kept) if any(claim.numbers for claim, _ in kept) else (), faults)
+
+
+async def _supported(
+    passing: Checked, query: str, evidence: Evidence, model: LanguageModel, request: ModelRequest, abilities: Abilities
+) -> Checked:
+    """Return the claims of these that the model finds in their passages: none if it doubts the first one, or a step."""
+    if not abilities.odds:
+        return passing
+    faults = Counter(passing.faults)
+    kept: list[tuple[Claim, float]] = []
+    for place, (claim, unasked) in enumerate(passing.kept):
+        probability = unasked
+        if claim.numbers:
             asking = prompts.supports(evidence.shown, query, claim.text, claim.numbers)
             verdict = await model.expect(
                 replace(request, messages=asking, max_tokens=VERDICT_TOKENS), (prompts.YES, prompts.NO)
             )
             probability = verdict[prompts.YES]
-        if fault is None and probability >= SUPPORTED:
+        if probability >= SUPPORTED:
             kept.append((claim, probability))
             continue
-        faults[fault or Fault.DOUBTED] += 1
+        faults[Fault.DOUBTED] += 1
         if place == 0 or claim.form is Form.STEP:
             return Checked(faults=faults)
     return Checked(tuple(kept) if any(claim.numbers for claim, _ in kept) else (), faults)
@@ -156,31 +174,6 @@ def fault_in(claim: Claim, query: str, evidence: Evidence) -> Fault | None:
         fault = fault_of(claim.text, query, source_of(list(evidence.passages.values())))
         return fault if fault is not Fault.REPEAT else None
     return fault_of(claim.text, query, source_of(cited)) if cited else Fault.UNCITED
-
-
-async def _agreement(checked: Checked, writing: ModelRequest, model: LanguageModel, abilities: Abilities) -> float:
-    """Return the share of further replies that say what the first sentence says; 1 if none can be had concurrently."""
-    if abilities.parallel <= SAMPLES:
-        return 1.0
-    replies = await model.sample(replace(writing, temperature=SAMPLED_AT, seed=writing.seed + 1), SAMPLES)
-    terms = wording(next(claim.text for claim, _ in checked.kept if claim.numbers))
-    agreeing = sum(len(terms & wording(reply.text)) >= AGREES * len(terms) for reply in replies)
-    return (1 + agreeing) / (1 + len(replies))
-
-
-async def _coe(
-    query: str,
-    evidence: Evidence,
-    retrieval: Retrieval,
-    model: LanguageModel,
-    request: ModelRequest,
-    abilities: Abilities,
-) -> float:
-    """Return how probable it is that the passages answer: by the model (LM-PACE, section 3.2), else by the evidence."""
-    if not abilities.odds:
-        return evaluation_of(query, retrieval, candidates(query, retrieval)).coe
-    asking = replace(request, messages=prompts.suffices(evidence.shown, query), max_tokens=VERDICT_TOKENS)
-    return (await model.expect(asking, (prompts.YES, prompts.NO)))[prompts.YES]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
-from core.answering.composed.answer import LEFT_OUT, SAMPLES, composed_answer
+from core.answering.composed.answer import LEFT_OUT, composed_answer
+from core.answering.composed.sureness import SAMPLES
 from core.answering.composed.translation import TRANSLATED
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import NOT_FOUND
@@ -16,7 +19,7 @@ from core.knowledge.retriever import Retriever
 from core.model.answer import Answer
 from core.model.conversation import Question
 from core.model.errors import ModelUnavailable, PromptTooLong
-from core.model.language_model import Abilities, ModelRequest
+from core.model.language_model import Abilities, ModelReply, ModelRequest
 from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill
 from tests.fakes.language_model import ScriptedModel
@@ -118,13 +121,94 @@ async def test_server_without_probabilities_is_asked_once(retriever: Retriever) 
     assert evaluation.rce == 1.0
 
 
+def with_slots(
+    others: str | Callable[[], Awaitable[str]], *, rating: str = "5", enough: float = 1.0, odds: bool = True
+) -> ScriptedModel:
+    """Return a model with free slots that writes a supported answer, and `others` to every further request."""
+    model = writing("", abilities=Abilities(odds=odds, parallel=SAMPLES + 1))
+
+    async def sample(request: ModelRequest, count: int) -> list[ModelReply]:
+        assert request.messages
+        text = others if isinstance(others, str) else await others()
+        return [ModelReply(text, 0, 0, 0)] * count
+
+    def judged(_: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        said = {"yes": 0.9, "no": 0.1, "Yes": enough, "No": 1.0 - enough, rating: 1.0}
+        return {choice: said.get(choice, 0.0) for choice in choices}
+
+    model.script = lambda request: COMMANDED.format(number_of("slipway", request))
+    model.odds = judged
+    model.sample = sample
+    return model
+
+
+COMMANDED = "Use `slipway rollback SERVICE` {}."
+
+
 async def test_replies_of_idle_slots_that_disagree_lower_the_confidence(retriever: Retriever) -> None:
-    drawn = iter(["Use `slipway rollback SERVICE` {slipway}."] + ["NOT FOUND"] * SAMPLES)
-    model = writing("", abilities=Abilities(parallel=SAMPLES + 1))
-    model.script = lambda request: re.sub(r"\{(\w+)\}", lambda word: number_of(word[1], request), next(drawn))
-    answer, evaluation = await answered(model, retriever)
-    assert evaluation.rce == pytest.approx(0.9 / (1 + SAMPLES))
+    agreed, sure = await answered(with_slots(COMMANDED.format("[1]")), retriever)
+    answer, evaluation = await answered(with_slots("NOT FOUND"), retriever)
+    assert (sure.rce, evaluation.rce) == pytest.approx((0.9, 0.9 / (1 + SAMPLES)))
+    assert (agreed.tentative, answer.tentative) == (False, True)
+
+
+async def test_analyses_of_idle_slots_judge_the_answer(retriever: Retriever) -> None:
+    answer, evaluation = await answered(with_slots(COMMANDED.format("[1]"), rating="3", enough=0.6), retriever)
+    assert (evaluation.coe, evaluation.rce) == pytest.approx((0.6, 0.45))
+    assert answer.is_composed
     assert answer.tentative
+
+
+async def test_idle_slots_of_a_server_without_probabilities_only_write(retriever: Retriever) -> None:
+    _, evaluation = await answered(with_slots("NOT FOUND", odds=False), retriever)
+    assert evaluation.rce == 1 / (1 + SAMPLES)
+
+
+async def test_slots_that_fail_do_not_cost_the_answer(retriever: Retriever) -> None:
+    async def fail() -> str:
+        raise ModelUnavailable("down")
+
+    answer, evaluation = await answered(with_slots(fail), retriever)
+    assert answer.is_composed
+    assert evaluation.rce == pytest.approx(0.9)
+
+
+async def hang() -> str:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def test_slots_that_hang_do_not_cost_the_answer(retriever: Retriever) -> None:
+    asked = question()
+    request = replace(REQUEST, deadline=0.05)
+    found = await find_answer(asked, retriever)
+    answer, _ = await composed_answer(asked, found, retriever, with_slots(hang), request, WRITER)
+    assert answer.is_composed
+
+
+async def test_cancelled_question_cancels_its_samples(retriever: Retriever) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> str:
+        begun.set()
+        try:
+            return await hang()
+        finally:
+            ended.set()
+
+    asking = asyncio.create_task(answered(with_slots(wait), retriever))
+    await begun.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert ended.is_set()
+
+
+async def test_doubted_answer_does_not_wait_for_its_samples(retriever: Retriever) -> None:
+    model = with_slots(hang)
+    model.odds = lambda _, choices: {"no": 1.0}
+    answer, _ = await answered(model, retriever)
+    assert answer.engine == ENGINE
 
 
 async def test_model_that_finds_nothing_leaves_a_hedged_excerpt_with_a_note(retriever: Retriever) -> None:
