@@ -409,13 +409,20 @@ def _buttons(incident: Incident) -> Iterator[Control]:
         yield _pressed(ButtonAction.DETAILS, incident.id)
 
 
+CAUSES_JUDGED = (
+    ("Cause", ButtonAction.CAUSE_RIGHT, ButtonAction.CAUSE_WRONG),
+    ("Second cause", ButtonAction.OTHER_CAUSE_RIGHT, ButtonAction.OTHER_CAUSE_WRONG),
+)
+
+
 def _judging(incident: Incident) -> Iterator[Judged]:
     owner, explanation = _claimed_owner(incident), incident.explanation
     if owner is not None and owner.owner is not None:
         name = cut(owner.owner.team_name, MAX_NAME)
         yield _judged(f"Owner: {name}", owner.prediction_id, ButtonAction.OWNER_RIGHT, ButtonAction.OWNER_WRONG)
-    if explanation is not None and explanation.prediction_id is not None:
-        yield _judged("Cause", explanation.prediction_id, ButtonAction.CAUSE_RIGHT, ButtonAction.CAUSE_WRONG)
+    causes = explanation.claims if explanation is not None else ()
+    for (claim, _), (title, right, wrong) in zip(causes, CAUSES_JUDGED, strict=False):
+        yield _judged(title, claim, right, wrong)
     if (severity := shown_severity(incident)) is not None:
         yield _judged("Severity", severity.prediction_id, ButtonAction.SEVERITY_RIGHT, ButtonAction.SEVERITY_WRONG)
     if incident.suggested_duplicate is not None and incident.absorbed is None:
@@ -428,8 +435,9 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
     owner, explanation = _claimed_owner(incident), incident.explanation
     if owner is not None:
         yield _pressed(ButtonAction.WHY_OWNER, owner.prediction_id)
-    if explanation is not None and explanation.prediction_id is not None:
-        yield _pressed(ButtonAction.WHY_CAUSE, explanation.prediction_id)
+    causes = explanation.claims if explanation is not None else ()
+    for (claim, _), why in zip(causes, (ButtonAction.WHY_CAUSE, ButtonAction.WHY_OTHER_CAUSE), strict=False):
+        yield _pressed(why, claim)
     if incident.source != QUESTION and incident.state is IncidentState.OPEN and incident.absorbed is None:
         if incident.suggested_parent is not None:
             yield _pressed(ButtonAction.JOIN_SUGGESTED, incident.id)

@@ -534,6 +534,12 @@ class Explanation:
         return self.hypotheses[0] if self.hypotheses else None
 
     @property
+    def claims(self) -> tuple[tuple[str, Hypothesis], ...]:
+        """Return the causes that people can judge, the first one first, each after the id of its prediction."""
+        claimed = [(self.prediction_id, self.cause), *((each.prediction_id, each) for each in self.hypotheses[1:])]
+        return tuple((claim, cause) for claim, cause in claimed if claim and cause is not None)
+
+    @property
     def dissent(self) -> Hypothesis | None:
         """Return the first cause of the engine that disagrees with the first cause; None if both agree."""
         return next((each for each in self.hypotheses[1:] if each.badge is not None), None)

@@ -273,6 +273,8 @@ class ButtonAction(StrEnum):
     OWNER_WRONG = "owner-wrong"
     CAUSE_RIGHT = "cause-right"
     CAUSE_WRONG = "cause-wrong"
+    OTHER_CAUSE_RIGHT = "other-cause-right"
+    OTHER_CAUSE_WRONG = "other-cause-wrong"
     SEVERITY_RIGHT = "severity-right"
     SEVERITY_WRONG = "severity-wrong"
     DUPLICATE_RIGHT = "duplicate-right"
@@ -295,6 +297,7 @@ class ButtonAction(StrEnum):
     WHY_ANSWER = "why-answer"
     WHY_OWNER = "why-owner"
     WHY_CAUSE = "why-cause"
+    WHY_OTHER_CAUSE = "why-other-cause"
 
 
 BUTTON_LABELS = {
@@ -305,6 +308,8 @@ BUTTON_LABELS = {
     ButtonAction.OWNER_WRONG: "Wrong owner",
     ButtonAction.CAUSE_RIGHT: "Right cause",
     ButtonAction.CAUSE_WRONG: "Wrong cause",
+    ButtonAction.OTHER_CAUSE_RIGHT: "Right second cause",
+    ButtonAction.OTHER_CAUSE_WRONG: "Wrong second cause",
     ButtonAction.SEVERITY_RIGHT: "Right severity",
     ButtonAction.SEVERITY_WRONG: "Wrong severity",
     ButtonAction.DUPLICATE_RIGHT: "It is a duplicate",
@@ -327,6 +332,7 @@ BUTTON_LABELS = {
     ButtonAction.WHY_ANSWER: "Why this number?",
     ButtonAction.WHY_OWNER: "Owner: why this number?",
     ButtonAction.WHY_CAUSE: "Cause: why this number?",
+    ButtonAction.WHY_OTHER_CAUSE: "Second cause: why this number?",
 }
 
 
@@ -387,7 +393,9 @@ TAKING = frozenset({ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER})
 FILING_ACTIONS = (ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM)
 
 # Buttons that ask for the explanation of a badge.
-WHY_ACTIONS = frozenset({ButtonAction.WHY_ANSWER, ButtonAction.WHY_OWNER, ButtonAction.WHY_CAUSE})
+WHY_ACTIONS = frozenset(
+    {ButtonAction.WHY_ANSWER, ButtonAction.WHY_OWNER, ButtonAction.WHY_CAUSE, ButtonAction.WHY_OTHER_CAUSE}
+)
 
 # The positive and the negative button for each kind of claim.
 JUDGEMENTS = {
@@ -401,7 +409,7 @@ JUDGEMENTS = {
 # The label that a button gives to its prediction; other buttons give none.
 CORRECT = {
     button: correct for buttons in JUDGEMENTS.values() for button, correct in zip(buttons, (True, False), strict=True)
-}
+} | {ButtonAction.OTHER_CAUSE_RIGHT: True, ButtonAction.OTHER_CAUSE_WRONG: False}
 
 
 @dataclass(frozen=True, slots=True)

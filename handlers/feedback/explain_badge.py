@@ -75,8 +75,7 @@ def _changes(prediction: Prediction, incident: Incident | None) -> str:
 
 def _cause(prediction: Prediction, incident: Incident | None) -> Hypothesis | None:
     explanation = incident.explanation if incident is not None else None
-    is_it = explanation is not None and explanation.prediction_id == prediction.id
-    return explanation.cause if explanation is not None and is_it else None
+    return dict(explanation.claims).get(prediction.id) if explanation is not None else None
 
 
 async def _documents(prediction: Prediction, audience: Audience, index: PassageIndex) -> tuple[BadgeReference, ...]:

@@ -49,8 +49,7 @@ async def _label_claims(
     note = incident.resolution
     if note is None:
         return
-    cause = incident.explanation.prediction_id if incident.explanation else None
-    if cause and note.root_cause:
+    for cause in _causes(incident) if note.root_cause else ():
         await _label(cause, lambda claimed: agreement(claimed, note.root_cause) >= threshold, at, transaction)
     named = team_named(note.owner, teams)
     if incident.owner and (named or means_nobody(note.owner)):
@@ -70,13 +69,13 @@ async def _threshold(transaction: Transaction) -> float:
     agreements: list[float] = []
     correct: list[bool] = []
     for incident in await transaction.incidents.noted(MAX_NOTED):
-        claim = incident.explanation.prediction_id if incident.explanation else None
         note = incident.resolution.root_cause if incident.resolution else ""
-        prediction = await transaction.predictions.get(claim) if claim and note else None
-        label = await _by_person(prediction.id, transaction) if prediction else None
-        if prediction is not None and label is not None:
-            agreements.append(agreement(prediction.value, note))
-            correct.append(label.correct)
+        for claim in _causes(incident) if note else ():
+            prediction = await transaction.predictions.get(claim)
+            label = await _by_person(claim, transaction)
+            if prediction is not None and label is not None:
+                agreements.append(agreement(prediction.value, note))
+                correct.append(label.correct)
     return fit_threshold(agreements, correct)
 
 
@@ -91,9 +90,13 @@ async def _is_noted(prediction_id: str, transaction: Transaction) -> bool:
 
 
 def _claims(incident: Incident) -> list[str]:
-    cause = incident.explanation.prediction_id if incident.explanation else None
     owner = incident.owner.prediction_id if incident.owner else None
-    return [claim for claim in (cause, owner) if claim]
+    return [*_causes(incident), *filter(None, [owner])]
+
+
+def _causes(incident: Incident) -> list[str]:
+    """Return the ids of the predictions of the causes that were shown."""
+    return [claim for claim, _ in incident.explanation.claims] if incident.explanation else []
 
 
 async def label_suggestions(*, store: Store) -> None:

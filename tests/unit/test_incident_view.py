@@ -324,3 +324,15 @@ def test_causes_on_which_the_engines_disagree_have_a_badge_each() -> None:
     view = incident_view(IncidentMessage(investigated(explanation=disagreed())))
     assert all(line.badge for line in view.lines if line.label in (CAUSE, OR_CAUSE))
     assert {CAUSE, OR_CAUSE} <= {line.label for line in view.lines}
+
+
+def test_causes_on_which_the_engines_disagree_are_judged_and_explained_each() -> None:
+    subjects = incident_view(IncidentMessage(investigated(explanation=disagreed()))).subjects
+    assert {action: subject for action, subject in subjects.items() if "cause" in action} == {
+        ButtonAction.CAUSE_RIGHT: "cause-1",
+        ButtonAction.CAUSE_WRONG: "cause-1",
+        ButtonAction.WHY_CAUSE: "cause-1",
+        ButtonAction.OTHER_CAUSE_RIGHT: "cause-2",
+        ButtonAction.OTHER_CAUSE_WRONG: "cause-2",
+        ButtonAction.WHY_OTHER_CAUSE: "cause-2",
+    }

@@ -20,6 +20,7 @@ from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, explanation, owner
+from tests.samples.parts import disagreed
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 LATER = NOW.replace(hour=12)
@@ -102,6 +103,15 @@ async def test_a_note_is_kept_labels_both_claims_and_is_acknowledged_in_a_line(
 async def test_a_note_that_says_otherwise_makes_them_wrong(bot: Bot, store: InMemoryStore) -> None:
     await bot.note("root cause: a certificate had expired\nowner: reservations")
     assert labels(store) == {"c1": False, "o1": False}
+
+
+async def test_a_note_labels_each_of_two_causes_on_which_the_engines_disagree(bot: Bot, store: InMemoryStore) -> None:
+    both = replace(disagreed(), prediction_id="c1")
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], explanation=both)
+    other = "A batch job holds all 4 connections."
+    await store.predictions.add(replace(claims()[0], id="cause-2", value=other, engine="qwen3-32b"))
+    await bot.note(RIGHT_NOTE)
+    assert labels(store) == {"c1": True, "cause-2": False}
 
 
 @pytest.mark.parametrize("note", ["fix: pool back to 40", "fix: pool back to 40; owner: somebody"])
