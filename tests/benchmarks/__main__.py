@@ -123,7 +123,10 @@ def ci_logs(
 @app.command("checker")
 def checker(
     data: Annotated[Path, typer.Option(help="A folder with the folders of the corpora, real-qa and real-qa-2.")],
-    half: Annotated[Literal["dev", "test", "both"], typer.Option(help="Rules are improved on dev alone.")] = "both",
+    half: Annotated[
+        Literal["dev", "test", "both", "held-out"],
+        typer.Option(help="Rules are improved on dev alone; held-out are other sentences."),
+    ] = "both",
     json_file: JsonFile = None,
 ) -> None:
     """Which faithful and which unfaithful sentences does the checker of written answers let pass?"""
