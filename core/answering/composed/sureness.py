@@ -1,4 +1,4 @@
-"""How sure a written answer is, by further replies and by the analyses of LM-PACE, if the server has free slots.
+"""The sureness of a written answer, by further replies and by the analyses of LM-PACE, if the server has free slots.
 
 None of it may cost the answer: what is not ready in time, or fails, is left out.
 """
