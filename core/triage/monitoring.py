@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from core.knowledge.terms import terms
-from core.model.incident import Explanation, Incident
+from core.model.incident import Incident
 from core.model.team import Team
 from core.ports import Change
 from core.rca.dependencies import callees, service_of
@@ -21,6 +22,7 @@ MAX_QUOTE = 160  # characters
 # Factor for signs in a caller, which is mostly a victim, or in a service that only shares words with the incident.
 LESS_LIKELY = 0.5
 MIN_WORD = 4  # letters of a shared word
+EARLIER = timedelta(minutes=15)  # before an incident, in which related trouble of a caller begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,18 @@ class Enrichment:
     observed: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-def from_explanation(explanation: Explanation | None) -> Enrichment:
-    """Return the enrichment by an explanation; empty as long as no cause is known."""
+def from_explanation(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) -> Enrichment:
+    """Return the enrichment by an incident's explanation; empty as long as no cause is known.
+
+    A cause in a service that the incident's service neither is nor depends on changes no owner: what was found there is
+    another incident, or a load that the owner has to see first.
+    """
+    explanation = incident.explanation
     if explanation is None or explanation.cause is None:
+        return Enrichment()
+    known = {*dependencies, *(callee for called in dependencies.values() for callee in called)}
+    below = {incident.service, *callees(incident.service, dependencies)}
+    if incident.service in known and explanation.cause.service in known - below:
         return Enrichment()
     # Scores are probabilities, shared with causes that are not shown. The shares among the shown ones locate the cause.
     total = sum(hypothesis.score for hypothesis in explanation.hypotheses) or 1.0
@@ -67,8 +78,8 @@ def finding_of(
 ) -> TeamFinding:
     """Return the finding of a team's manager in its own services.
 
-    Trouble is related to the incident if the incident's service depends on the team's or vice versa, or if it shares
-    words with the incident.
+    Trouble is related to the incident if the incident's service depends on the team's or, unless it began long before,
+    vice versa, or if it shares words with the incident.
     """
     own = [service for service in observations.services if service in team.services]
     service = service_of(incident, observations.dependencies)
@@ -77,7 +88,8 @@ def finding_of(
     said = frozenset(word for word in terms(incident.description) if len(word) >= MIN_WORD)
 
     def related(sign: Signal) -> bool:
-        return sign.trouble and (sign.service in connected or bool(said & sign.terms))
+        is_recent = sign.service in below or sign.since >= incident.started_at - EARLIER
+        return sign.trouble and is_recent and (sign.service in connected or bool(said & sign.terms))
 
     signs = {each: [sign for sign in incident_signals.by_service.get(each, ()) if related(sign)] for each in own}
     arising = {
@@ -88,7 +100,9 @@ def finding_of(
     changes = [
         change
         for change in reversed(observations.changes)
-        if set(change.touched) & set(own) and (connected & set(change.touched) or said & set(terms(_told(change))))
+        if set(change.touched) & set(own)
+        and (set(change.touched) & below or change.at >= incident.started_at - EARLIER)
+        and (connected & set(change.touched) or said & set(terms(_told(change))))
     ]
     told = [sign.evidence.quote[:MAX_QUOTE] for sign in strongest[:MAX_SIGNS]]
     told += [_told(change) for change in changes[:MAX_CHANGES]]

@@ -67,7 +67,7 @@ async def triage_incident(
     stage = Stage.DONE if is_done else Stage.EXPLAINING
     if incident.owner is not None and current_team(incident.given_to, teams) is not None:
         return replace(incident, stage=stage)
-    enrichment = from_explanation(incident.explanation)
+    enrichment = from_explanation(incident, ports.dependencies)
     owners = await ports.owner_models.load() if ports.owner_models is not None else None
     vector = await embed_incident(incident, owners, ports.embedder)
 

@@ -189,7 +189,7 @@ async def test_every_term_that_a_reason_quotes_stands_in_what_it_cites() -> None
         found = await investigated(name, 180)
         assert found.owner is not None
         assert found.explanation is not None
-        told = f"{found.description}\n{found.service}\n{from_explanation(found.explanation).text}".casefold()
+        told = f"{found.description}\n{found.service}\n{from_explanation(found, {}).text}".casefold()
         for team, reason in reasons(found):
             document = teams[team].document.casefold()
             for quoted in re.findall(r"“([^”]+)”", reason):
