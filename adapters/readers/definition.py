@@ -163,7 +163,7 @@ class Changes(Reading):
     """Changes. `kind` is a word of its own. Where the services have other names in the system, they are translated."""
 
     kind: str
-    id: JsonPath
+    id: Paths
     at: JsonPath
     title: Paths
     service: JsonPath | None = None

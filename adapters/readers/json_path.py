@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import jsonpath
 
 MISSING = object()
-_TO_ONE_VALUE = re.compile(r"\$(?:\.[A-Za-z_][\w-]*|\['[^'\\]*'\]|\[\d{1,9}\])*")
-_KEY = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']*)'\]|\[(\d+)\]")
+_TO_ONE_VALUE = re.compile(r"\$(?:\.[A-Za-z_][\w-]*|\['[^'\\]*'\]|\[-?\d{1,9}\])*")
+_KEY = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']*)'\]|\[(-?\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)

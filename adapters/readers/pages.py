@@ -115,6 +115,8 @@ class Pages:
         assert reading.each is not None
         assert reading.then is not None
         then = reading.then
+        if not isinstance(root, dict | list):
+            raise self._unexpected()
         wanted = list(dict.fromkeys(map(said, reading.each.all(Item(root)))))
         chosen = wanted[:MAX_EACH]
 
@@ -135,10 +137,13 @@ class Pages:
 
     def _parsed(self, reading: Reading, body: bytes) -> Any:
         """Return the JSON of an answer; of lines, a list. A line that is none counts as an item of a wrong format."""
+        if reading.format == "lines":
+            lines = [_line(each) for each in body.splitlines() if each.strip()]
+            if lines and not any(isinstance(each, dict) for each in lines):
+                raise self._unexpected()
+            return lines
         try:
-            if reading.format == "json":
-                return from_json(body)
-            return [_line(each) for each in body.splitlines() if each.strip()]
+            return from_json(body)
         except ValueError as error:
             raise self._unexpected() from error
 

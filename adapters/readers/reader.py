@@ -246,7 +246,7 @@ def _change(changes: Changes, item: Item, names: Mapping[str, str]) -> Change | 
     name = said(changes.service.first(item)) if changes.service is not None else ""
     if names and name not in names:
         return None
-    id_, title = said(changes.id.first(item)), texts(changes.title, item)
+    id_, title = texts(changes.id, item), texts(changes.title, item)
     if not id_:
         raise ValueError("a change has no id")
     return Change(

@@ -16,13 +16,15 @@ from urllib.parse import quote
 
 MAX_NAME = 128  # characters of a service's name
 _PLACEHOLDER = re.compile(r"\$\{(\w+)(?::(\w+))?\}")
+_WORD = re.compile(r"[\w./-]{1,200}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 Values = Mapping[str, Any]
 
-UNITS: dict[str, Callable[[timedelta], int]] = {
+UNITS: dict[str, Callable[[timedelta], int | str]] = {
     "s": lambda span: span // timedelta(seconds=1),
     "ms": lambda span: span // timedelta(milliseconds=1),
+    "ms_text": lambda span: str(span // timedelta(milliseconds=1)),
     "us": lambda span: span // _MICROSECOND,
     "ns": lambda span: span // _MICROSECOND * 1_000,
 }
@@ -35,14 +37,19 @@ class Unaskable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The strings of a query language: their quotes, and characters that have a meaning even in them."""
+    """The strings of a query language: their quotes, and characters that have a meaning even in them.
+
+    Without quotes, a string is a plain word.
+    """
 
     quotes: str
     refused: str = ""
 
     def literal(self, text: str) -> str:
         """Return the string for a text. Raises Unaskable."""
-        if not text.isprintable() or any(each in text for each in self.refused):
+        if not self.quotes and _WORD.fullmatch(text):
+            return text
+        if not self.quotes or not text.isprintable() or any(each in text for each in self.refused):
             raise Unaskable(text)
         escaped = text.replace("\\", "\\\\").replace(self.quotes, f"\\{self.quotes}")
         return f"{self.quotes}{escaped}{self.quotes}"
@@ -51,6 +58,7 @@ class Language:
 LANGUAGES = {
     "cloudwatch": Language('"', "\"'\\"),
     "datadog": Language('"'),
+    "datadog_metrics": Language(""),
     "dql": Language('"'),
     "dynatrace": Language('"', '"~\\'),
     "kql": Language('"'),

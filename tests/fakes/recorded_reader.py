@@ -15,6 +15,7 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from adapters.http import Token
 from adapters.readers.credentials import opened
 from adapters.readers.definition import Definition, shipped
 from adapters.readers.pages import Pages
@@ -101,4 +102,6 @@ async def reading(
     async with TestServer(app) as served, aiohttp.ClientSession() as session:
         http = opened(definition, "the server", str(served.make_url("")), session, settings, secrets)
         http = replace(http, timeout=seconds, max_body=max_body)
+        if definition.authentication.oauth is not None:  # whose tokens come from another server
+            http = replace(http, credentials=Token("Bearer issued"))
         yield Reader(recorded.kind, Pages(http, settings), definition, recorded.services)
