@@ -12,7 +12,7 @@ from aiohttp import web
 
 from adapters.console.console import OPERATOR, Console, PageNotFound, number_of
 from adapters.console.feed import Feed
-from adapters.console.forms import MAX_TEXT, message_text, page_of, read_form, see_other
+from adapters.console.forms import MAX_PASTE, MAX_TEXT, comment_text, page_of, question_text, read_form, see_other
 from adapters.console.guard import HEADERS
 from adapters.console.messages import ConsoleMessage, Content, Cursor, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
@@ -118,8 +118,8 @@ class Conversation:
         """Handle `POST /console/messages` (channel, text, optional thread): store the message and submit it as a
         question.
         """
-        form = await read_form(request)
-        channel_id, text = form.get("channel", ""), message_text(form)
+        form = await read_form(request, MAX_PASTE)
+        channel_id, text = form.get("channel", ""), question_text(form)
         audience = self._console.audience(channel_id)
         thread = await self._root(channel_id, form["thread"]) if form.get("thread") else None
         at = self._console.clock.now()
@@ -147,7 +147,7 @@ class Conversation:
             raise MalformedInput("This button no longer applies. Reload the page.")
         at = self._console.clock.now()
         limit = MAX_DRAFT if verdict is ButtonAction.FILE else MAX_TEXT
-        text = message_text(form, limit) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
+        text = comment_text(form, limit) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
         choice = form.get("choice", "")
         audience = channel_audience(place, self._console.channels)
         await self._console.inbox.press(

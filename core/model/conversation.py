@@ -8,6 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 
 MAX_MESSAGE = 30_000  # characters read of a message; Teams allows 28 KB
+MAX_BEGINNING = (
+    10_000  # characters kept of the beginning of a longer one; the rest are of its end, where a log says what failed
+)
+CUT = "\n[… not read …]\n"
 PUBLIC = "public"  # the reader that everybody in the workspace holds
 
 
@@ -80,16 +84,17 @@ class Audience:
 
 
 def cut_message(text: str) -> str:
-    """Return the first MAX_MESSAGE characters of a chat message, ending with “…” if it was longer.
+    """Return a chat message, without its middle if it is longer than MAX_MESSAGE characters.
 
     Chat adapters call this before any other processing.
     """
-    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
+    end = MAX_MESSAGE - MAX_BEGINNING - len(CUT)
+    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_BEGINNING]}{CUT}{text[-end:]}"
 
 
 def was_cut(text: str) -> bool:
     """Return whether `cut_message` truncated a text, even if mentions and markup were removed since."""
-    return len(text) > MAX_MESSAGE // 2 and text.endswith("…")
+    return len(text) > MAX_MESSAGE // 2 and CUT in text
 
 
 class Speaker(StrEnum):

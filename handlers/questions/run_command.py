@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from core.incidents.command import CommandName, parse_command
-from core.model.conversation import MAX_MESSAGE, Place, Question, was_cut
+from core.model.conversation import MAX_BEGINNING, MAX_MESSAGE, Place, Question, was_cut
 from core.model.incident import Stage
 from core.model.messages import Notice, NoticeKind
 from handlers.feedback.record_resolution import record_resolution
@@ -25,7 +25,10 @@ from handlers.questions.show_home import post_home
 from handlers.questions.show_status import show_incidents, show_status
 from handlers.questions.show_waiting import answer_intent
 
-CUT = f"Your message is too long. I read only its first {MAX_MESSAGE:,} characters."
+CUT = (
+    f"Your message has more than {MAX_MESSAGE:,} characters. I read the first {MAX_BEGINNING:,} and the last "
+    f"{MAX_MESSAGE - MAX_BEGINNING:,}."
+)
 WELCOME = "You’re welcome."
 WENT_WRONG = (
     "Something went wrong while I worked on this. Ask again. If it fails again, give an operator the reference."

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from adapters.console.guard import SESSION, WRONG_TOKENS, WRONG_TOKENS_PER_SECOND
+from core.model.conversation import MAX_MESSAGE, was_cut
 from core.model.errors import ChatUnavailable
 from tests.fakes.console_site import Site, console_site
 
@@ -303,7 +304,6 @@ async def test_a_made_up_place_to_go_on_from_is_refused(
         (b"", FORM, 400),
         (b"channel=help&text=", FORM, 400),
         (b"channel=help&text=%20%0a%00", FORM, 400),
-        (b"channel=help&text=" + b"x" * 4_001, FORM, 413),
         (b"channel=help&text=" + b"x" * (10 * 1024 * 1024), FORM, 413),
         (b"channel=help&text=%ff%fe", FORM, 400),
         (b"channel=help&text=\xff\xfe", FORM, 400),
@@ -324,6 +324,23 @@ async def test_a_message_that_cannot_be_taken_is_refused_in_a_sentence_and_not_k
         assert (await response.text()).endswith(".")
     assert open_site.messages.all() == []
     assert open_site.inbox.questions == []
+
+
+async def test_a_long_paste_is_asked_with_its_beginning_and_its_end(
+    open_site: Site, http: aiohttp.ClientSession
+) -> None:
+    for length in (4_001, 200_000):
+        text = f"What failed? {'x' * length} No space left on device"
+        form = {"channel": "help", "text": text}
+        async with http.post(
+            f"{open_site.address}/console/messages", data=form, headers={"HX-Request": "true"}
+        ) as response:
+            assert response.status == 204, await response.text()
+    whole, cut = (question.text for question in open_site.inbox.questions)
+    assert (len(whole), was_cut(whole)) == (4_038, False)
+    assert (len(cut), was_cut(cut)) == (MAX_MESSAGE, True)
+    assert cut.startswith("What failed?")
+    assert cut.endswith("No space left on device")
 
 
 async def test_an_inbox_that_is_down_is_said_in_a_sentence(open_site: Site, http: aiohttp.ClientSession) -> None:

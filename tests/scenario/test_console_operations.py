@@ -194,7 +194,7 @@ async def test_the_state_of_each_calibrator_is_shown(site: Site, http: aiohttp.C
     )
     panels = [" ".join(p.get_text(" ").split()) for p in (await page(http, "/predictions")).select(".records .panel")]
     assert panels == [
-        "Causes evidence engine Calibrated on 41 outcomes Version 7, fitted 1 Mar . 0 right 0 wrong Measured by 1.",
+        "Causes evidence engine Calibrated on 41 known outcomes Version 7, fitted 1 Mar . Nobody has judged one of these claims yet. Measured by 1.",
         "Owners evidence engine Not calibrated yet 8 of the 30 labelled outcomes that a percentage needs. 5 right 3 wrong Measured by 1.",
     ]
 

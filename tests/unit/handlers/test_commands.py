@@ -102,7 +102,7 @@ async def test_whoever_sends_more_than_is_read_is_told(poster: Poster, chat: Rec
         await run_command(question("a" * MAX_MESSAGE), question_ports(poster=poster))
         assert chat.posted == []
         await run_command(question(cut_message("a" * MAX_MESSAGE + "b")), question_ports(poster=poster))
-    assert "first 30,000 characters" in said(chat)
+    assert "more than 30,000 characters. I read the first 10,000 and the last 20,000." in said(chat)
 
 
 async def test_help_in_the_thread_of_an_incident_that_was_spoken_about_names_every_command(

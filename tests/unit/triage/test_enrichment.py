@@ -6,7 +6,6 @@ from core.model.incident import Evidence, EvidenceKind, Explanation, Hypothesis,
 from core.triage.monitoring import MAX_TEXT, Enrichment, from_explanation
 from tests.samples import incident
 
-
 GRAPH = {"shop": ("login", "tills"), "login": ("keys",)}
 
 
