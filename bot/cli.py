@@ -36,6 +36,14 @@ language_model = typer.Typer(
 app.add_typer(language_model, name="llm")
 dead_letters = typer.Typer(no_args_is_help=True, help="List, retry or drop messages that a chat refused.")
 app.add_typer(dead_letters, name="dead-letters")
+tools = typer.Typer(no_args_is_help=True, help="Try the tools of plumbline.yaml.")
+app.add_typer(tools, name="tools")
+
+
+@tools.callback()
+def tools_group() -> None:
+    """Try the tools of plumbline.yaml."""
+
 
 out = Console()
 err = Console(stderr=True)
@@ -293,6 +301,18 @@ def dead_letters_drop(intents: Annotated[list[str], typer.Argument(help="The ids
     from bot.commands.records import run_drop
 
     _run(lambda settings: run_drop(settings, intents, out))
+
+
+@tools.command("try")
+def tools_try(
+    name: Annotated[str, typer.Argument(help="The name or the kind of a tool in plumbline.yaml.")],
+    service: Annotated[str, typer.Option(help="The service, as alerts name it.")],
+    minutes: Annotated[int, typer.Option(min=1, max=1_440, help="Read that many last minutes.")] = 60,
+) -> None:
+    """Print the requests of a tool without the secrets, and what is understood of the answers."""
+    from bot.commands.try_tool import run_try
+
+    _run(lambda settings: run_try(settings, name, service, minutes, out))
 
 
 @app.command()
