@@ -262,6 +262,14 @@ def doctor(
 
 
 @app.command()
+def status() -> None:
+    """Print the open incidents, and when each source was last read, even while the bot runs."""
+    from bot.commands.records import run_status
+
+    _run(lambda settings: run_status(settings, out))
+
+
+@app.command()
 def audit(
     since: Annotated[str, typer.Option(help="Start: 24h, 7d, 2026-03-14 or a time with a zone.")] = "24h",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,

@@ -1,4 +1,4 @@
-"""The commands that need only the database: `plumbline dead-letters`, `postmortem` and `audit`."""
+"""The commands that need only the database: `plumbline status`, `dead-letters`, `postmortem` and `audit`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,23 @@ from core.model.audit import PLUMBLINE, Act, AuditEntry, audit_entry, since
 from core.model.errors import PlumblineError
 from core.ports import Clock, DeadLetter, Store
 from handlers.questions.redeliver import ask_to_redeliver, drop_dead_letter
+from handlers.questions.show_status import LOOKED_AT, format_incidents, format_source
 
 MAX_SHOWN = 200  # dead letters
 PART = 500  # audit entries per read
+NOTHING_READ = "No source was read yet. Run `plumbline ingest`."
 NO_SUCH = "There is no dead letter {intent}. Run `plumbline dead-letters list` to list them."
 _ENTRY = TypeAdapter(AuditEntry)
+
+
+async def run_status(settings: Settings, out: Console) -> int:
+    """Print the open incidents, and when each source was last read."""
+    async with open_store(settings) as store, store.transaction() as transaction:
+        opened = await transaction.incidents.latest_open(LOOKED_AT)
+        ingestions = await transaction.ingestions.all()
+    sources = [format_source(each) for each in ingestions] or [NOTHING_READ]
+    out.print("\n".join([*format_incidents(opened), *sources]), highlight=False, markup=False, soft_wrap=True)
+    return 0
 
 
 async def run_list(settings: Settings, out: Console, *, as_json: bool) -> int:

@@ -61,7 +61,10 @@ def timed(histogram: Histogram, *labels: str) -> Generator[None]:
 
 
 def configure_logging(style: Literal["console", "json"], level: int = logging.INFO) -> None:
-    """Log to standard error as structured records: our own code from `level` on, libraries from warnings on."""
+    """Log to standard error as structured records: our own code from `level` on, libraries from warnings on.
+
+    The console style has colours only in a terminal.
+    """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -70,7 +73,10 @@ def configure_logging(style: Literal["console", "json"], level: int = logging.IN
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if style == "json"
-        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            exception_formatter=structlog.dev.plain_traceback,
+        )
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

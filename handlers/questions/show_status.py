@@ -4,6 +4,8 @@ audience may read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.incidents.incident_view import format_owner
 from core.incidents.readable import visible
 from core.model.conversation import PUBLIC, Audience, Question
@@ -32,7 +34,7 @@ async def show_status(question: Question, ports: QuestionPorts) -> None:
     if PUBLIC in question.audience.readers:
         async with ports.store.transaction() as transaction:
             ingestions = await transaction.ingestions.all()
-        lines += [f"{await ports.index.count()} passages indexed.", *map(_freshness, ingestions)]
+        lines += [f"{await ports.index.count()} passages indexed.", *map(format_source, ingestions)]
     await ports.poster.post_once(f"status:{question.id}", question.place, Notice("\n".join(lines)))
 
 
@@ -48,12 +50,15 @@ async def open_incidents(audience: Audience, ports: Ports) -> list[str]:
     async with ports.store.transaction() as transaction:
         latest = await transaction.incidents.latest_open(LOOKED_AT)
     opened = visible(latest, audience, ports.channels)
+    windows = await open_windows(audience, ports.maintenance, ports.store, ports.clock.now())
+    return [*format_incidents(opened), *(f"Maintenance: {window}" for window in windows)]
+
+
+def format_incidents(opened: Sequence[Incident]) -> list[str]:
+    """Return a line on how many incidents are open, and one for each of the first."""
     lines = [f"{len(opened)} open incident{'' if len(opened) == 1 else 's'}:" if opened else NONE_OPEN]
     lines += [f"• {incident.title} ({_format_state(incident)})" for incident in opened[:SHOWN_INCIDENTS]]
-    if len(opened) > SHOWN_INCIDENTS:
-        lines.append(f"• and {len(opened) - SHOWN_INCIDENTS} more")
-    windows = await open_windows(audience, ports.maintenance, ports.store, ports.clock.now())
-    return [*lines, *(f"Maintenance: {window}" for window in windows)]
+    return [*lines, f"• and {len(opened) - SHOWN_INCIDENTS} more"] if len(opened) > SHOWN_INCIDENTS else lines
 
 
 def _format_state(incident: Incident) -> str:
@@ -64,7 +69,8 @@ def _format_state(incident: Incident) -> str:
     return ", ".join(filter(None, (since, owner, silenced, part, "flapping" if incident.flapping else "")))
 
 
-def _freshness(ingestion: Ingestion) -> str:
+def format_source(ingestion: Ingestion) -> str:
+    """Return how many documents of a source are indexed, and when it was last read."""
     if ingestion.finished_at is None:
         return f"• {ingestion.source}: first import, {ingestion.documents} documents so far"
     failed = ", could not be read since" if ingestion.failure else ""

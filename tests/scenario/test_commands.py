@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import shutil
 import sys
@@ -11,10 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import structlog
 
 from adapters.qdrant_edge import EdgeIndex
 from bot import cli
+from bot.observability.telemetry import configure_logging
 from handlers.incidents.explain_incident import LOOKS_CLOSER
+from handlers.questions.show_status import NONE_OPEN
 from tests.fakes.llama_server import fake_llama_server
 from tests.fakes.monitoring_systems.home_made import HomeMade
 from tests.fakes.monitoring_systems.system import encoded
@@ -209,6 +213,29 @@ def test_an_ingestion_that_fails_in_part_says_so_and_ends_with_1(plumbline: Comm
     code, printed, _ = plumbline("ingest", "handbook")
     assert code == 1
     assert "handbook could not be read: " in printed
+
+
+def test_the_status_tells_what_is_open_and_what_was_read(plumbline: Command) -> None:
+    code, printed, _ = plumbline("status")
+    assert code == 0
+    assert printed.splitlines()[0] == NONE_OPEN
+    assert "• handbook: 5 documents, read " in printed
+
+
+def test_a_log_that_is_redirected_has_no_colours(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(structlog, "configure", lambda **_: None)
+    root = logging.getLogger()
+    before = root.handlers, root.level
+    try:
+        configure_logging("console")
+        logging.getLogger("bot").warning("the pool is small")
+    finally:
+        root.handlers, root.level = before
+    written = capsys.readouterr().err
+    assert "the pool is small" in written
+    assert "\x1b" not in written
 
 
 def test_a_source_that_is_none_is_refused(plumbline: Command) -> None:
