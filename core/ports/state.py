@@ -179,6 +179,12 @@ class ConversationStore(Protocol):
         """Return the last turns of the thread at `place`, oldest first; empty outside a thread."""
         ...
 
+    async def latest(self, place: Place, since: datetime, limit: int) -> tuple[Turn, ...]:
+        """Return the last turns of the thread of the channel in which something was said last, and not before `since`;
+        oldest first.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Ingestion:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import structlog
 
-from core.answering.rewrite import only_calls
+from core.answering.rewrite import is_follow_up, only_calls
 from core.knowledge.redactor import Redact, redacted_beginning
 from core.model.conversation import Platform, Question, Speaker, Turn, turn_key
 from core.model.errors import ChatUnavailable
@@ -22,6 +22,7 @@ from handlers.ports import QuestionPorts
 
 MAX_TURNS = 20  # the first message of a thread and the latest ones
 MAX_CHARACTERS = 1_000  # per message
+FOLLOWED_WITHIN = timedelta(minutes=10)  # of an answer in the channel, beside its thread
 
 log = structlog.get_logger()
 
@@ -52,13 +53,17 @@ async def in_context(question: Question, ports: QuestionPorts) -> Question:
 
     Once the bot was asked in the thread, its own conversation is used, preceded only by the first message of the thread
     that is more than a greeting. What the question itself quotes comes last. A thread that cannot be read now is left
-    out, and the question is still answered.
+    out, and the question is still answered. A follow-up (“and in staging?”) that begins a thread follows what was said
+    last in the channel.
     """
     said = [turn for turn in await _said(question, ports.threads) if turn not in question.history]
-    if not said and not question.history:
-        return question
     async with ports.store.transaction() as transaction:
         own = await earlier_turns(question, MAX_TURNS, transaction)
+        if not (said or own or question.history) and is_follow_up(question.text):
+            since = question.asked_at - FOLLOWED_WITHIN
+            return replace(question, history=await transaction.conversations.latest(question.place, since, MAX_TURNS))
+    if not said and not question.history:
+        return question
     if own:
         began = next((turn for turn in said if not only_calls(turn.text)), own[0])
         said = [began] if began.text != own[0].text else []

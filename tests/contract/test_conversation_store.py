@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from core.model.conversation import Speaker, Turn
 from core.ports import Store
@@ -42,3 +43,18 @@ async def test_a_turn_that_is_forgotten_is_gone(store: Store) -> None:
         await transaction.conversations.forget("never said")
     async with store.transaction() as transaction:
         assert [turn.text for turn in await transaction.conversations.history(THREAD, 10)] == ["second"]
+
+
+async def test_the_latest_conversation_of_a_channel_is_that_in_which_something_was_said_last(store: Store) -> None:
+    first, second, elsewhere = (Turn(Speaker.PERSON, text) for text in ("first", "second", "elsewhere"))
+    soon = NOW + timedelta(minutes=1)
+    async with store.transaction() as transaction:
+        await transaction.conversations.add("1", THREAD, first, NOW)
+        await transaction.conversations.add("2", replace(THREAD, thread="18.1"), second, soon)
+        await transaction.conversations.add("3", replace(THREAD, channel="C0ELSE"), elsewhere, soon)
+    async with store.transaction() as transaction:
+        assert await transaction.conversations.latest(CHANNEL, NOW, MANY) == (second,)
+        assert await transaction.conversations.latest(replace(THREAD, thread="19.1"), soon, MANY) == (second,)
+        assert await transaction.conversations.latest(CHANNEL, soon + timedelta(seconds=1), MANY) == ()
+        await transaction.conversations.add("4", THREAD, second, soon)
+        assert await transaction.conversations.latest(CHANNEL, NOW, MANY) == (first, second)

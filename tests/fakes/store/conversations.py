@@ -11,9 +11,11 @@ from core.model.conversation import Place, Turn
 @dataclass(slots=True)
 class InMemoryConversations:
     turns: dict[str, tuple[Place, Turn]] = field(default_factory=dict)
+    said_at: dict[str, datetime] = field(default_factory=dict)
 
     async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
         self.turns.setdefault(key, (place, turn))
+        self.said_at.setdefault(key, at)
 
     async def forget(self, key: str) -> None:
         self.turns.pop(key, None)
@@ -25,3 +27,9 @@ class InMemoryConversations:
     async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
         here = [turn for where, turn in self.turns.values() if where == place and place.thread is not None]
         return tuple(here[-limit:])
+
+    async def latest(self, place: Place, since: datetime, limit: int) -> tuple[Turn, ...]:
+        channel = replace(place, thread=None)
+        here = [where for key, (where, _) in self.turns.items() if self.said_at[key] >= since]
+        last = next((where for where in reversed(here) if replace(where, thread=None) == channel), channel)
+        return await self.history(last, limit)

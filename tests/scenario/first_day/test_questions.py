@@ -67,6 +67,12 @@ async def test_whoever_orders_the_bot_to_act_is_told_that_it_does_not_and_how_pe
     assert "[1]" in told, "a page is cited"
 
 
+async def test_a_follow_up_in_the_box_of_the_channel_follows_the_answer_above_it(sample: SampleBot) -> None:
+    assert "Payments owns payment-gateway" in await sample.told("who owns payment-gateway?")
+    assert "Bookings owns pricing" in await sample.told("and pricing?")
+    assert "On call for Bookings" in await sample.told("and who is on call for it?")
+
+
 @pytest.mark.parametrize(("asked", "clause"), COULD_HURT, ids=[asked for asked, _ in COULD_HURT])
 async def test_the_clause_that_forbids_stands_in_the_answer(sample: SampleBot, asked: str, clause: str) -> None:
     assert clause in await sample.told(asked)
