@@ -266,7 +266,7 @@ def _model_s(explanation: Explanation) -> Iterator[Line]:
     name = cut(trajectory.model, MAX_MODEL)
     if other is not None and other.badge is not None:
         yield from _line(OR_CAUSE, other.cause.rstrip("."), badge=other.badge.text)
-        both = ("rules", name) if explanation.engine == EVIDENCE else (name, "rules")
+        both = ("the rules", name) if explanation.engine == EVIDENCE else (name, "the rules")
         yield from _line("", f"First by {both[0]}, second by {both[1]}.", subtle=True)
     elif first.found_by:
         yield from _line("", f"Found by the language model {name}.", subtle=True)

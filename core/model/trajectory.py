@@ -24,6 +24,11 @@ class Action:
     tool: str
     arguments: Mapping[str, str]
 
+    @property
+    def call(self) -> str:
+        """Return the call as it is cited: “read_logs(api)”."""
+        return f"{self.tool}({', '.join(value for value in self.arguments.values() if value)})"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -71,9 +76,7 @@ class Step:
         """Return the call of a step without a fault in one line, with its reason."""
         if self.action is None:
             return ""
-        return f"{self.action.tool}({', '.join(self.action.arguments.values())}): {self.action.thought}".removesuffix(
-            ": "
-        )
+        return f"{self.action.call}: {self.action.thought}".removesuffix(": ")
 
 
 class Ending(StrEnum):

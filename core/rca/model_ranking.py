@@ -30,18 +30,22 @@ async def ranked_by_model(
     model: LanguageModel,
     request: ModelRequest,
     right: float,
+    first: float,
 ) -> tuple[Hypothesis, ...]:
     """Return two or more hypotheses, ranked by the evidence and the model's choice.
 
-    Their scores become probabilities, with a rest for none of them. `right` is the model's skill, in [0, 1]; `request`
-    gives requester, urgency and deadline. Raises the errors of the port.
+    Their scores become probabilities, with a rest for none of them. `first` is the probability that the first one is
+    right, as the evidence engine is calibrated; the others share the rest by their scores, which rank but are no
+    probabilities. `right` is the model's skill, in [0, 1]; `request` gives requester, urgency and deadline. Raises the
+    errors of the port.
     """
     names = [_name(each, number) for number, each in enumerate(hypotheses, start=1)]
     named = [Named(name, _described(each)) for name, each in zip(names, hypotheses, strict=True)]
     past = [_past(each) for each in observations.similar[:PAST]]
     told = await choose(model, request, choose_cause(past, situation(observations), named), names)
     scores = [each.score for each in hypotheses]
-    odds = weighed(told, [*scores, max(LEAST, 1.0 - sum(scores))], right)
+    others = [*scores[1:], max(LEAST, 1.0 - sum(scores))]
+    odds = weighed(told, [first, *((1.0 - first) * each / sum(others) for each in others)], right)
     ranked = [replace(each, score=share) for each, share in zip(hypotheses, odds, strict=False)]
     return tuple(sorted(ranked, key=lambda each: -each.score))
 

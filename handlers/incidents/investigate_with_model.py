@@ -136,7 +136,8 @@ async def _chosen(
     try:
         async with asyncio.timeout(DEADLINE):
             asked = replace(request, deadline=DEADLINE)
-            ranked = await ranked_by_model(explanation.hypotheses, observations, model, asked, right)
+            likely = before.first[1].rce
+            ranked = await ranked_by_model(explanation.hypotheses, observations, model, asked, right, likely)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         incident = observations.incident.id
         log.warning("causes not ranked by the language model", incident=incident, reason=str(error) or "too slow")
@@ -159,9 +160,8 @@ async def _investigated(
 
     async def report(step: Step) -> None:
         if step.action and not step.fault:
-            asked = ", ".join(step.action.arguments.values())
             spent = f"{model.tokens:,} of {limits.tokens:,} tokens, {model.seconds:.0f} of {limits.seconds:.0f} s"
-            await progress(f"{step.action.tool}({asked}) · {spent}")
+            await progress(f"{step.action.call} · {spent}")
 
     investigation.listener = report
     try:
@@ -194,7 +194,7 @@ def supported(finding: Finding, snapshots: Snapshots, observations: Observations
     system has them.
     """
     given = (observations.incident.description, *observations.services)
-    own = [text for text, call in snapshots.read.items() if call.partition(" ")[0] in OWN_TOOLS]
+    own = [text for text, call in snapshots.read.items() if call.partition("(")[0] in OWN_TOOLS]
 
     def kept(text: str, known: str) -> list[str]:
         known += f"\n{_JOINED.sub(' ', known)}"  # “total=4” says 4

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import socket
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.types import Tool as Offered
 from mcp.types import ToolAnnotations
@@ -19,6 +15,7 @@ from adapters.tools import mcp_server as module
 from adapters.tools.mcp_server import McpServer
 from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow, Tool
+from tests.fakes.mcp_server import served_mcp
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 HOUR = TimeWindow(START, START + timedelta(hours=1))
@@ -26,22 +23,9 @@ READ_ONLY = ToolAnnotations(read_only_hint=True)
 ALLOWED = {"orders": "Orders of a service.", "repeat": "x", "wipe": "x", "nested": "x", "fails": "x", "absent": "x"}
 
 
-class Served(uvicorn.Server):
-    """Tells when it is up."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.up = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.up.set()
-
-
 @pytest.fixture
 async def url() -> AsyncIterator[str]:
     shop = MCPServer("shop", log_level="CRITICAL")
-    logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
     @shop.tool(annotations=READ_ONLY)
     def orders(service: str, limit: int = 3) -> str:
@@ -68,15 +52,8 @@ async def url() -> AsyncIterator[str]:
     def unlisted() -> str:
         return "unlisted"
 
-    door = socket.socket()
-    door.bind(("127.0.0.1", 0))
-    server = Served(uvicorn.Config(shop.streamable_http_app(), log_config=None, ws="none"))
-    serving = asyncio.create_task(server.serve([door]))
-    await server.up.wait()
-    yield f"http://127.0.0.1:{door.getsockname()[1]}/mcp"
-    server.should_exit = True
-    await serving
-    door.close()
+    async with served_mcp(shop) as address:
+        yield address
 
 
 async def tools(url: str) -> dict[str, Tool]:

@@ -309,8 +309,17 @@ AGREED = explanation(trajectory=TRAJECTORY, hypotheses=(replace(hypothesis(), so
     ("found", "told"),
     [
         (found_by_model(), ["Found by the language model qwen3-32b.", "Stop the batch job"]),
-        (disagreed(), ["A batch job holds all 4 connections", "First by rules, second by qwen3-32b."]),
-        (replace(disagreed(), engine="qwen3-32b"), ["First by qwen3-32b, second by rules."]),
+        (
+            disagreed(),
+            [
+                "A batch job holds all 4 connections",
+                "First by the rules, second by qwen3-32b.",
+            ],
+        ),
+        (
+            replace(disagreed(), engine="qwen3-32b"),
+            ["First by qwen3-32b, second by the rules."],
+        ),
         (AGREED, ["The language model qwen3-32b agrees.", "Raise the pool to 40."]),
     ],
 )

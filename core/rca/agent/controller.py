@@ -148,8 +148,7 @@ class Investigation:
             observation, shows = f"{action.tool} could not be read: {error}", False
         except TimeoutError:
             observation, shows = f"{action.tool} did not answer within {deadline:.0f} s.", False
-        call = " ".join((action.tool, *action.arguments.values()))
-        key = self.snapshots.keep(observation or "Nothing was found.", call if shows else "")
+        key = self.snapshots.keep(observation or "Nothing was found.", action.call if shows else "")
         return Step(reply[:MAX_REPLY], action, self.snapshots.head(key), snapshot=key)
 
     def _expanded(self, tool: Tool, arguments: Mapping[str, str]) -> dict[str, str]:

@@ -57,7 +57,7 @@ def _located(verbatim: str, call: str, observations: Observations) -> Evidence:
         if change.id in verbatim or _same(change.title, verbatim):
             source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
             return Evidence(EvidenceKind.CHANGE, source, change.title, change.at, change.url)
-    return Evidence(KINDS.get(call.partition(" ")[0], EvidenceKind.LOG), call, verbatim)
+    return Evidence(KINDS.get(call.partition("(")[0], EvidenceKind.LOG), call, verbatim)
 
 
 def _same(original: str, verbatim: str) -> bool:

@@ -47,8 +47,8 @@ def choosing(word: str) -> ScriptedModel:
     return ScriptedModel(odds=lambda _, names: {name: float(word in name) for name in names})
 
 
-async def ranked(model: ScriptedModel, right: float) -> list[str]:
-    found = await ranked_by_model(FOUND.hypotheses, SEEN, model, ModelRequest(()), right)
+async def ranked(model: ScriptedModel, right: float, first: float = 0.5) -> list[str]:
+    found = await ranked_by_model(FOUND.hypotheses, SEEN, model, ModelRequest(()), right, first)
     assert sum(each.score for each in found) <= 1.0
     return [each.change.id if each.change else each.service for each in found]
 
@@ -87,10 +87,17 @@ async def test_a_model_that_is_worth_nothing_changes_no_order(word: str) -> None
     ]
 
 
+async def test_a_doubtful_choice_overturns_no_cause_that_is_mostly_right_and_a_proven_one_does() -> None:
+    leading, other, *_ = await ranked(choosing(NONE), 0.0)
+    assert (await ranked(choosing(other), 0.5, first=0.85))[0] == leading
+    assert (await ranked(choosing(other), 0.5, first=0.4))[0] == other
+    assert (await ranked(choosing(other), 0.95, first=0.85))[0] == other
+
+
 async def test_no_choice_makes_a_badge_stronger_than_the_evidence_does() -> None:
     assert EVALUATION is not None
     for word in ("C-1", "C-2", NONE):
-        found = await ranked_by_model(FOUND.hypotheses, SEEN, choosing(word), ModelRequest(()), 1.0)
+        found = await ranked_by_model(FOUND.hypotheses, SEEN, choosing(word), ModelRequest(()), 1.0, EVALUATION.rce)
         assert evaluate_ranking(found, EVALUATION, survey(SEEN), SEEN).rce <= EVALUATION.rce
 
 

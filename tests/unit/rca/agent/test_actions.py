@@ -51,8 +51,8 @@ def test_at_first_only_tools_that_can_be_called_are_offered() -> None:
 
 def test_an_expert_is_offered_with_observations_that_are_long_enough() -> None:
     snapshots = Snapshots()
-    key = snapshots.keep("ERROR " * 20, "read_logs db")
-    short = snapshots.keep("Nothing was found.", "read_logs api")
+    key = snapshots.keep("ERROR " * 20, "read_logs(db)")
+    short = snapshots.keep("Nothing was found.", "read_logs(api)")
     assert ("analyse_log", (key,)) in offered(choices(snapshots=snapshots))
     assert "too little" in refusal(call("analyse_log", material=short), choices(snapshots=snapshots))
 

@@ -31,7 +31,7 @@ def test_a_quote_of_a_change_is_given_with_its_author_and_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "kind"), [("read_metrics stock", EvidenceKind.METRIC), ("describe_pods stock", EvidenceKind.LOG)]
+    ("call", "kind"), [("read_metrics(stock)", EvidenceKind.METRIC), ("describe_pods(stock)", EvidenceKind.LOG)]
 )
 def test_a_quote_of_something_else_is_given_as_it_stands_there_with_the_call_that_returned_it(
     call: str, kind: EvidenceKind
