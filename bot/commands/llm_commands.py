@@ -24,7 +24,7 @@ from bot.commands.llama_launch import HUB, Hardware, Launch, hardware, server_co
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.models import EXAM_FILE, KeptExam, llama_server
-from core.answering.composed.answer import SAMPLES
+from core.answering.composed.sureness import SAMPLES
 from core.answering.model_exam import FINDS, USES_TOOLS, WRITES, Marks, examined, skill_of, skill_under
 from core.model.errors import ConfigurationError, PlumblineError
 from core.model.language_model import Abilities, ChatMessage, ModelRequest, Role
