@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from adapters.readers.json_path import CHECKED, JsonPath
-from adapters.readers.template import LANGUAGES, RAW, names_in
+from adapters.readers.template import LANGUAGES, RAW, TIMES, UNITS, names_in
 from core.model.errors import ConfigurationError
 
 PLAIN = frozenset({"start", "end", "length", "step", "limit", "page", "offset"})
@@ -109,7 +109,7 @@ class Paging(_Part):
 class Reading(_Part):
     """One kind of data: the request, the list of its items in the answer, and what says that some are missing.
 
-    An item lies in a list within a list if `items` has several paths. `failures` are the places where an answer says that
+    An item lies in a list within a list if `items` has several paths; without any, the answer is the only item. `failures` are the places where an answer says that
     it is incomplete; `left_out` says why something that is found there is not read. With `each`, `then` is requested for each value
     there (`${item}`), and the items are in its answers.
     """
@@ -118,7 +118,7 @@ class Reading(_Part):
     each: JsonPath | None = None
     then: Request | None = None
     format: Literal["json", "lines"] = "json"
-    items: Paths
+    items: Paths = ()
     failures: tuple[JsonPath, ...] = ()
     left_out: dict[str, JsonPath] = {}
     paging: Paging | None = None
@@ -258,6 +258,8 @@ class Definition(_Part):
         known = OF_REQUESTS | frozenset(self.settings) | ({"schedule"} if self.people else frozenset())
         _only([request.path, request.query, request.form, request.json_, request.headers], known, "a request")
         for name, form, is_whole in names_in([request.query, request.form, request.json_]):
+            if form and form != RAW and (form not in {**UNITS, **TIMES} or name not in PLAIN):
+                raise ValueError(f"${{{name}:{form}}} is no form of a time")
             if form == RAW and name not in self.settings:
                 raise ValueError(f"${{{name}:raw}} could change the query: only a setting may be raw")
             if not is_whole and name not in PLAIN and form != RAW and request.language is None:

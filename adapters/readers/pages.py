@@ -31,11 +31,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The items of one page and what of it could not be read; `following` has the values for the next one, if any."""
+    """The items of one page and what of it could not be read; `following` has the values for the next one, if any.
+
+    After the last that is read, the others are a gap.
+    """
 
     items: Sequence[Item]
     gaps: Sequence[Gap] = ()
     following: Values | None = None
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,8 @@ class Pages:
                 return
             is_last = number == most - 1
             left_out = Gap("", GapReason.LEFT_OUT, f"what is not on the first {most} pages")
-            yield Page(page.items, [*page.gaps, left_out] if is_last else page.gaps, page.following)
+            gaps = [*page.gaps, left_out] if is_last else page.gaps
+            yield Page(page.items, gaps, page.following, is_last)
             values = {**values, **page.following}
 
     async def asked(self, request: Request, values: Values) -> Answer:
@@ -117,7 +122,10 @@ class Pages:
         then = reading.then
         if not isinstance(root, dict | list):
             raise self._unexpected()
-        wanted = list(dict.fromkeys(map(said, reading.each.all(Item(root)))))
+        try:
+            wanted = list(dict.fromkeys(map(said, reading.each.elements(Item(root)))))
+        except ValueError as error:
+            raise self._unexpected() from error
         chosen = wanted[:MAX_EACH]
 
         async def one(item: str) -> Any:
@@ -149,10 +157,9 @@ class Pages:
 
     def _items(self, reading: Reading, root: Any) -> tuple[list[Item], list[Gap]]:
         gaps = [*_failures(reading.failures, root), *_left_out(reading.left_out, root)]
-        first, *inner = reading.items
         try:
-            level = [Item(each, (root,)) for each in first.elements(Item(root))]
-            for path in inner:
+            level = [Item(root)]
+            for path in reading.items:
                 level, odd = _inside(path, level)
                 gaps += odd
         except ValueError as error:

@@ -28,6 +28,12 @@ UNITS: dict[str, Callable[[timedelta], int | str]] = {
     "us": lambda span: span // _MICROSECOND,
     "ns": lambda span: span // _MICROSECOND * 1_000,
 }
+TIMES: dict[str, Callable[[datetime], str]] = {
+    "iso": lambda at: at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    "seconds": lambda at: at.isoformat(timespec="seconds").replace("+00:00", "Z"),
+    "offset": lambda at: at.isoformat(timespec="seconds"),
+    "date": lambda at: at.date().isoformat(),
+}
 RAW = "raw"  # the form of a setting that is a part of the query itself
 
 
@@ -130,7 +136,7 @@ def _formed(value: Any, form: str) -> Any:
     if isinstance(value, datetime):
         if form in UNITS:
             return UNITS[form](value - _EPOCH)
-        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return TIMES[form or "iso"](value.astimezone(UTC))
     return UNITS[form or "s"](value) if isinstance(value, timedelta) else value
 
 

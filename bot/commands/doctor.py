@@ -23,7 +23,7 @@ from bot.config.private_files import keep_private
 from bot.config.section import WebhooksSection
 from bot.config.settings import Settings, missing_secrets, named_secret
 from bot.config.source_sections import SourceSection
-from bot.config.team_sections import CatalogueSection, OnCallSection, OpsgenieSection
+from bot.config.team_sections import CatalogueSection, OnCallSection
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.web.refusals import read_refusals
 from bot.web.webhook_sources import webhook_sources
@@ -255,7 +255,7 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
         return "says who is on call"
 
     found = await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
-    ends = found.well and isinstance(section, OpsgenieSection)
+    ends = found.well and section.kind == "opsgenie"
     return replace(found, remedy=OPSGENIE_ENDS, fatal=False) if ends else found
 
 

@@ -12,7 +12,8 @@ from adapters.readers.definition import Definition, read_definition, shipped
 from bot.config.section import Section, Url
 from bot.config.source_sections import EnvironmentName
 
-Name = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(min_length=1)]  # an empty id in a query could match every schedule
+Names = Annotated[tuple[Name, ...], Field(min_length=1)]
 Labels = Annotated[dict[str, str], Field(min_length=1)]
 Services = Mapping[str, str | Mapping[str, str]]
 _SERVICES: dict[str, tuple[Any, Any]] = {
@@ -23,13 +24,12 @@ _SERVICES: dict[str, tuple[Any, Any]] = {
 """The type and the default of a section's services, by what its definition says about them."""
 
 
-class ReaderTool(Section):
+class DefinedSection(Section):
     """A system that a definition describes. The other keys are the definition's settings, and `…_env` for its secrets."""
 
     kind: str
     name: str
     url: str
-    services: Services
 
     @property
     def definition(self) -> Definition:
@@ -46,6 +46,27 @@ class ReaderTool(Section):
         """Return the environment variables by secret."""
         named = {name: getattr(self, f"{name}_env") for name in self.definition.secrets}
         return {name: value for name, value in named.items() if value}
+
+
+class ReaderTool(DefinedSection):
+    """A system whose logs, metrics, changes or traces are read."""
+
+    services: Services
+
+
+class SchedulesSection(DefinedSection):
+    """A system that knows who is on call. Each kind of schedules in it maps a team to the ids of its schedules."""
+
+    @property
+    def ids(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        """Return the ids of the schedules of each team, by their kind."""
+        given: dict[str, Mapping[str, str | tuple[str, ...]]] = {
+            kind: getattr(self, kind) for kind in self.definition.people
+        }
+        return {
+            kind: {team: (ids,) if isinstance(ids, str) else ids for team, ids in of_team.items()}
+            for kind, of_team in given.items()
+        }
 
 
 class OwnReaderTool(ReaderTool):
@@ -76,30 +97,51 @@ class OwnReaderTool(ReaderTool):
         return dict(self.secrets)
 
 
-def _classes() -> Iterator[type[ReaderTool]]:
+def _tools() -> Iterator[type[ReaderTool]]:
     for kind, definition in shipped().items():
         if not definition.people:
-            yield _class(kind, definition)
+            fields: Any = {**_fields(kind, definition), "services": _SERVICES[definition.services]}
+            yield create_model(_name(kind, "Tool"), __base__=ReaderTool, __doc__=_about(definition), **fields)
 
 
-def _class(kind: str, definition: Definition) -> type[ReaderTool]:
+def _schedules() -> Iterator[type[SchedulesSection]]:
+    for kind, definition in shipped().items():
+        if definition.people:
+            fields: Any = _fields(kind, definition)
+            ids: Any = dict[str, Name | Names]
+            one: tuple[Any, Any] = (Annotated[ids, Field(min_length=1)], ...)
+            fields |= {each: one if len(definition.people) == 1 else (ids, {}) for each in definition.people}
+            yield create_model(_name(kind, "Section"), __base__=SchedulesSection, __doc__=_about(definition), **fields)
+
+
+def _name(kind: str, suffix: str) -> str:
+    return f"{kind.title().replace('_', '')}{suffix}"
+
+
+def _about(definition: Definition) -> str:
+    return f"{definition.title}, as in {definition.reference[0]}"
+
+
+def _fields(kind: str, definition: Definition) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "kind": (Literal[kind], ...),
         "name": (str, definition.title),
         "url": (Url, definition.url or ...),
-        "services": _SERVICES[definition.services],
     }
     for name, setting in definition.settings.items():
-        fields[name] = (str, Field(... if setting.default is None else setting.default, description=setting.about))
+        kind_of: Any = str if setting.default is not None else Name
+        default = ... if setting.default is None else setting.default
+        fields[name] = (kind_of, Field(default, description=setting.about))
     for name, secret in definition.secrets.items():
-        kind_of: Any = EnvironmentName if secret.needed else Optional[EnvironmentName]  # noqa: UP045  # of a value
+        kind_of = EnvironmentName if secret.needed else Optional[EnvironmentName]  # noqa: UP045  # of a value
         default = ... if secret.needed else None
         fields[f"{name}_env"] = (kind_of, Field(default, description=f"Names the variable with {secret.about}"))
-    documented = f"{definition.title}, as in {definition.reference[0]}"
-    return create_model(f"{kind.title().replace('_', '')}Tool", __base__=ReaderTool, __doc__=documented, **fields)
+    return fields
 
 
 if TYPE_CHECKING:
     ShippedReaderTool = ReaderTool
+    ShippedSchedules = SchedulesSection
 else:
-    ShippedReaderTool = Union[tuple(_classes())]  # noqa: UP007  # of classes that are not known before
+    ShippedReaderTool = Union[tuple(_tools())]  # noqa: UP007  # of classes that are not known before
+    ShippedSchedules = Union[tuple(_schedules())]  # noqa: UP007

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from adapters.text_files import decoded
-from bot.config.section import Section, TimeZoneName, Url
-from bot.config.source_sections import EnvironmentName
+from bot.config.reader_sections import ShippedSchedules
+from bot.config.section import Section, TimeZoneName
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 from core.model.team import TAG, Rota, Team
@@ -137,46 +137,7 @@ def read_document(team_id: str, file: Path) -> str:
         raise ConfigurationError(f"Team {team_id}: {file} cannot be read: {reason}.") from None
 
 
-class PagerDutySection(Section):
-    """PagerDuty. `schedules` and `escalation_policies` map a team to the ids of its schedules and policies."""
-
-    kind: Literal["pagerduty"]
-    name: str = "PagerDuty"
-    url: Url = "https://api.pagerduty.com"
-    token_env: EnvironmentName
-    schedules: dict[str, Id | Ids] = Field(default_factory=dict[str, Id | Ids])
-    escalation_policies: dict[str, Id | Ids] = Field(default_factory=dict[str, Id | Ids])
-
-
-class JiraServiceManagementSection(Section):
-    """The operations of Jira Service Management. `schedules` maps a team to the ids of its schedules.
-
-    `token_env` names the variable with the API token of the account `email`, whose scopes include
-    `read:ops-config:jira-service-management` and `read:jira-user`. `cloud_id` is that of the site.
-    """
-
-    kind: Literal["jira_service_management"]
-    name: str = "Jira Service Management"
-    url: Url = "https://api.atlassian.com"
-    cloud_id: Id
-    email: Id
-    token_env: EnvironmentName
-    schedules: Annotated[dict[str, Id | Ids], Field(min_length=1)]
-
-
-class OpsgenieSection(Section):
-    """Opsgenie, whose support ends on 5 April 2027. `schedules` maps a team to the names of its schedules."""
-
-    kind: Literal["opsgenie"]
-    name: str = "Opsgenie"
-    url: Url = "https://api.opsgenie.com"
-    token_env: EnvironmentName
-    schedules: Annotated[dict[str, Id | Ids], Field(min_length=1)]
-
-
-OnCallSection = Annotated[
-    PagerDutySection | JiraServiceManagementSection | OpsgenieSection, Field(discriminator="kind")
-]
+OnCallSection = Annotated[ShippedSchedules, Field(discriminator="kind")]
 
 
 class _CatalogueSection(Section):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import aiohttp
@@ -13,20 +13,17 @@ from pydantic import ValidationError
 from adapters.catalogues.backstage import read_backstage
 from adapters.catalogues.codeowners import read_codeowners
 from adapters.catalogues.files import CatalogueFiles, FolderFiles, RepositoryFiles
-from adapters.http import Http, Token, basic
-from adapters.on_call.atlassian import JiraServiceManagement, Opsgenie
-from adapters.on_call.pagerduty import PagerDuty, PagerDutyIds
+from adapters.readers.credentials import opened
+from adapters.readers.on_call import Schedules
+from adapters.readers.pages import Pages
 from bot.config.settings import Settings, named_secret
 from bot.config.source_sections import GitRepositorySection
 from bot.config.team_sections import (
     BackstageSection,
     CatalogueSection,
     CodeownersSection,
-    JiraServiceManagementSection,
     MentionSection,
     OnCallSection,
-    OpsgenieSection,
-    PagerDutySection,
 )
 from bot.config.workspace import Workspace
 from bot.wiring.sources import open_repository
@@ -136,28 +133,10 @@ def open_on_call(
     return (*schedules, TeamRotas(teams))
 
 
-def open_schedule(
-    section: OnCallSection, session: aiohttp.ClientSession
-) -> PagerDuty | JiraServiceManagement | Opsgenie:
-    """Open the schedule of one section. Raises ConfigurationError."""
-    token, system = named_secret(section.token_env, section.name), f"{section.name} at {section.url}"
-    match section:
-        case PagerDutySection():
-            headers = {"Accept": "application/vnd.pagerduty+json;version=2"}
-            http = Http(system, section.url, session, Token(f"Token token={token}"), headers)
-            return PagerDuty(section.name, http, _pagerduty(section))
-        case JiraServiceManagementSection():
-            http = Http(system, section.url, session, basic(section.email, token))
-            return JiraServiceManagement(section.name, http, section.cloud_id, _ids(section.schedules))
-        case OpsgenieSection():
-            http = Http(system, section.url, session, Token(f"GenieKey {token}"))
-            return Opsgenie(section.name, http, _ids(section.schedules))
-
-
-def _pagerduty(section: PagerDutySection) -> dict[str, PagerDutyIds]:
-    schedules, policies = _ids(section.schedules), _ids(section.escalation_policies)
-    return {team: PagerDutyIds(schedules.get(team, ()), policies.get(team, ())) for team in schedules.keys() | policies}
-
-
-def _ids(given: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    return {team: (ids,) if isinstance(ids, str) else ids for team, ids in given.items()}
+def open_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Schedules:
+    """Open the schedules of one section. Raises ConfigurationError."""
+    definition, settings = section.definition, section.given
+    secrets = {name: named_secret(variable, section.name) for name, variable in section.variables.items()}
+    system = f"{section.name} at {section.url}"
+    http = opened(definition, system, section.url, session, settings, secrets)
+    return Schedules(section.name, Pages(http, settings), definition, section.ids)

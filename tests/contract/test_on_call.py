@@ -14,12 +14,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import Http
-from adapters.on_call.atlassian import JiraServiceManagement, Opsgenie
-from adapters.on_call.pagerduty import PAGE, PagerDuty, PagerDutyIds
+from adapters.readers.on_call import Schedules
 from core.model.errors import ToolUnavailable
 from core.model.team import Rota, Team, TeamRotas
 from core.ports import OnCall, Partial
 from tests.fakes.on_call_servers import FakeJiraServiceManagement, FakeOnCall, FakeOpsgenie, FakePagerDuty, Shift
+from tests.fakes.readers import schedules
 from tests.fakes.tool_servers import FakeToolServer, reached
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -41,19 +41,19 @@ async def rotas() -> AsyncIterator[OnCall]:
 @asynccontextmanager
 async def pagerduty() -> AsyncIterator[OnCall]:
     async with reached(FakePagerDuty({"P1": TURNS})) as http:
-        yield PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
+        yield schedules("pagerduty", http, {"payments": ("P1",)})
 
 
 @asynccontextmanager
 async def opsgenie() -> AsyncIterator[OnCall]:
     async with reached(FakeOpsgenie({"Payments/night & day": TURNS})) as http:
-        yield Opsgenie("Opsgenie", http, {"payments": ("Payments/night & day",)})
+        yield schedules("opsgenie", http, {"payments": ("Payments/night & day",)})
 
 
 @asynccontextmanager
 async def jira() -> AsyncIterator[OnCall]:
     async with reached(FakeJiraServiceManagement({"f8f2/a4": TURNS})) as http:
-        yield JiraServiceManagement("Jira", http, "c1", {"payments": ("f8f2/a4",)})
+        yield schedules("jira_service_management", http, {"payments": ("f8f2/a4",)})
 
 
 Opened = Callable[[], AbstractAsyncContextManager[OnCall]]
@@ -83,20 +83,14 @@ class TestOnCall:
             assert tuple(await schedule.people("payments", at)) == ("Ines",)
 
 
-def served_by(kind: str) -> Callable[[Http], PagerDuty | JiraServiceManagement | Opsgenie]:
-    match kind:
-        case "pagerduty":
-            return lambda http: PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
-        case "jira":
-            return lambda http: JiraServiceManagement("Jira", http, "c1", {"payments": ("P1",)})
-        case _:
-            return lambda http: Opsgenie("Opsgenie", http, {"payments": ("P1",)})
+def served_by(kind: str) -> Callable[[Http], Schedules]:
+    return lambda http: schedules(kind, http, {"payments": ("P1",)})
 
 
 SERVERS = {
     "pagerduty": lambda: FakePagerDuty({"P1": TURNS}),
     "opsgenie": lambda: FakeOpsgenie({"P1": TURNS}),
-    "jira": lambda: FakeJiraServiceManagement({"P1": TURNS}),
+    "jira_service_management": lambda: FakeJiraServiceManagement({"P1": TURNS}),
 }
 
 
@@ -157,18 +151,18 @@ async def test_times_of_pagerduty_without_a_zone_are_no_answer() -> None:
 
 
 async def test_pagerduty_is_read_to_its_last_page() -> None:
-    crowd = [Shift(f"Person {number}", START, START + WEEK) for number in range(2 * PAGE + 1)]
+    crowd = [Shift(f"Person {number}", START, START + WEEK) for number in range(2 * 100 + 1)]
     server = FakePagerDuty({"P1": crowd})
     async with reached(server) as http:
-        schedule = PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
-        assert len(await schedule.people("payments", START)) == 2 * PAGE + 1
+        schedule = schedules("pagerduty", http, {"payments": ("P1",)})
+        assert len(await schedule.people("payments", START)) == 2 * 100 + 1
     assert len(server.requests) == 3
 
 
 async def test_pagerduty_endless_pages_are_not_read_for_ever() -> None:
-    crowd = [Shift(f"Person {number}", START, START + WEEK) for number in range(10 * PAGE)]
+    crowd = [Shift(f"Person {number}", START, START + WEEK) for number in range(10 * 100)]
     async with reached(FakePagerDuty({"P1": crowd})) as http:
-        schedule = PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
+        schedule = schedules("pagerduty", http, {"payments": ("P1",)})
         with pytest.raises(ToolUnavailable, match="more than 500 people"):
             await schedule.people("payments", START)
 
@@ -176,13 +170,16 @@ async def test_pagerduty_endless_pages_are_not_read_for_ever() -> None:
 async def test_pagerduty_names_the_first_level_of_an_escalation_policy_first_and_each_person_once() -> None:
     policy = [Shift("Boss", level=2), Shift("Ines", START, START + WEEK), Shift("Ines", level=3)]
     async with reached(FakePagerDuty({"PPOL": policy})) as http:
-        schedule = PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(escalation_policies=("PPOL",))})
+        schedule = schedules("pagerduty", http, {"payments": ("PPOL",)}, "escalation_policies")
         assert tuple(await schedule.people("payments", START)) == ("Ines", "Boss")
 
 
 @pytest.mark.parametrize(
     ("kind", "server"),
-    [("opsgenie", FakeOpsgenie({"other": TURNS})), ("jira", FakeJiraServiceManagement({"other": TURNS}))],
+    [
+        ("opsgenie", FakeOpsgenie({"other": TURNS})),
+        ("jira_service_management", FakeJiraServiceManagement({"other": TURNS})),
+    ],
 )
 async def test_a_schedule_that_there_is_not_is_unknown_and_not_nobody(kind: str, server: FakeToolServer) -> None:
     async with reached(server) as http:
@@ -190,13 +187,11 @@ async def test_a_schedule_that_there_is_not_is_unknown_and_not_nobody(kind: str,
             await served_by(kind)(http).people("payments", START)
 
 
-@pytest.mark.parametrize("kind", ["opsgenie", "jira"])
+@pytest.mark.parametrize("kind", ["opsgenie", "jira_service_management"])
 async def test_one_schedule_of_two_that_is_gone_is_named_beside_the_people_of_the_other(kind: str) -> None:
     team = {"payments": ("P1", "gone")}
     async with reached(SERVERS[kind]()) as http:
-        schedule = (
-            JiraServiceManagement("Jira", http, "c1", team) if kind == "jira" else Opsgenie("Opsgenie", http, team)
-        )
+        schedule = schedules(kind, http, team)
         people = await schedule.people("payments", START)
     assert isinstance(people, Partial)
     assert (list(people), [gap.tool for gap in people.gaps]) == (["Ines"], [f"{schedule.name}: gone"])
@@ -205,14 +200,14 @@ async def test_one_schedule_of_two_that_is_gone_is_named_beside_the_people_of_th
 async def test_several_people_of_jira_are_named_in_calling_order() -> None:
     shifts = [Shift("Ines"), Shift("Tomas"), Shift("Ines")]
     async with reached(FakeJiraServiceManagement({"P1": shifts})) as http:
-        assert tuple(await served_by("jira")(http).people("payments", START)) == ("Ines", "Tomas")
+        assert tuple(await served_by("jira_service_management")(http).people("payments", START)) == ("Ines", "Tomas")
 
 
 async def test_an_account_without_a_name_in_jira_is_unknown_and_not_nobody() -> None:
     server = FakeJiraServiceManagement({"P1": TURNS}, nameless=frozenset({"Ines"}))
     async with reached(server) as http:
-        with pytest.raises(ToolUnavailable, match="Jira has no name for it"):
-            await served_by("jira")(http).people("payments", START)
+        with pytest.raises(ToolUnavailable, match="in an unexpected format"):
+            await served_by("jira_service_management")(http).people("payments", START)
 
 
 async def test_a_team_without_a_rota_has_the_same_people_on_call_all_the_time() -> None:

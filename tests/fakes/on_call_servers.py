@@ -123,7 +123,7 @@ class FakeJiraServiceManagement(FakeToolServer):
         return [
             web.get(base, self._schedule),
             web.get(f"{base}/on-calls", self._on_calls),
-            web.get("/ex/jira/c1/rest/api/3/user/bulk", self._users),
+            web.get("/ex/jira/c1/rest/api/3/user", self._user),
         ]
 
     async def _schedule(self, request: web.Request) -> web.Response:
@@ -141,9 +141,6 @@ class FakeJiraServiceManagement(FakeToolServer):
             return web.json_response({"onCallUsers": on_call})
         return web.json_response({"onCallParticipants": [{"id": each, "type": "user"} for each in on_call]})
 
-    async def _users(self, request: web.Request) -> web.Response:
-        asked, size = request.query.getall("accountId", []), int(request.query.get("maxResults", "10"))
-        known = [each for each in asked if each in self._names]
-        values = [{"accountId": each, "displayName": self._names[each], "active": True} for each in known[:size]]
-        # Jira promises no order.
-        return web.json_response({"maxResults": size, "startAt": 0, "total": len(known), "values": values[::-1]})
+    async def _user(self, request: web.Request) -> web.Response:
+        account = request.query["accountId"]
+        return web.json_response({"accountId": account, "displayName": self._names.get(account, ""), "active": True})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from adapters.http import Http
 from adapters.readers.definition import shipped
+from adapters.readers.on_call import Schedules
 from adapters.readers.pages import Pages
 from adapters.readers.reader import Reader
 
@@ -24,3 +25,8 @@ def reader(
         paging = definition.logs.paging.model_copy(update={"size": page})
         definition = definition.model_copy(update={"logs": definition.logs.model_copy(update={"paging": paging})})
     return Reader(name or kind, Pages(http), definition, services or {})
+
+
+def schedules(kind: str, http: Http, ids: Mapping[str, tuple[str, ...]], of: str = "schedules") -> Schedules:
+    """The schedules of each team, as a shipped definition describes their system."""
+    return Schedules(kind, Pages(http, {"cloud_id": "c1"}), shipped()[kind], {of: ids})

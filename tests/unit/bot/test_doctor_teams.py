@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
+from pydantic import TypeAdapter
 
 from bot.commands.doctor import check_catalogue, check_filing, check_schedule
 from bot.config.filing_sections import GitHubFileSection
 from bot.config.settings import Settings
-from bot.config.team_sections import BackstageSection, CodeownersSection, OpsgenieSection, PagerDutySection
+from bot.config.team_sections import BackstageSection, CodeownersSection, OnCallSection
 from bot.config.workspace import load_workspace
 from tests.fakes.on_call_servers import FakeOpsgenie, FakePagerDuty
 from tests.fakes.publisher_servers import FakeGitHub
+
+
+def on_call(**keys: Any) -> OnCallSection:
+    return TypeAdapter(OnCallSection).validate_python(keys)
 
 
 async def test_a_schedule_that_lets_us_in_is_well_and_one_that_does_not_is_no_fatal_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with TestServer(FakePagerDuty({}).app()) as server, aiohttp.ClientSession() as session:
-        section = PagerDutySection(kind="pagerduty", url=str(server.make_url("")).rstrip("/"), token_env="PD_TOKEN")
+        section = on_call(kind="pagerduty", url=str(server.make_url("")).rstrip("/"), token_env="PD_TOKEN")
         monkeypatch.setattr(os, "environ", {"PD_TOKEN": "wrong"})
         refused = await check_schedule(section, session)
         monkeypatch.setattr(os, "environ", {})
@@ -38,7 +44,7 @@ async def test_users_of_opsgenie_are_told_when_it_ends_and_what_replaces_it(monk
     async with TestServer(FakeOpsgenie({}).app()) as server, aiohttp.ClientSession() as session:
         url = str(server.make_url("")).rstrip("/")
         found = await check_schedule(
-            OpsgenieSection(kind="opsgenie", url=url, token_env="OPSGENIE_KEY", schedules={"payments": "P1"}), session
+            on_call(kind="opsgenie", url=url, token_env="OPSGENIE_KEY", schedules={"payments": "P1"}), session
         )
     assert (found.result, found.fatal) == ("says who is on call", False)
     assert "5 April 2027" in found.remedy

@@ -1,1 +1,0 @@
-"""On-call schedules, one module per system."""
