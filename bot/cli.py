@@ -117,8 +117,9 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a commented plumbline.yaml. In a terminal, ask for the settings that the options omit."""
-    from bot.config.new_configuration import FirstAnswers, run_init
+    from bot.config.new_configuration import FirstAnswers, refuse_existing, run_init
 
+    refuse_existing(file, force=force)  # before anything is asked
     answers = FirstAnswers(
         name=_answer(name, "Name of your company", "Plumbline"),
         documents=_answer(documents, "Folder of your runbooks and documents", "documents"),

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path, PurePosixPath
 
 from adapters.sources.formats import has_format, max_bytes, published
-from adapters.sources.parsing import Origin, documents_of
+from adapters.sources.parsing import Origin, documents_of, of_other_formats
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
@@ -19,7 +19,7 @@ class FolderSource:
     """Every document in a folder and its subfolders. Each page of a PDF file is a document.
 
     The family is the first folder of a document's path, or the source's name for a file at the top. Links out of the
-    folder are not followed. Files that cannot be parsed are left out.
+    folder are not followed. Files that cannot be parsed are left out, and those of other formats are counted.
     """
 
     def __init__(self, name: str, folder: Path, url: str = "", readers: frozenset[str] = frozenset({PUBLIC})) -> None:
@@ -34,8 +34,13 @@ class FolderSource:
         self._readers = readers
 
     async def documents(self) -> AsyncIterator[Document | LeftOut]:
-        for path in await asyncio.to_thread(lambda: sorted(self._files())):
-            relative = PurePosixPath(path.relative_to(self._folder.resolve()))
+        root, found = self._folder.resolve(), await asyncio.to_thread(lambda: sorted(self._files()))
+        for left_out in of_other_formats(PurePosixPath(path.relative_to(root)) for path in found):
+            yield left_out
+        for path in found:
+            relative = PurePosixPath(path.relative_to(root))
+            if not has_format(relative):
+                continue
             if not str(relative).isprintable():
                 yield LeftOut(ascii(str(relative)), "The file's name contains characters that cannot be shown.")
                 continue
@@ -45,8 +50,8 @@ class FolderSource:
                 yield LeftOut(str(relative), str(error))
                 continue
             origin = Origin(self.name, relative, published(self._url, relative), self._readers)
-            for found in await documents_of(origin, content):
-                yield found
+            for part in await documents_of(origin, content):
+                yield part
 
     def _files(self) -> Iterator[Path]:
         def fail(error: OSError) -> None:
@@ -54,7 +59,7 @@ class FolderSource:
 
         root = self._folder.resolve()
         for parent, _, names in os.walk(root, onerror=fail):
-            for path in (Path(parent) / name for name in names if has_format(PurePosixPath(name))):
+            for path in (Path(parent) / name for name in names):
                 if path.resolve().is_relative_to(root) and path.is_file():
                     yield path
 

@@ -18,7 +18,7 @@ import structlog
 
 from adapters.git_command import PLAIN_COMMITS, git_output
 from adapters.sources.formats import SUFFIXES, has_format, max_bytes
-from adapters.sources.parsing import Origin, documents_of
+from adapters.sources.parsing import Origin, documents_of, of_other_formats
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import ConfigurationError, SourceUnavailable
@@ -107,7 +107,8 @@ class GitRepositorySource:
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         commit = await self._newest()
-        now, before = await self._files(commit), await self._before(cursor)
+        listed, before = await self._listed(commit), await self._before(cursor)
+        now = {file.path: file for file in listed if has_format(file.path)}
         # A file without indexed documents was left out or is empty. It is read again, so that it is reported again.
         indexed = {self._path(known) for known in known_ids}
         due = [file for path, file in now.items() if before.get(path) != file or path not in indexed]
@@ -128,7 +129,7 @@ class GitRepositorySource:
             read |= {document.id for document in documents}
             yield Changes(tuple(documents), frozenset(), cursor if before else "", tuple(left_out))
         unread = {known for known in kept if now[self._path(known)] not in due}
-        yield Changes((), known_ids - unread - read, commit)
+        yield Changes((), known_ids - unread - read, commit, of_other_formats(file.path for file in listed))
 
     async def read_files(
         self, wanted: Callable[[PurePosixPath], bool], max_files: int, max_bytes: int

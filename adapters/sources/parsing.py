@@ -16,14 +16,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from adapters.sources.formats import Part, max_bytes, title_from
+from adapters.sources.formats import Part, has_format, max_bytes, title_from
 from adapters.sources.parsing_process import IDLE_SECONDS
 from core.knowledge.clean_text import with_whole_links
 from core.model.conversation import PUBLIC
@@ -36,6 +37,7 @@ WAITING_SECONDS = 180.0  # until the reply, on a busy machine
 MEMORY = 1 << 30  # bytes of the process
 ENDING_SECONDS = 1.0  # for an unresponsive process to exit on its own, with a reason
 MAX_REPLY = 64 << 20  # bytes
+MAX_ENDINGS = 5  # of files of other formats that are counted
 
 T = TypeVar("T")
 
@@ -67,6 +69,19 @@ class _PageReply:
 
 
 _FILE, _PAGE = TypeAdapter(_FileReply), TypeAdapter(_PageReply)
+
+
+def of_other_formats(paths: Iterable[PurePosixPath]) -> tuple[LeftOut, ...]:
+    """Return how many files are no documents, for each of their commonest endings.
+
+    Hidden files, and files without an ending, do not count.
+    """
+    shown = (path for path in paths if not any(part.startswith(".") for part in path.parts))
+    counts = Counter(path.suffix.lower() for path in shown if path.suffix and not has_format(path))
+    return tuple(
+        LeftOut(f"*{ending}", f"{count:,} file{'' if count == 1 else 's'} of a format that is not read.")
+        for ending, count in counts.most_common(MAX_ENDINGS)
+    )
 
 
 async def documents_of(origin: Origin, content: bytes) -> list[Document | LeftOut]:

@@ -73,6 +73,7 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         return
     for finding in (
         _workspace(settings, workspace),
+        *_missing(settings, workspace),
         _data_folder(settings.data_dir),
         *await _state(settings, workspace),
     ):
@@ -127,6 +128,20 @@ def _workspace(settings: Settings, workspace: Workspace) -> Finding:
     return Finding("plumbline.yaml", f"{settings.config.resolve()}: {counts}")
 
 
+def _missing(settings: Settings, workspace: Workspace) -> Iterator[Finding]:
+    """Show which parts of the configuration are empty, and what the bot cannot do without them."""
+    documents = [section for section in workspace.sources if section.kind not in ("past_incidents", "chat_threads")]
+    parts = {
+        "teams": (workspace.teams or workspace.catalogues, "Nobody is named as the owner of an incident, or called."),
+        "tools": (workspace.tools, "Causes are sought only in the alert and in past incidents."),
+        "documents": (documents, "Questions find no page, and incidents no runbook."),
+    }
+    for name, (given, without) in parts.items():
+        if settings.config is not None and not given:
+            key = "sources" if name == "documents" else name
+            yield Finding(name, "none", f"{without} Add `{key}` to plumbline.yaml.", fatal=False)
+
+
 def _data_folder(folder: Path) -> Finding:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -174,7 +189,7 @@ def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
         yield Finding(what, "failed", ingestion.failure, fatal=False)
     if count := len(ingestion.left_out):
         named = "\n    ".join(ingestion.left_out[:SHOWN])
-        yield Finding(what, f"{count} document{'s' * (count > 1)} left out", named, fatal=False)
+        yield Finding(what, f"{count} left out", named, fatal=False)
 
 
 async def _language_models(settings: Settings) -> Finding:

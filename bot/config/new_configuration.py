@@ -32,8 +32,7 @@ def run_init(file: Path, answers: FirstAnswers, out: Console, *, force: bool) ->
 
     Raises ConfigurationError if it exists (without `force`) or is not writable.
     """
-    if file.exists() and not force:
-        raise ConfigurationError(f"{file} already exists. Choose another name, or use --force to replace it.")
+    refuse_existing(file, force=force)
     try:
         file.write_text(configuration(answers), encoding="utf-8")
         file.chmod(0o644)  # it holds no secrets, and the user of the service reads it
@@ -43,6 +42,12 @@ def run_init(file: Path, answers: FirstAnswers, out: Console, *, force: bool) ->
     out.print(f"Wrote {file}. Next:", highlight=False)
     for step in _next_steps(file, answers):
         out.print(f"  {step}", highlight=False, soft_wrap=True)
+
+
+def refuse_existing(file: Path, *, force: bool) -> None:
+    """Raise ConfigurationError if the file exists, without `force`."""
+    if file.exists() and not force:
+        raise ConfigurationError(f"{file} already exists. Choose another name, or use --force to replace it.")
 
 
 def _next_steps(file: Path, answers: FirstAnswers) -> list[str]:

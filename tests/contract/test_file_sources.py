@@ -346,6 +346,20 @@ async def test_an_incident_is_one_document_with_its_cause_and_fix(tmp_path: Path
     assert found.text.endswith("Root cause: A rebuild ran at noon.\n\nFix: Moved it to the night.")
 
 
+async def test_files_of_other_formats_are_counted_by_their_ending(tmp_path: Path) -> None:
+    for name in ("a.md", "LICENSE", ".hidden/x.erb", "one.erb", "deep/two.ERB", "logo.png"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("# A page\n\nRead this.")
+    read = [each async for each in FolderSource("docs", tmp_path).documents()]
+    told = {each.path: each.reason for each in read if isinstance(each, LeftOut)}
+    assert told == {
+        "*.erb": "2 files of a format that is not read.",
+        "*.png": "1 file of a format that is not read.",
+    }
+    assert [each.id for each in read if isinstance(each, Document)] == ["docs/a.md"]
+
+
 def test_incidents_are_loaded_as_history_too(tmp_path: Path) -> None:
     [found] = load_past_incidents(write_lines(tmp_path / "i.jsonl", INCIDENT, INCIDENT | {"severity": "loud"}))
     assert (found.id, found.severity, found.reassignments) == ("INC-0001", Severity.WARNING, ("platform",))

@@ -44,6 +44,9 @@ async def test_what_the_last_ingestion_could_not_read_is_a_finding(tmp_path: Pat
     await run_doctor(settings, Console(file=out, width=200))
     assert "last ingestion of docs: failed" in out.getvalue()
     assert "a.pdf: It is odd." in out.getvalue()
+    assert "! teams: none\n    Nobody is named as the owner of an incident" in out.getvalue()
+    assert "! tools: none" in out.getvalue()
+    assert "documents: none" not in out.getvalue()
 
 
 async def test_a_token_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
