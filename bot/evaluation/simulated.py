@@ -80,6 +80,7 @@ class SimulatedModel:
         self._right = right
         self._abilities = abilities or Abilities()
         self._faithful: set[str] = set()  # sentences that it wrote rightly
+        self._known: dict[str, list[tuple[int, list[str]]]] = {}  # what states the answer, by the beginning of a prompt
 
     @property
     def name(self) -> str:
@@ -190,11 +191,15 @@ class SimulatedModel:
     def _stating(self, prompt: str) -> list[tuple[int, list[str]]]:
         """Return the fewest statements of each passage that state the answer, fewest first; none if none does."""
         question = _QUESTION.search(prompt)
-        stated_in = self._stated_in(question[1]) if question else None
-        if stated_in is None:
-            return []
-        found = [(number, _fewest(statements_of(text), stated_in)) for number, _, text in passages_of(prompt)]
-        return sorted(((number, said) for number, said in found if said), key=lambda pair: len(pair[1]))
+        asked = prompt[: question.end()] if question else ""
+        if asked not in self._known:
+            stated_in = self._stated_in(question[1]) if question else None
+            read = passages_of(prompt) if stated_in else []
+            found = [(number, _fewest(statements_of(text), stated_in)) for number, _, text in read if stated_in]
+            self._known[asked] = sorted(
+                ((number, said) for number, said in found if said), key=lambda each: len(each[1])
+            )
+        return self._known[asked]
 
     def _written(self, request: ModelRequest, draw: random.Random) -> str:
         prompt = _text(request)

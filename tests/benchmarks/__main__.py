@@ -127,12 +127,15 @@ def checker(
         Literal["dev", "test", "both", "held-out"],
         typer.Option(help="Rules are improved on dev alone; held-out are other sentences."),
     ] = "both",
+    judge: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Skill of a simulated model that judges what the rules pass.")
+    ] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Which faithful and which unfaithful sentences does the checker of written answers let pass?"""
     from tests.benchmarks.checker import print_table, run
 
-    figures = run(data, half)
+    figures = run(data, half, judge)
     print_table(figures, out)
     write_json(figures, json_file)
 

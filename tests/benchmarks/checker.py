@@ -71,8 +71,12 @@ class Case:
         return next((str(fault) for fault in faults if fault is not None), "")
 
 
-def run(data: Path, half: str) -> dict[str, Any]:
-    """Raises MalformedInput if the data lacks the corpus or the page of a sentence."""
+def run(data: Path, half: str, judge: float | None = None) -> dict[str, Any]:
+    """Return the figures; `with_model` is the share that passes if a model that is right with the probability `judge`,
+    whatever the rules find, has to agree.
+
+    Raises MalformedInput if the data lacks the corpus or the page of a sentence.
+    """
     cases = [case for case in _cases(HELD_OUT if half == NEITHER else SENTENCES) if half in (BOTH, NEITHER, case.half)]
     files = {case.corpus: [*data.glob(f"*/corpus-{case.corpus}.jsonl.gz")] for case in cases}
     documents = asyncio.run(_documents(files, cases))
@@ -80,7 +84,7 @@ def run(data: Path, half: str) -> dict[str, Any]:
     return {
         "measure": "checker",
         "half": half,
-        "rows": [_row(name, [fault for _, fault in group]) for name, group in _groups([(c, f) for c, _, f in rows])],
+        "rows": [_row(name, group, judge) for name, group in _groups([(case, fault) for case, _, fault in rows])],
         "wrong": [
             {"id": case.id, "kind": case.kind, "fault": fault or "passed", "sentence": said}
             for case, said, fault in rows
@@ -91,8 +95,8 @@ def run(data: Path, half: str) -> dict[str, Any]:
 
 def print_table(figures: dict[str, Any], console: Console) -> None:
     """Print the shares that pass, then the sentences that are judged wrongly."""
-    rows = [(row["name"], str(row["cases"]), cell(row, "passed")) for row in figures["rows"]]
-    print_rows(console, ("sentences", "cases", "passed"), rows, f"Half: {figures['half']}")
+    rows = [(row["name"], str(row["cases"]), cell(row, "passed"), cell(row, "with_model")) for row in figures["rows"]]
+    print_rows(console, ("sentences", "cases", "passed", "with a model"), rows, f"Half: {figures['half']}")
     for row in figures["wrong"]:
         console.print(f"{row['id']} {row['kind']} → {row['fault']}: {row['sentence']}", markup=False, highlight=False)
 
@@ -129,11 +133,15 @@ def _groups(judged: Sequence[tuple[Case, str]]) -> Iterator[tuple[str, list[tupl
             yield f"  {kind}", [each for each in group if each[0].kind == kind]
 
 
-def _row(name: str, faults: Sequence[str]) -> dict[str, Any]:
-    passed = [not fault for fault in faults]
-    return {
+def _row(name: str, judged: Sequence[tuple[Case, str]], judge: float | None) -> dict[str, Any]:
+    passed = [not fault for _, fault in judged]
+    row = {
         "name": name,
         "cases": len(passed),
         "passed": round(sum(passed) / len(passed), 4) if passed else None,
         "passed_ci": wilson_interval(passed) if passed else None,
     }
+    if judge is None or not judged:
+        return row
+    agrees = judge if judged[0][0].faithful else 1.0 - judge
+    return row | {"with_model": round(sum(passed) / len(passed) * agrees, 4)}
