@@ -16,6 +16,7 @@ from adapters.readers.definition import parsed
 from bot.commands.doctor import check_tool
 from bot.config.tool_sections import ToolSection
 from bot.config.workspace import load_workspace
+from bot.wiring.catalogues import open_on_call
 from bot.wiring.tools import open_tool, open_tools
 from core.model.errors import ConfigurationError, ToolUnavailable
 from core.ports import TimeWindow, Toolbox
@@ -65,6 +66,42 @@ async def test_every_kind_of_tool_can_be_configured(file: Path) -> None:
     boxes: list[Toolbox] = list(tools.toolboxes)
     servers = ["GitHub Actions", "GitLab CI", "Azure DevOps", "Jenkins"]
     assert [each.name for each in boxes] == ["Kubernetes", *servers, "orders"]
+
+
+EARLIER = """
+teams: [{id: payments, name: Payments}]
+tools:
+  - {kind: prometheus, url: "http://prometheus.invalid:9090"}
+  - {kind: loki, url: "http://loki.invalid", services: {till: {app: till}}, token_env: CI_TOKEN, tenant: shop, name: logs}
+  - {kind: jaeger, url: "http://jaeger.invalid:16686", name: calls}
+  - {kind: zipkin, url: "http://zipkin.invalid:9411", token_env: CI_TOKEN}
+on_call:
+  - {kind: pagerduty, token_env: CI_TOKEN, schedules: {payments: P1}, escalation_policies: {payments: [P2, P3]}}
+  - {kind: jira_service_management, cloud_id: c1, email: a@b.example, token_env: CI_TOKEN, schedules: {payments: [S1]}}
+  - {kind: opsgenie, url: "https://api.eu.opsgenie.com", name: Rota, token_env: CI_TOKEN, schedules: {payments: Night}}
+"""
+
+
+@pytest.fixture
+def earlier(file: Path) -> Path:
+    file.write_text(EARLIER, encoding="utf-8")
+    return file
+
+
+async def test_a_file_of_an_earlier_version_opens_what_it_opened(earlier: Path) -> None:
+    workspace = load_workspace(earlier)
+    async with aiohttp.ClientSession() as session:
+        tools = open_tools(workspace.tools, session)
+        schedules = open_on_call(workspace.on_call, workspace.teams, session)
+    assert [each.name for each in (*tools.logs, *tools.metrics, *tools.monitors, *tools.graphs)] == [
+        "logs",
+        "Prometheus",
+        "Prometheus",
+        "calls",
+        "Zipkin",
+    ]
+    assert [each.name for each in schedules[:3]] == ["PagerDuty", "Jira Service Management", "Rota"]
+    assert all(each.teams == {"payments"} for each in schedules[:3])
 
 
 OWN = """
