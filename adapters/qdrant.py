@@ -61,9 +61,7 @@ class QdrantIndex:
         await _response(
             self._client.create_collection(
                 self._collection,
-                vectors_config={DENSE: models.VectorParams(size=dimensions, distance=models.Distance.DOT)}
-                if dimensions
-                else {},
+                vectors_config={DENSE: _dense(dimensions)} if dimensions else {},
                 sparse_vectors_config={LEXICAL: models.SparseVectorParams()},
             )
         )
@@ -79,7 +77,7 @@ class QdrantIndex:
         return await self._search(vector, LEXICAL, readers, limit)
 
     async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
-        return await self._search(query.tolist(), DENSE, readers, limit)
+        return await self._search([query.tolist()], DENSE, readers, limit)
 
     async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
         if not passage_ids:
@@ -145,6 +143,16 @@ class QdrantIndex:
                 yield from_payload(str(point.id), point.payload or {})
             if offset is None:
                 return
+
+
+def _dense(dimensions: int) -> models.VectorParams:
+    return models.VectorParams(
+        size=dimensions,
+        distance=models.Distance.DOT,
+        multivector_config=models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM),
+        datatype=models.Datatype.FLOAT16,
+        on_disk=True,
+    )
 
 
 def _any_of(field: str, values: Sequence[str]) -> models.FieldCondition:

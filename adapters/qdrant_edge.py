@@ -118,9 +118,7 @@ class EdgeIndex:
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
         config = edge.EdgeConfig(
-            vectors={DENSE: edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Dot, memory=ON_DISK)}
-            if dimensions
-            else {},
+            vectors={DENSE: _dense(dimensions)} if dimensions else {},
             sparse_vectors={LEXICAL: edge.EdgeSparseVectorParams(memory=ON_DISK)},
         )
         self._shard = await asyncio.to_thread(self._call, lambda: edge.EdgeShard.create(str(self._folder), config))
@@ -259,6 +257,16 @@ def _is_engine_error(error: BaseException) -> bool:
 
 def _within(most: int, wanted: int) -> int:
     return wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+
+
+def _dense(dimensions: int) -> edge.EdgeVectorParams:
+    return edge.EdgeVectorParams(
+        size=dimensions,
+        distance=edge.Distance.Dot,
+        multivector_config=edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim),
+        datatype=edge.VectorStorageDatatype.Float16,
+        memory=ON_DISK,
+    )
 
 
 def _any_of(field: str, values: Sequence[str] | frozenset[str]) -> edge.FieldCondition:

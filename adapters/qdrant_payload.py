@@ -10,7 +10,7 @@ from typing import Any
 from core.model.document import AnchorStyle, DocumentKind, Passage
 from core.ports import EncodedPassage
 
-DENSE = "dense"  # name of the dense vector
+DENSE = "dense"  # name of the dense vectors
 LEXICAL = "lexical"  # name of the sparse vector
 KEYWORD_FIELDS = ("readers", "document_id", "source")  # payload fields used in filters
 

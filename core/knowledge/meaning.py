@@ -28,11 +28,6 @@ def cosines(passage: Passage, query: NDArray[np.float32]) -> NDArray[np.float32]
     return unpacked(passage, query.size) @ query
 
 
-def centre(passage: Passage, dimensions: int) -> NDArray[np.float32]:
-    """Return the mean direction of a passage's chunks, by which it is searched."""
-    mean = unpacked(passage, dimensions).mean(axis=0)
-    return mean / (np.linalg.norm(mean) or 1.0)
-
-
 def unpacked(passage: Passage, dimensions: int) -> NDArray[np.float32]:
+    """Return the vectors of a passage's chunks, one a row."""
     return np.frombuffer(passage.meaning, np.int8).reshape(-1, dimensions).astype(np.float32) / np.float32(STEPS)

@@ -112,7 +112,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPassage:
-    """A passage with its term weights and its unit-length embedding, which is empty if there is none."""
+    """A passage with its term weights and its embedding: a row of unit length for each chunk, or none."""
 
     passage: Passage
     lexical: SparseVector
@@ -128,7 +128,7 @@ class Hit:
 
 
 class PassageIndex(Protocol):
-    """Stores passages with a lexical and an optional dense vector, filtered by reader.
+    """Stores passages with a lexical vector and any number of dense ones, filtered by reader.
 
     Written passages are visible to the next search, and survive kill -9 once `upsert` has returned. Raises
     IndexUnavailable if the index cannot be reached.
@@ -151,7 +151,7 @@ class PassageIndex(Protocol):
         ...
 
     async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
-        """Return the passages readable by one of `readers` with the highest inner product, best first."""
+        """Return the passages readable by one of `readers` whose nearest row has the highest inner product, best first."""
         ...
 
     async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:

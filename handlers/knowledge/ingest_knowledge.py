@@ -12,7 +12,7 @@ import structlog
 
 from core.answering.chunks import chunk_texts
 from core.knowledge.encoder import Encoder
-from core.knowledge.meaning import centre, divided, packed
+from core.knowledge.meaning import divided, packed, unpacked
 from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.errors import IndexUnavailable, ModelUnavailable, SourceUnavailable, StoreUnavailable
@@ -371,7 +371,8 @@ class _Writer:
             return list(encoded)
         dimensions = self.embedder.dimensions
         return [
-            replace(each, dense=centre(each.passage, dimensions)) if each.passage.meaning else each for each in encoded
+            replace(each, dense=unpacked(each.passage, dimensions)) if each.passage.meaning else each
+            for each in encoded
         ]
 
     async def _embedded(self, passages: Sequence[Passage], known: Mapping[str, bytes]) -> list[Passage]:

@@ -95,7 +95,7 @@ async def write(index: EdgeIndex) -> None:
             EncodedPassage(
                 passage,
                 SparseVector((7,), (1.0,)),
-                np.ones(2, np.float32),
+                np.ones((1, 2), np.float32),
             )
             for passage in passages()
         ]

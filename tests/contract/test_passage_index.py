@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def encoded(
         content_hash=content_hash,
     )
     weights = SparseVector(tuple(lexical), tuple(lexical.values()))
-    return EncodedPassage(passage, weights, np.array(dense, np.float32))
+    return EncodedPassage(passage, weights, np.array([dense] if dense else [], np.float32))
 
 
 def query(*terms: int) -> SparseVector:
@@ -119,7 +120,15 @@ async def test_lexical_search_returns_nothing_that_shares_no_term(written: Passa
 async def test_dense_search_ranks_by_inner_product(written: PassageIndex) -> None:
     found = await written.search_dense(vector(0.6, 0.8, 0, 0), EVERYBODY, 2)
     assert [hit.passage_id for hit in found] == [point_id("docs/a.md", 2), point_id("docs/a.md", 1)]
-    assert [hit.score for hit in found] == pytest.approx([0.8, 0.6])
+    assert [hit.score for hit in found] == pytest.approx([0.8, 0.6], abs=1e-3)
+
+
+async def test_of_a_passage_with_several_vectors_the_nearest_counts(written: PassageIndex) -> None:
+    both = replace(encoded("docs/b.md", 1, {}, [1]), dense=np.array([[0.6, 0, 0, 0.8], [0, 0.6, 0, 0.8]], np.float32))
+    await written.upsert([both])
+    for asked in (vector(0.6, 0, 0, 0.8), vector(0, 0.6, 0, 0.8)):
+        [found] = await written.search_dense(asked, EVERYBODY, 1)
+        assert (found.passage_id, found.score) == (both.passage.id, pytest.approx(1.0, abs=1e-2))
 
 
 async def test_a_passage_comes_back_as_it_was_written(written: PassageIndex) -> None:

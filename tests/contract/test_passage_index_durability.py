@@ -26,7 +26,7 @@ async def main():
     index = EdgeIndex(Path(sys.argv[1]))
     await index.clear(2)
     passage = passages_of(Document("docs/a.md", "docs", "runbooks", "A", "Some text."))[0]
-    vectors = SparseVector((7,), (1.0,)), np.ones(2, np.float32)
+    vectors = SparseVector((7,), (1.0,)), np.ones((1, 2), np.float32)
     await index.upsert([EncodedPassage(passage, *vectors)])
     print("written", flush=True)
     await asyncio.sleep(60)

@@ -113,7 +113,7 @@ class Site:
 
     async def file(self, document: Document) -> None:
         """Put a document into the index."""
-        nothing = (SparseVector((), ()), np.zeros(4, np.float32))
+        nothing = (SparseVector((), ()), np.zeros((1, 4), np.float32))
         await self.index.upsert([EncodedPassage(passage, *nothing) for passage in passages_of(document)])
 
     def happen(self, incident: Incident) -> None:

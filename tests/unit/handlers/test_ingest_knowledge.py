@@ -135,7 +135,7 @@ async def test_another_embedding_model_rewrites_every_vector(
     await ingest_knowledge([source], index, encoders)
     await ingest_knowledge([source], index, encoders, FakeEmbedder())
     assert index.cleared[-1] == 3
-    assert {point.dense.shape for point in index.points.values()} == {(3,)}
+    assert {point.dense.shape for point in index.points.values()} == {(1, 3)}
     assert encoder_of(encoders).embedder == "tiny"
 
 

@@ -138,7 +138,7 @@ async def test_an_embedding_model_finds_what_shares_no_word() -> None:
     model = Topics()
     for key, point in list(index.points.items()):
         [vector] = await model.embed_passages([point.passage.indexed_text])
-        index.points[key] = replace(point, dense=vector)
+        index.points[key] = replace(point, dense=vector[np.newaxis])
     encoder = encoders.saved[-1]
     await encoders.save(replace(encoder, embedder=model.name))
     found = await Retriever(index, encoders, model).retrieve("undo", EVERYBODY, 1)
