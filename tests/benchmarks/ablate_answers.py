@@ -1,10 +1,10 @@
-"""What each mechanism of answering is worth: the figures of five sets of questions with one mechanism taken out at a time.
+"""What each mechanism of answering is worth: the figures of seven sets of questions with one mechanism taken out at a time.
 
     python -m tests.benchmarks ablate-answers --data DIR [--only NAME…] [--json FILE]
 
-DIR holds `real-qa`, `docs-faq`, `alert-runbooks` and `sample-questions`, each with questions and documents.
+DIR holds `real-qa`, `real-qa-2`, `docs-faq`, `alert-runbooks` and `sample-questions`, each with questions and documents.
 
-The figure of a set is the share of its questions whose shown answer states what was asked (`ops`, `runbooks`, `sample`:
+The figure of a set is the share of its questions whose shown answer states what was asked (`ops`, `runbooks`, `tools`, `company`, `sample`:
 those that the sample company's documents answer), or whose page stands among the first three (`faq`) or first (`alerts`,
 their names masked). `withheld` is the share of all questions without an answer that are not answered. A loss of more than
 half an interval is marked with a star.
@@ -22,6 +22,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import _lru_cache_wrapper
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -32,12 +33,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.commands.demo import SAMPLE_COMPANY
-from bot.config.settings import load_settings
+from bot.config.settings import EMBEDDED, load_settings
 from bot.config.workspace import load_workspace
 from bot.evaluation.library import asked_of, library_of
 from bot.evaluation.report import json_lines, wilson_interval
 from bot.evaluation.stated_answers import Case, cases_of
-from bot.wiring.application import ingest, open_core
+from bot.wiring.application import embedder, ingest, open_core
 from core.answering.answer_view import shown_sentences
 from core.answering.excerpts import candidates
 from core.answering.find import find_answer, search
@@ -47,7 +48,7 @@ from core.knowledge.spelling import Spelling
 from core.model.conversation import PUBLIC, Audience, Speaker, Turn
 
 FIRST = {"faq": 3, "alerts": 1}  # of the pages found, so many may come before the right one, itself counted
-SETS = ("ops", "runbooks", "faq", "alerts", "sample")
+SETS = ("ops", "runbooks", "tools", "company", "faq", "alerts", "sample")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,10 @@ class Mechanism:
     name: str
     instead: dict[str, Any]
     indexed: bool = False
+
+
+async def _no_meaning(*_: object) -> NDArray[np.float32]:
+    return np.empty(0, np.float32)
 
 
 async def _as_written(_: Retriever, query: str) -> Spelling:
@@ -69,6 +74,9 @@ def _rarity(statistics: TermStatistics, numbers: NDArray[np.uint32]) -> NDArray[
 
 
 MECHANISMS = (
+    Mechanism("embedding model", {"core.knowledge.retriever.Retriever._meaning": _no_meaning}),
+    Mechanism("search by meaning", {"core.knowledge.retriever.DENSE_SHARE": 0.0}),
+    Mechanism("ranking by meaning", {"core.answering.excerpts.MEANING": 0.0}),
     Mechanism("score of the passage", {"core.answering.excerpts.PASSAGE": 0.0}),
     Mechanism("BM25 of the excerpt", {"core.answering.excerpts.EXCERPT": 0.0}),
     Mechanism("rare terms", {"core.answering.excerpts.RARE": 0.0}),
@@ -191,25 +199,29 @@ async def _is_stated(case: Case, shelf: Shelf) -> bool:
 
 @asynccontextmanager
 async def _shelves(data: Path) -> AsyncGenerator[list[Shelf]]:
-    real, faq, alerts = data / "real-qa", data / "docs-faq", data / "alert-runbooks"
-    keyed = cases_of(real / "questions.jsonl")
+    faq, alerts, model = data / "docs-faq", data / "alert-runbooks", embedder(EMBEDDED)
     files = {
         "faq": (faq / "corpus.jsonl.gz", [faq / "questions.jsonl"]),
         "alerts": (alerts / "corpus-masked.jsonl", [alerts / f"{name}-masked.jsonl" for name in ("questions", "unanswerable")]),
     }  # fmt: skip
     shelves: list[Shelf] = []
     async with AsyncExitStack() as stack:
-        for name in ("ops", "runbooks"):
-            library, retriever = await stack.enter_async_context(library_of([real / f"corpus-{name}.jsonl.gz"]))
-            asked = [Asked(name, case) for case in keyed if case.corpus == name]
-            shelves.append(Shelf(asked, retriever, library.audience()))
+        for real in (data / "real-qa", data / "real-qa-2"):
+            for name, cases in groupby(sorted(cases_of(real / "questions.jsonl"), key=_corpus), key=_corpus):
+                file = real / f"corpus-{name}.jsonl.gz"
+                library, retriever = await stack.enter_async_context(library_of([file], model))
+                shelves.append(Shelf([Asked(name, case) for case in cases], retriever, library.audience()))
         for name, (corpus, questions) in files.items():
-            library, retriever = await stack.enter_async_context(library_of([corpus]))
+            library, retriever = await stack.enter_async_context(library_of([corpus], model))
             rows = [row for file in questions for row in json_lines(file, "question")]
             asked = [Asked(name, Case(row["question"], "", ""), row.get("gold_doc", "")) for row in rows]
             shelves.append(Shelf(asked, retriever, library.audience()))
         shelves.append(await stack.enter_async_context(_sample(data / "sample-questions" / "questions.jsonl")))
         yield shelves
+
+
+def _corpus(case: Case) -> str:
+    return case.corpus
 
 
 @asynccontextmanager
@@ -224,7 +236,7 @@ async def _sample(questions: Path) -> AsyncGenerator[Shelf]:
         and (not row["answerable"] or (row["gold_source"] or "").startswith("documents"))
     ]
     with tempfile.TemporaryDirectory(prefix="plumbline-ablation-") as folder:
-        settings = load_settings(data_dir=Path(folder), database_url="", qdrant_url="")
+        settings = load_settings(data_dir=Path(folder), database_url="", qdrant_url="", embeddings=EMBEDDED)
         async with open_core(settings, load_workspace(SAMPLE_COMPANY / "plumbline.yaml")) as core:
             await ingest(core)
             yield Shelf(asked, core.knowledge.retriever, Audience(frozenset({PUBLIC, "channel:ask-plumbline"})))

@@ -15,7 +15,7 @@ from tests.external.teams_playground import STARTED_WITHIN, answers, environment
 
 pytestmark = pytest.mark.external
 
-LIMIT = 350.0  # MiB
+LIMIT = 420.0  # MiB
 SETTLING = 30.0  # seconds after which the sample company is embedded, and what was needed to start given back
 
 EVERYTHING = "import slack_bolt.async_app, adapters.teams.sdk_agents, adapters.teams.sdk_botbuilder"

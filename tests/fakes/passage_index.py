@@ -41,7 +41,9 @@ class FakePassageIndex:
         return [found for found in self._best(score, readers, limit) if found.score > 0]
 
     async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
-        return self._best(lambda point: float((point.dense.reshape(-1, query.size) @ query).max(initial=-1.0)), readers, limit)
+        return self._best(
+            lambda point: float((point.dense.reshape(-1, query.size) @ query).max(initial=-1.0)), readers, limit
+        )
 
     async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
         points = [self.points[key] for key in passage_ids if key in self.points]
