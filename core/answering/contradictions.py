@@ -114,15 +114,18 @@ class _Said:
 
 
 def contradictions(
-    sentences: Sequence[Sentence], citations: Sequence[Citation], retrieval: Retrieval
+    sentences: Sequence[Sentence],
+    citations: Sequence[Citation],
+    retrieval: Retrieval,
+    commands: Sequence[Sentence] = (),
 ) -> tuple[Conflict, ...]:
     """Return statements of other retrieved documents that contradict a sentence of the answer, the newest source first.
 
     Two statements contradict each other if they are about the same thing and give different values for it, or if one
     denies the other. They are about the same thing if most of their other words are the same, each names only things
     that the other or the headings above it name too, and both contain the same words of the question. A statement not
-    to run code that another one contains contradicts it if they share their subject. A past incident contradicts
-    nothing, because it describes the past.
+    to run code that another one contains contradicts it if they share their subject; `commands` are lines of code of the
+    answer that are contradicted only so. A past incident contradicts nothing, because it describes the past.
     """
     cited = {source.number: source for source in citations}
     own = {source.document_id for source in citations}
@@ -131,7 +134,8 @@ def contradictions(
         for found in retrieval.passages
         if found.passage.document_id not in own and found.passage.kind is not DocumentKind.INCIDENT
     ]
-    words = frozenset[str]().union(*(distinct_terms(sentence.text) for sentence in sentences))
+    told = (*sentences, *commands)
+    words = frozenset[str]().union(*(distinct_terms(sentence.text) for sentence in told))
     rivals = [
         (each, _said(each.text, each.passage.title, each.heading))
         for passage in passages[:RIVALS]
@@ -140,13 +144,14 @@ def contradictions(
     ]
     asked = frozenset(retrieval.weights)
     found: dict[str, Conflict] = {}
-    for sentence in sentences:
+    for number, sentence in enumerate(told):
         source = cited[sentence.citations[0]]
         if len(sentence.text) > MAX_CLAIM:
             continue
         said = _said(sentence.text, source.title, source.heading)
         for statement, other in rivals:
-            if statement.passage.document_id not in found and _contradict(said, other, asked):
+            is_against = _contradict(said, other, asked) if number < len(sentences) else _bans(other, said)
+            if statement.passage.document_id not in found and is_against:
                 found[statement.passage.document_id] = _conflict(
                     source, sentence, statement, len(citations) + len(found)
                 )

@@ -115,13 +115,21 @@ def answer(
             citations,
             ENGINE,
             tentative=not is_sure,
-            conflicts=contradictions([Sentence(first_line(excerpts[0]), (1,))], citations[:1], retrieval),
+            conflicts=contradictions(
+                [Sentence(first_line(excerpts[0]), (1,))], citations[:1], retrieval, _commands(excerpts[0])
+            ),
             excerpts=excerpts[:1],
             further=excerpts[1:],
             certainty=raw_score(evaluation),
         ),
         evaluation,
     )
+
+
+def _commands(shown: Excerpt) -> list[Sentence]:
+    """Return the lines of an excerpt's fenced code, each as a statement."""
+    fenced = "\n".join(shown.text.split("```")[1::2])
+    return [Sentence(f"`{line.strip()}`", (shown.citation,)) for line in fenced.splitlines() if line.strip()]
 
 
 def may_be_certain(query: str, best: Candidate, shown: Excerpt, retrieval: Retrieval) -> bool:

@@ -45,7 +45,7 @@ COULD_HURT = [  # the clause that keeps somebody from doing harm
     ("can I skip the canary in a hotfix?", "staging can be skipped and the canary can not"),
     ("can I drain a node named with pg?", "leave them alone"),
     ("can I raise the pool of payment-gateway above 40?", "Do not raise the pool above 40"),
-    ("can I restart all payment-gateway pods?", "Do not restart all four pods at once"),
+    ("is it safe to flush the seat cache?", "Never run `FLUSHALL`"),
 ]
 
 
