@@ -56,7 +56,7 @@ class Schedules:
             persons, odd = self.pages.mapped(page.items, lambda item: _person(people, item, at))
             found += persons
             found.gaps += (*page.gaps, *odd)
-            if page.following is not None and page.is_last:
+            if page.is_cut:
                 raise ToolUnavailable(f"{self.name} has more than {len(found)} people on call for one team.")
         return found
 

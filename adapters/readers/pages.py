@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pydantic_core import from_json
@@ -31,15 +31,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The items of one page and what of it could not be read; `following` has the values for the next one, if any.
+    """The items of one page and what of it could not be read.
 
-    After the last that is read, the others are a gap.
+    `following` has the values for the next one, if any; with `is_cut`, the next one is not read.
     """
 
     items: Sequence[Item]
     gaps: Sequence[Gap] = ()
     following: Values | None = None
-    is_last: bool = False
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +71,13 @@ class Pages:
         return Page(items, gaps, following)
 
     async def every(self, reading: Reading, values: Values) -> AsyncIterator[Page]:
-        """Yield the pages in order, at most as many as `paging` allows; what is left out then is a gap of the last."""
+        """Yield the pages in order, at most as many as `paging` allows."""
         most = reading.paging.most if reading.paging is not None else 1
-        for number in range(most):
+        for number in range(1, most + 1):
             page = await self.page(reading, values)
-            if page.following is None or reading.paging is None:
-                yield page
+            yield replace(page, is_cut=number == most and page.following is not None)
+            if page.following is None:
                 return
-            is_last = number == most - 1
-            left_out = Gap("", GapReason.LEFT_OUT, f"what is not on the first {most} pages")
-            gaps = [*page.gaps, left_out] if is_last else page.gaps
-            yield Page(page.items, gaps, page.following, is_last)
             values = {**values, **page.following}
 
     async def asked(self, request: Request, values: Values) -> Answer:

@@ -33,6 +33,7 @@ MAX_DETAIL = 4_000
 MIN_STEP = timedelta(seconds=15)  # between points
 MAX_POINTS = 240  # per series
 TICK = timedelta(microseconds=1)
+CUT = Gap("", GapReason.LEFT_OUT, "what is on further pages")
 T = TypeVar("T")
 _Record = tuple[datetime, str, str, str]  # with its time as it is written, level, text
 
@@ -133,7 +134,7 @@ class Reader:
             async for page in self.pages.every(reading, values):
                 items, odd = await asyncio.to_thread(self.pages.mapped, page.items, made)
                 found += items
-                found.gaps += self._named(part, [*page.gaps, *odd])
+                found.gaps += self._named(part, [*page.gaps, *odd, *([CUT] if page.is_cut else [])])
         except ToolUnavailable as error:
             if not found:
                 raise
@@ -153,8 +154,9 @@ class Reader:
                 found += [each for each in records if window.start <= each[0] < window.end]
                 found.gaps += self._named("records", [*page.gaps, *odd])
                 if len(found) >= limit:
-                    found.gaps = tuple(gap for gap in found.gaps if "what is not on the first" not in gap.detail)
                     break
+                if page.is_cut:
+                    found.gaps += self._named("records", [CUT])
         except ToolUnavailable as error:
             if not found:
                 raise

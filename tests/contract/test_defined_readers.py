@@ -354,6 +354,32 @@ async def test_the_check_says_whether_the_system_lets_us_in(kind: str, part: str
             await checked.check()
 
 
+@pytest.mark.parametrize("part", ["logs", "changes"])
+async def test_pages_without_an_end_are_not_read_for_ever_and_the_rest_is_named(part: str) -> None:
+    number = 0
+
+    async def endless(_: web.Request) -> web.Response:
+        nonlocal number
+        number += 1
+        said = {"timestamp": HOUR.start.isoformat(), "message": f"sale {number}", "attributes": {"title": "Sale"}}
+        data = [{"id": str(number), "attributes": said}]
+        return web.json_response({"data": data, "meta": {"page": {"after": str(number)}}})
+
+    async with answering("datadog", endless) as (reader, server):
+        read = await found(reader, part)
+    assert len(read) == len(server.asked) == 8
+    assert [text.partition(": ")[2].partition(": ")[2] for text in gaps(read)] == [
+        "left out (what is on further pages)"
+    ]
+
+
+async def test_enough_records_are_no_gap_though_there_are_more() -> None:
+    exchange = recording("datadog").exchanges["logs"][0]
+    async with reading(recording("datadog"), Server([exchange])) as reader:
+        read = await reader.lines("till", HOUR, 1)
+    assert (len(read), gaps(read)) == (1, [])
+
+
 def test_a_recording_can_be_told_apart() -> None:
     """The skeleton of a request that was broken out of differs, so that the tests above can fail."""
     assert skeleton({"query": '{app="a"} or {app="b"}'}, "x") != skeleton({"query": '{app="a"}'}, "x")
