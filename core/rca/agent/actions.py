@@ -39,7 +39,7 @@ def call_of(action: Action) -> Call:
     return action.tool, frozenset(action.arguments.items())
 
 
-HEAD = 1_200  # characters of an observation that the controller sees
+HEAD, TAIL = 800, 800  # characters of an observation that the controller sees
 KEY_LENGTH = 6  # hexadecimal digits; an investigation has a few dozen observations
 
 
@@ -66,12 +66,17 @@ class Snapshots:
         return key
 
     def head(self, key: str) -> str:
-        """Return the part of an observation that is shown: its first whole lines, and the length of the rest."""
+        """Return the part of an observation that is shown: its first and last whole lines, and the length of the rest.
+
+        RCAgent shows the first ones. The last are added, because the end of a log is the latest, and a description of an
+        object ends with its events.
+        """
         text = self.by_key[key]
-        if len(text) <= HEAD:
+        if len(text) <= HEAD + TAIL:
             return text
-        shown = text[:HEAD].rpartition("\n")[0] or text[:HEAD]
-        return f"{shown}\n… {len(text) - len(shown)} more characters in {key}"
+        first = text[:HEAD].rpartition("\n")[0] or text[:HEAD]
+        last = text[-TAIL:].partition("\n")[2] or text[-TAIL:]
+        return f"{first}\n… {len(text) - len(first) - len(last)} more characters in {key}\n{last}"
 
 
 class Refused(Exception):

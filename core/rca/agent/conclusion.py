@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from core.knowledge.terms import terms
 from core.model.incident import BlamedChange, Evidence, Hypothesis, Origin
 from core.model.trajectory import Finding, Trajectory
 from core.model_calls.choice import weighed
@@ -13,6 +14,8 @@ from core.rca.incident_signals import SLACK, IncidentSignals, precedes
 from core.rca.merge import MAX_HYPOTHESES, MIN_SCORE, contradicting
 from core.rca.model_ranking import LEAST
 from core.rca.observations import Observations
+
+SHARED = 2  # words of two causes of a service from which they are one
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +73,29 @@ def compared(
 
 
 def _naming(finding: Finding, hypotheses: Sequence[Hypothesis]) -> int | None:
-    """Return the index of the hypothesis with the same change, or with the same service and no change; None if none has."""
+    """Return the index of the hypothesis with the cause of a finding; None if none has it.
+
+    It has the same change, or no change and the same service, and then knows no reason, or rests on the same lines or says
+    the same: a service can have more than one fault.
+    """
     for place, each in enumerate(hypotheses):
         blamed = {each.change.id, *each.change.deploys} if each.change else set[str]()
-        if finding.change in blamed if finding.change else not blamed and each.service == finding.service:
+        if finding.change:
+            if finding.change in blamed:
+                return place
+        elif not blamed and each.service == finding.service and (_is_unexplained(each) or _is_alike(finding, each)):
             return place
     return None
+
+
+def _is_alike(finding: Finding, known: Hypothesis) -> bool:
+    """Return whether a quote of a finding is one of a hypothesis, or their causes share words beside the service."""
+    quotes = [" ".join(each.split()) for each in finding.evidence]
+    lines = [" ".join(each.quote.split()) for each in known.evidence]
+    if any(quote and (quote in line or line in quote) for quote in quotes for line in lines if line):
+        return True
+    shared = set(terms(finding.root_cause)) & set(terms(known.cause)) - set(terms(known.service))
+    return len(shared) >= SHARED
 
 
 def _is_unexplained(known: Hypothesis) -> bool:

@@ -61,6 +61,8 @@ _DESCRIPTION = re.compile(
 _OF_THE_TOOL = re.compile(
     r"previous terminated container|Metrics API not available|doesn't have a resource type|unknown (?:flag|command)"
     r"|failed with return code|^Defaulted container|^Error from server"
+    r"|^\W{0,3}(?i:(?:(?:data|result) )?(?:is )?not (?:available|found|recorded)|none|n/a|nothing(?: was)? found"
+    r"|no (?:data|output|results?|logs?|events?|entries|lines|matches|records|resources)(?: (?:were )?(?:found|available))?)\W{0,3}$"
 )
 """Matches lines about the tool itself or its call, which are not trouble of the subject."""
 _FRAME = re.compile(r"^\s+(?:at |\.\.\. \d+ more|in \w+$)|^goroutine \d+|^\s+[\w./-]+\.go:\d+")

@@ -169,6 +169,15 @@ def test_what_a_tool_says_of_how_it_was_called_is_no_cause() -> None:
     assert clues(refused) == []
 
 
+@pytest.mark.parametrize("said", ["not available", "Not found.", "No logs were found", "[none]", "No data", "N/A"])
+def test_a_tool_that_has_nothing_to_tell_tells_of_no_trouble(said: str) -> None:
+    assert conclude("Why is cart down?", [ToolOutput("get_errors", {"service": "cart"}, said)]).cause == ""
+
+
+def test_a_complaint_that_something_was_not_found_is_trouble() -> None:
+    assert conclude("Why?", [log("ERROR config.yaml not found, giving up")]).cause != ""
+
+
 def test_the_occurrence_with_the_id_of_the_question_is_quoted() -> None:
     text = "".join(f"ERROR order {number} rejected: card expired\n" for number in range(4700, 4720))
     found = conclude("Why was order 4711 rejected?", [log(text)])

@@ -56,7 +56,12 @@ def test_a_finding_where_the_evidence_has_no_cause_is_the_cause() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "finding"), [(hypothesis("stock", 0.5), FINDING), (hypothesis("shop", 0.5, "C-1"), BLAMING)]
+    ("known", "finding"),
+    [
+        (replace(hypothesis("stock", 0.5), cause="stock: disk is full"), FINDING),
+        (replace(hypothesis("stock", 0.5), evidence=(PROOF,)), replace(FINDING, evidence=("space left on device",))),
+        (hypothesis("shop", 0.5, "C-1"), BLAMING),
+    ],
 )
 def test_a_finding_that_names_the_first_cause_adds_its_evidence_and_its_solution(
     known: Hypothesis, finding: Finding
@@ -68,6 +73,13 @@ def test_a_finding_that_names_the_first_cause_adds_its_evidence_and_its_solution
     )
     assert second == hypothesis("cart", 0.4)
     assert (found.by_model, found.dissent) == (False, False)
+
+
+def test_another_fault_of_the_same_service_is_a_cause_of_its_own() -> None:
+    known = replace(hypothesis("stock", 0.3), cause="The certificate of stock has expired.")
+    found = verdict([known])
+    assert [each.cause for each in found.hypotheses] == [FINDING.root_cause, known.cause]
+    assert (found.by_model, found.dissent) == (True, True)
 
 
 def test_a_finding_explains_what_the_evidence_only_knows_the_place_of() -> None:
@@ -101,7 +113,8 @@ def test_a_skill_that_is_not_proven_moves_no_cause_of_the_evidence() -> None:
 
 
 def test_a_choice_of_the_second_cause_is_a_dissent_about_what_the_evidence_knows() -> None:
-    found = verdict([hypothesis("cart", 0.4), hypothesis("stock", 0.3)], right=0.9)
+    known = replace(hypothesis("stock", 0.3), cause="stock: disk is full")
+    found = verdict([hypothesis("cart", 0.4), known], right=0.9)
     assert [each.service for each in found.hypotheses] == ["stock", "cart"]
     assert (found.hypotheses[0].found_by, found.hypotheses[0].solution) == ("", "Free some space.")
 

@@ -4,7 +4,7 @@ from core.model.errors import InvalidReply, ModelUnavailable
 from core.model.language_model import ModelRequest, Role, Urgency
 from core.model.trajectory import Ending, Step
 from core.ports import ToolParameter
-from core.rca.agent.actions import HEAD, MAX_FINDING_TOKENS
+from core.rca.agent.actions import HEAD, MAX_FINDING_TOKENS, TAIL
 from core.rca.agent.budget import Limits, MeteredModel
 from core.rca.agent.controller import LAST_TRIES, Investigation
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
@@ -87,7 +87,7 @@ async def test_a_model_that_would_look_for_ever_must_report_at_the_last_step() -
     assert len(trajectory.steps) == Limits().steps - 1
 
 
-async def test_a_long_observation_is_shown_by_its_head_and_expanded_for_an_expert() -> None:
+async def test_a_long_observation_is_shown_by_its_ends_and_expanded_for_an_expert() -> None:
     log = "\n".join(f"09:{minute:02d} ERROR pool exhausted" for minute in range(60)) * 5
     logs = FakeTool(says=log)
     expert = FakeTool(
@@ -98,7 +98,8 @@ async def test_a_long_observation_is_shown_by_its_head_and_expanded_for_an_exper
     run.model = MeteredModel(scripted(call(service="api"), call("analyse_log", material=key), finalise()))
     trajectory = await run.run(INCIDENT)
     assert trajectory.steps[0].snapshot == key
-    assert len(trajectory.steps[0].shown) < HEAD + 100
+    assert len(trajectory.steps[0].shown) < HEAD + TAIL + 100
+    assert trajectory.steps[0].shown.endswith(log.splitlines()[-1])
     assert f"more characters in {key}" in trajectory.steps[0].shown
     assert expert.calls == [{"material": log}]
 
