@@ -37,6 +37,7 @@ _QUESTION = re.compile(r"The question:\n=====\n(.*?)\n=====", re.DOTALL)
 _SENTENCE = re.compile(r"Somebody answers:\n=====\n(.*?)\n=====", re.DOTALL)
 _LATEST = re.compile(r"The latest message:\n=====\n(.*?)\n=====", re.DOTALL)
 _SITUATION = re.compile(r"What is to be settled today:\n=====\n(.*?)\n=====", re.DOTALL)
+_RECORD = re.compile(r"^\d+\. ", re.MULTILINE)
 _CONCLUSION = re.compile(r"This conclusion was proposed:\n=====\n(.*?)\n=====", re.DOTALL)
 _NUMBER = re.compile(r"\d+")
 _CODE = re.compile(r"`([^`]+)`")
@@ -167,7 +168,8 @@ class SimulatedModel:
         """Return whether the records, or the conclusion if one is rated, state the answer (LM-PACE, COE and RCE)."""
         stated_in = self._stated_in(situation)
         conclusion = _CONCLUSION.search(prompt)
-        is_right = stated_in is not None and stated_in(conclusion[1] if conclusion else prompt)
+        read = [conclusion[1]] if conclusion else _RECORD.split(prompt.partition("What is to be settled today:")[0])
+        is_right = stated_in is not None and any(map(stated_in, read))
         return (SCALE[-1] if is_right else SCALE[0]) if conclusion else YES_NO[not is_right]
 
     def _truth(self, question: str) -> Truth | None:
