@@ -14,7 +14,7 @@ from bot.web.webhook_sources import webhook_parsers
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
 from core.model.messages import IncidentMessage
-from tests.contract.test_workload import TABLE, Rules
+from tests.fakes.monitoring_systems.kubernetes_rules import TABLE, Rules
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import of_kind
 from tests.scenario.first_day.payloads import DEFAULTS, NOW, WATCHDOG, Sent, alertmanager
