@@ -145,7 +145,7 @@ QUERY = ToolParameter("query", "what is looked for, which the fixed plan cannot 
 @pytest.fixture(autouse=True)
 def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model is asked however strong the evidence is."""
-    monkeypatch.setattr("handlers.incidents.explain_incident.is_unsure", bool)
+    monkeypatch.setattr("handlers.incidents.investigate_with_model.is_unsure", bool)
 
 
 @pytest.mark.parametrize("place", PLACES)
