@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LANGUAGE = "data-language"  # the attribute of a <pre> with the language of its code
 MAX_DEPTH = 100  # depth of nested elements; deeper ones are reduced to their text
+MAX_MARKUP = 300_000  # characters of a chat message: ten times as many as of its text
 MAX_COLUMNS = 100  # columns of a table; cells are not repeated beyond them
 MAX_REPEATED = 2_000  # cells added to a table
 MAX_REPEATED_TEXT = 200  # characters of such a cell; a longer one is left empty
@@ -42,6 +43,11 @@ _GUTTER = re.compile(
 _CODE_CELL = re.compile(r"(?<![a-z])(?:code|blob|highlight|line|lntd)(?![a-z])")
 _NUMBERS = re.compile(r"[\d\s]*")
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+
+
+def cut_markup(html: str) -> str:
+    """Return the HTML of a chat message as far as it is read. Its tags may take more room than its text."""
+    return html[:MAX_MARKUP]
 
 
 def parsed(html: str) -> BeautifulSoup:

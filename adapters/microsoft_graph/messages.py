@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from adapters.html import markdown_of, parsed, put_in_place
+from adapters.html import cut_markup, markdown_of, parsed, put_in_place
 from adapters.microsoft_graph.cards import attached_text
 from core.model.conversation import cut_message
 
@@ -108,9 +108,9 @@ def text_of(message: ChatMessage, addressed: str = "") -> str:
 
     Mentions of the application with the id `addressed` are left out.
     """
-    content = cut_message(message.body.content or "")
+    content = message.body.content or ""
     is_html = message.body.contentType.lower() == "html"
-    text = _from_html(content, message.mentions_of(addressed)) if is_html else content.strip()
+    text = _from_html(cut_markup(content), message.mentions_of(addressed)) if is_html else content.strip()
     subject = (message.subject or "").strip()
     attached = [
         part

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from adapters.html import lines_of, parsed
+from adapters.html import cut_markup, lines_of, parsed
 from adapters.microsoft_graph.cards import attached_text
 from core.model.conversation import MAX_MESSAGE, cut_message
 from core.model.errors import MalformedInput
@@ -200,8 +200,8 @@ class QuotedMessage(_Wire):
     @property
     def said(self) -> str:
         """Return the readable text and that of its cards, within the usual length limit."""
-        content = cut_message(self.body.content)
-        text = clean(content if self.body.content_type == "text" else plain_text(content))
+        content = self.body.content
+        text = clean(content if self.body.content_type == "text" else plain_text(cut_markup(content)))
         return cut_message("\n".join(filter(None, (text, *_attached(self.attachments)))))
 
 
@@ -220,7 +220,7 @@ def _attached(attachments: tuple[Any, ...]) -> Iterator[str]:
     for each in attachments[:MAX_ATTACHMENTS]:
         kind, content = (each.get(name) for name in ("contentType", "content")) if isinstance(each, dict) else ("", "")
         if kind == "text/html" and isinstance(content, str):
-            texts = [quote.get_text() for quote in parsed(cut_message(content)).select(QUOTED)]
+            texts = [quote.get_text() for quote in parsed(cut_markup(content)).select(QUOTED)]
         else:
             texts = [attached_text(str(kind), content)]
         yield from filter(None, map(clean, texts))

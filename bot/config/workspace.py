@@ -74,12 +74,15 @@ class ConfidenceSection(Section):
     Both are calibrated probabilities and unused by default. With `ping_two_when_unsure`, the two candidate teams are
     pinged if no owner can be named. `estimator` selects the measures of owners, and of causes that a language model
     ranked: the checks that were made anyway (`evidence`), or a slower two-step estimate by the model (`two-step`).
+    `percentages` selects how labels become percentages: `curves`, or from 500 labels on the optimal `thresholds` of
+    LM-PACE, which tell ten percentages.
     """
 
     ask_below: Share | None = None
     ping_owner_above: Share | None = None
     ping_two_when_unsure: bool = False
     estimator: Literal["evidence", "two-step"] = "evidence"
+    percentages: Literal["curves", "thresholds"] = "curves"
 
 
 class InvestigationSection(Section):
@@ -195,6 +198,7 @@ class Workspace(BaseModel):
     holding: Holding = Holding()
     messages_per_minute: int = MESSAGES_PER_MINUTE
     two_step: bool = False  # see ConfidenceSection
+    by_thresholds: bool = False  # see ConfidenceSection
     maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel; may be empty
     trust: Mapping[Use, Trust] = {}
@@ -256,6 +260,7 @@ def load_workspace(path: Path | None) -> Workspace:
         messages_per_minute=file.storm.messages_per_minute,
         trust=file.models.trust(),
         two_step=file.confidence.estimator == "two-step",
+        by_thresholds=file.confidence.percentages == "thresholds",
         maintenance=maintenance_of(file.maintenance),
         operators=file.operators,
     )

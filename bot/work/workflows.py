@@ -71,7 +71,7 @@ async def learn_from_outcomes(core: Core, ports: QuestionPorts) -> None:
     await label_noted_incidents(ports)
     await label_suggestions(store=core.store)
     await core.history.grow(core.store)
-    await recalibrate(store=core.store, clock=core.clock)
+    await recalibrate(store=core.store, clock=core.clock, by_thresholds=core.workspace.by_thresholds)
     await watch_calibration(ports, operators=operators_place(core))
 
 

@@ -17,7 +17,7 @@ from core.model.calibrator import RCE_ALONE, Calibrator, Steps, Transformation
 from core.model.prediction import Evaluation
 
 MIN_OUTCOMES = 30  # labelled outcomes needed for an honest percentage
-THRESHOLD_OUTCOMES = 500  # from which optimal thresholds were calibrated better than curves, on data of both kinds
+THRESHOLD_OUTCOMES = 500  # from which optimal thresholds do not follow chance
 RESOLUTION = 100  # levels of the scores from 0 to 1, and as many more at quantiles of the labelled scores
 NEGLIGIBLE = 0.01  # weight below which a transformation is dropped
 
@@ -64,13 +64,18 @@ class Label:
 
 
 def fit(
-    labelled: Sequence[Label], version: str, fitted_at: datetime, min_outcomes: int = MIN_OUTCOMES
+    labelled: Sequence[Label],
+    version: str,
+    fitted_at: datetime,
+    min_outcomes: int = MIN_OUTCOMES,
+    *,
+    by_thresholds: bool = False,
 ) -> Calibrator | None:
     """Fit a calibrator. Returns None for fewer than `min_outcomes` labels, which do not allow an honest percentage.
 
-    From THRESHOLD_OUTCOMES labels, it has the thresholds of LM-PACE (section 4.4, equation 3), which say one of ten
-    percentages. With fewer, these would follow chance: it then is one curve per transformation of the measures, weighted
-    by its likelihood on held-out labels. Groups that are right more or less often than it predicts get an offset.
+    It is one curve per transformation of the measures, weighted by its likelihood on held-out labels. With
+    `by_thresholds` and THRESHOLD_OUTCOMES labels, it has the thresholds of LM-PACE (section 4.4, equation 3) instead,
+    which say one of ten percentages. Groups that are right more or less often than it predicts get an offset.
     """
     if len(labelled) < min_outcomes:
         return None
@@ -78,10 +83,10 @@ def fit(
     rce = np.array([label.evaluation.rce for label in labelled])
     correct = np.array([float(label.correct) for label in labelled])
     transformations = CANDIDATES if np.ptp(coe) else (RCE_ALONE,)
-    if len(labelled) < THRESHOLD_OUTCOMES:
-        steps = _curves(coe, rce, correct, transformations)
-    else:
+    if by_thresholds and len(labelled) >= THRESHOLD_OUTCOMES:
         steps = (fit_thresholds(coe, rce, correct, transformations),)
+    else:
+        steps = _curves(coe, rce, correct, transformations)
     pooled = Calibrator(version, steps, len(labelled), fitted_at)
     if not any(label.group for label in labelled):
         return pooled

@@ -1,6 +1,7 @@
 """Fit calibrators from labelled outcomes, and check recent badges for drift (nightly).
 
-A new calibrator is adopted only if it is better on labels that it has not seen, or the first one with thresholds.
+A new calibrator is adopted only if it is better on labels that it has not seen, or the first one with thresholds, which
+`by_thresholds` asks for.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ NEW_LABELS = 10  # since the current calibrator was fitted; fewer cannot show wh
 log = structlog.get_logger()
 
 
-async def recalibrate(*, store: Store, clock: Clock) -> None:
+async def recalibrate(*, store: Store, clock: Clock, by_thresholds: bool = False) -> None:
     """Refit every estimator on its own labels."""
     async with store.transaction() as transaction:
         estimators = await transaction.predictions.estimators()
     for estimator in estimators:
-        await refit(estimator, store=store, clock=clock)
+        await refit(estimator, store=store, clock=clock, by_thresholds=by_thresholds)
 
 
-async def refit(estimator: Estimator, *, store: Store, clock: Clock) -> Calibrator | None:
+async def refit(estimator: Estimator, *, store: Store, clock: Clock, by_thresholds: bool = False) -> Calibrator | None:
     """Refit one estimator. Returns the adopted calibrator; None if labels are too few or the current one is as good."""
     async with store.transaction() as transaction:
         labelled = await transaction.predictions.labelled(estimator)
@@ -44,7 +45,7 @@ async def refit(estimator: Estimator, *, store: Store, clock: Clock) -> Calibrat
     now = clock.now()
     version = f"{estimator.kind}:{estimator.engine}:{estimator.version}:{now:%Y%m%dT%H%M%S}"
     # In a thread: fitting takes seconds, and must block neither the event loop nor the database.
-    better = await asyncio.to_thread(_better, labelled, current, version, now)
+    better = await asyncio.to_thread(_better, labelled, current, version, now, by_thresholds=by_thresholds)
     if better is not None:
         async with store.transaction() as transaction:
             await transaction.predictions.adopt(estimator, better)
@@ -52,18 +53,23 @@ async def refit(estimator: Estimator, *, store: Store, clock: Clock) -> Calibrat
 
 
 def _better(
-    labelled: Sequence[tuple[Prediction, Outcome]], current: Calibrator | None, version: str, now: datetime
+    labelled: Sequence[tuple[Prediction, Outcome]],
+    current: Calibrator | None,
+    version: str,
+    now: datetime,
+    *,
+    by_thresholds: bool,
 ) -> Calibrator | None:
-    if current is None or current.outcomes < THRESHOLD_OUTCOMES <= len(labelled):
-        return fit([_label(*pair) for pair in labelled], version, now)
+    if current is None or (by_thresholds and current.outcomes < THRESHOLD_OUTCOMES <= len(labelled)):
+        return fit([_label(*pair) for pair in labelled], version, now, by_thresholds=by_thresholds)
     seen = [_label(*pair) for pair in labelled if pair[1].labelled_at <= current.fitted_at]
     new = [_label(*pair) for pair in labelled if pair[1].labelled_at > current.fitted_at]
-    if len(new) < NEW_LABELS or not _improves(seen, new, current):
+    if len(new) < NEW_LABELS or not _improves(seen, new, current, by_thresholds=by_thresholds):
         return None
-    return fit([*seen, *new], version, now)
+    return fit([*seen, *new], version, now, by_thresholds=by_thresholds)
 
 
-def _improves(seen: Sequence[Label], new: Sequence[Label], current: Calibrator) -> bool:
+def _improves(seen: Sequence[Label], new: Sequence[Label], current: Calibrator, *, by_thresholds: bool) -> bool:
     """Return whether a refit has a lower cross-validated Brier score on the new labels than the current calibrator.
 
     Only labels newer than the current calibrator are held out, because it was fitted on the older ones.
@@ -72,7 +78,7 @@ def _improves(seen: Sequence[Label], new: Sequence[Label], current: Calibrator) 
     for fold in range(FOLDS):
         known = [label for index, label in enumerate(new) if index % FOLDS != fold]
         held_out = [label for index, label in enumerate(new) if index % FOLDS == fold]
-        candidate = fit([*seen, *known], current.version, current.fitted_at)
+        candidate = fit([*seen, *known], current.version, current.fitted_at, by_thresholds=by_thresholds)
         if candidate is None:
             return False
         candidate_error += _squared_error(candidate, held_out)

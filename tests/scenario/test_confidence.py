@@ -53,7 +53,7 @@ async def test_the_note_that_ends_an_incident_labels_its_claims_and_is_remembere
     await bot.submit("console/messages", channel="incidents", thread=str(root), text=note)
     said = await in_thread(bot, root, "notice")
     assert said["text"].startswith("Noted the root cause, the fix, the owner.")
-    async with bot.session.get(f"{bot.address}predictions?kind=owner&outcome=right") as response:
+    async with bot.session.get(f"{bot.address}predictions?kind=owner&outcome=wrong") as response:
         assert f"/incidents/{incident['id']}" in await response.text()
     await bot.deliver("noted", alert("noted", resolved=True) | {"annotations": EMPTY_SEARCH, "labels": labels})
     await bot.incident(incident["id"], lambda each: each["state"] == "resolved")

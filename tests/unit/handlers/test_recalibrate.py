@@ -54,11 +54,11 @@ async def test_a_better_fit_on_more_labels_replaces_the_one_in_use(store: InMemo
     assert adopted.probability(Evaluation(0.1, 0.1)) < 0.3
 
 
-async def test_enough_labels_replace_the_curves_by_optimal_thresholds(store: InMemoryStore) -> None:
+async def test_enough_labels_replace_the_curves_by_optimal_thresholds_that_were_asked_for(store: InMemoryStore) -> None:
     """Even if the curves are sharper on these labels: the two differ in kind."""
     await store.predictions.adopt(ESTIMATOR, calibrator(0.0, 1.0, outcomes=THRESHOLD_OUTCOMES - 1))
     label(store, informative(THRESHOLD_OUTCOMES))
-    adopted = await refit(ESTIMATOR, store=store, clock=CLOCK)
+    adopted = await refit(ESTIMATOR, store=store, clock=CLOCK, by_thresholds=True)
     assert adopted is not None
     assert [adopted.probability(Evaluation(score, score)) for score in (0.1, 0.9)] == pytest.approx([0.05, 0.95])
     assert len(adopted.steps) == 1
