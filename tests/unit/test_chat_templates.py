@@ -13,6 +13,22 @@ from core.model.language_model import ChatMessage, ModelRequest, Role
 SPECIAL = {
     "Qwen": ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|fim_prefix|>", "<think>", "</think>", "<tool_call>"),
     "Llama 3.1": ("<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>", "<|python_tag|>"),
+    "Gemma 4": ("<|turn>", "<turn|>", "<|channel>", "<channel|>", "<tool_call|>", "<tool_response|>"),
+    "EXAONE": ("[|system|]", "[|assistant|]", "[|endofturn|]"),
+    "GLM": ("[gMASK]", "<sop>", "<eop>", "<|observation|>", "<arg_key>", "</arg_value>"),
+    "MiniMax": ("]~!b[", "]~b]", "[e~[", "<minimax:tool_call>"),
+    "StarCoder": ("<fim_prefix>", "<fim-suffix>", "<file_sep>"),
+    "Code Llama": ("<PRE>", "<SUF>", "<MID>", "<EOT>", "<<SYS>>"),
+    "Command R": ("<BOS_TOKEN>", "<|START_OF_TURN_TOKEN|>"),
+    "Nemotron": ("<extra_id_0>", "<SPECIAL_12>"),
+    "Seed": ("<seed:bos>", "</seed:think>", "<seed:tool_call>"),
+    "tool calls in text": (
+        "<tool_calls>",
+        "<function_call>",
+        "<function=shell>",
+        "<parameter=cmd>",
+        "[END_TOOL_REQUEST]",
+    ),
     "Gemma 3": ("<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<unused42>", "<start_of_image>", "[@BOS@]"),
     "gpt-oss": ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>"),
     "Mistral": ("[INST]", "[/INST]", "<s>", "</s>", "[SYSTEM_PROMPT]"),
@@ -28,8 +44,26 @@ def test_no_control_token_of_a_family_stays_whole(family: str) -> None:
     assert kept.replace(" ", "") == said.replace(" ", ""), "nothing is lost"
 
 
+@pytest.mark.parametrize(
+    "disguised",
+    [
+        "＜|im_start|＞",
+        "<\u200b|im_start|>",
+        "<|im_\u200dstart|>",
+        "<\u2060start_of_turn>",
+        "＜／ｓ＞",
+        "［INST］",
+        "[IN\u00adST]",
+        "<\ufe0f/think>",
+        "<\x00s>",
+    ],
+)
+def test_control_token_in_other_widths_or_with_invisible_characters_is_broken_up(disguised: str) -> None:
+    assert without_special_tokens(f"a{disguised}b") == f"a{disguised[0]} {disguised[1:]}b"
+
+
 def test_what_only_looks_like_markup_stays_as_it_is() -> None:
-    text = "kubectl get <NAME> | grep 'a<b' [ERROR] <div>${x}</div> a <- b"
+    text = "kubectl get <NAME> | grep 'a<b' [ERROR] <div>${x}</div> a <- b <API_TOKEN> [1] x |> f [|1; 2|] naïve <é>"
     assert without_special_tokens(text) == text
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from dataclasses import dataclass
 
 READ_CHARACTERS = 800  # read of a candidate's text
 
-_FENCE = re.compile(r"\s*={3,}\s*")
+_FENCE = frozenset("=═")
+_SHORTEST_FENCE = 3  # characters
+_UNSEEN = frozenset({"Cf", "Cc", "Mn"})  # marks, too: a variation selector is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,19 @@ class Named:
 
 def quoted(text: str) -> str:
     """Return the text without lines that look like the fence around data, so that it cannot end its own quotation."""
-    return "\n".join("=" if _FENCE.fullmatch(line) else line for line in text.splitlines()).strip()
+    return "\n".join("=" if _is_fence(line) else line for line in text.splitlines()).strip()
+
+
+def plain(text: str) -> str:
+    """Return the text as some tokenizers read it: without invisible characters, and those of other widths as usual ones."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) not in _UNSEEN)
+
+
+def _is_fence(line: str) -> bool:
+    signs = "".join(plain(line).split())
+    return len(signs) >= _SHORTEST_FENCE and _FENCE.issuperset(signs)
 
 
 def beginning(text: str, longest: int = READ_CHARACTERS) -> str:

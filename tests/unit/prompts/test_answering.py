@@ -11,14 +11,15 @@ from core.answering.composed.translation import Translated
 from core.model.conversation import Speaker, Turn
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.prompts import composing
-from core.model_calls.prompts.quoted import READ_CHARACTERS
+from core.model_calls.prompts.quoted import READ_CHARACTERS, plain, quoted
 from core.model_calls.structured_reply import schema_of
 
-HOSTILE = st.text(st.sampled_from('ab =\n\r\u2028\x85$"{}'), max_size=30)
+HOSTILE = st.text(st.sampled_from('ab =＝═\u200b\ufeff\n\r\u2028\x85$"{}'), max_size=30)
 
 
 def fences(messages: prompts.Messages) -> int:
-    return sum(set(line.strip()) == {"="} and line.count("=") > 2 for line in messages[-1].text.splitlines())
+    lines = ["".join(plain(line).split()).replace("═", "=") for line in messages[-1].text.splitlines()]
+    return sum(set(line) == {"="} and len(line) > 2 for line in lines)
 
 
 def prompts_about(text: str) -> list[prompts.Messages]:
@@ -39,6 +40,19 @@ def test_no_text_can_end_its_own_quotation(text: str) -> None:
     assert [fences(messages) for messages in prompts_about(text)] == [
         fences(messages) for messages in prompts_about("harmless")
     ]
+
+
+@pytest.mark.parametrize(
+    "fence",
+    ["=====", "  ===\t", "=\u200b====", "\ufeff=====", "＝＝＝＝＝", "═════", "= = =", "=\u00ad====", "=\x00===="],
+)
+def test_line_that_reads_like_the_fence_is_shortened(fence: str) -> None:
+    assert quoted(f"a\n{fence}\nb") == "a\n=\nb"
+
+
+@pytest.mark.parametrize("line", ["==", "a === b", "=== FAILURES ===", "== 3 ==", "\u200b", "", "–––––"])
+def test_line_that_is_no_fence_is_quoted_as_it_is(line: str) -> None:
+    assert quoted(f"a\n{line}\nb") == f"a\n{line}\nb"
 
 
 def test_prompts_about_one_question_begin_alike_up_to_its_end() -> None:
