@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import web
 from mcp.server.transport_security import TransportSecuritySettings
 
+from adapters.agents.protected_resource import PATH, ProtectedResource
 from adapters.agents.server import agent_server
 from core.model.errors import PlumblineError, TooManyRequests, Unauthorized
 from core.model.lenient_json import load_json
@@ -32,8 +33,11 @@ _ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 class AgentEndpoint:
     """Hands each request to the MCP server of the caller whose token it carries."""
 
-    def __init__(self, tools: AgentTools, callers: Mapping[str, AgentCaller], clock: Clock) -> None:
+    def __init__(
+        self, tools: AgentTools, callers: Mapping[str, AgentCaller], clock: Clock, resource: ProtectedResource
+    ) -> None:
         """Create the endpoint. `callers` is keyed by token."""
+        self.resource = resource
         self._tools = tools
         self._callers = callers
         self._clock = clock
@@ -102,7 +106,8 @@ class AgentEndpoint:
         # Compare with every token, so that the response time does not reveal a partial match.
         known = [token for token in self._callers if hmac.compare_digest(token.encode(), shown)]
         if not known:
-            raise Unauthorized("The MCP token is missing or wrong. Send it as a bearer token.")
+            challenge = self.resource.challenge(wrong_token=bool(shown))
+            raise Unauthorized("The MCP token is missing or wrong. Send it as a bearer token.", challenge)
         return known[0]
 
 
@@ -139,8 +144,8 @@ def _scope(request: web.Request) -> dict[str, Any]:
         "http_version": "1.1",
         "method": request.method,
         "scheme": request.scheme,
-        "path": "/mcp",
-        "raw_path": b"/mcp",
+        "path": PATH,
+        "raw_path": PATH.encode(),
         "query_string": b"",
         "root_path": "",
         "headers": [(name.lower(), value) for name, value in request.raw_headers],

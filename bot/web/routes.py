@@ -11,6 +11,7 @@ import time
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import structlog
 from aiohttp import web
@@ -18,6 +19,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from adapters.agents.protected_resource import PATH as MCP
+from adapters.agents.protected_resource import WELL_KNOWN
 from bot.observability import telemetry
 from bot.observability.tracing import request_span
 from bot.web.inbound_limits import (
@@ -35,6 +38,9 @@ from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Too
 from core.model.incident import AlertDelivery
 from core.ports import Clock
 
+if TYPE_CHECKING:
+    from adapters.agents.endpoint import AgentEndpoint
+
 MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; chats are limited to 1 MiB
 LARGE_BODY = 256 * 1024  # bytes above which parsing would block the event loop noticeably
 
@@ -44,6 +50,8 @@ MAX_SENTENCE = 500  # characters of a refusal in the log
 
 RETRY_AFTER = 5  # default for Retry-After, in seconds
 
+AGENT_METADATA = (WELL_KNOWN, f"{WELL_KNOWN}{MCP}")
+TO_AGENTS = "MCP, list the agents under `agents` in plumbline.yaml"
 TO_PROMETHEUS = "let Prometheus read /metrics directly, at an address that PLUMBLINE_HOST names"
 
 STATUSES: dict[type[PlumblineError], int] = {
@@ -148,7 +156,7 @@ def build_app(
     webhooks: Webhooks,
     slack: Handler | None,
     teams: Handler | None,
-    agents: Handler | None = None,
+    agents: AgentEndpoint | None = None,
     ready: Callable[[], Awaitable[str]],
     add_console: Callable[[web.Application], None],
     refresh_metrics: Callable[[], Awaitable[None]] = _no_refresh,
@@ -174,6 +182,8 @@ def build_app(
                 return "" if is_scraped else TO_PROMETHEUS
             case "/slack/events" | "/mcp" | "/healthz" | "/readyz":  # signed, with a token, or not confidential
                 return ""
+            case path if path in AGENT_METADATA:  # not confidential
+                return ""
             case _:
                 return "" if has_console_token else "set PLUMBLINE_CONSOLE_TOKEN"
 
@@ -191,7 +201,9 @@ def build_app(
         "/slack/events", slack or _not_configured("Slack, set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET")
     )
     app.router.add_post("/api/messages", teams or _not_configured("Teams, set TEAMS_APP_ID and TEAMS_APP_PASSWORD"))
-    app.router.add_post("/mcp", agents or _not_configured("MCP, list the agents under `agents` in plumbline.yaml"))
+    app.router.add_post(MCP, agents.handle if agents else _not_configured(TO_AGENTS))
+    for path in AGENT_METADATA:
+        app.router.add_get(path, _agent_metadata(agents))
     app.router.add_get("/healthz", _healthy)
     app.router.add_get("/readyz", _readiness(ready))
     app.router.add_get("/metrics", _metrics(refresh_metrics))
@@ -215,6 +227,18 @@ def _not_configured(what: str) -> Handler:
         return refusal(404, f"This is not configured. To use {what}.")
 
     return handle
+
+
+def _agent_metadata(agents: AgentEndpoint | None) -> Handler:
+    """Answer with the metadata of the MCP server, which clients look for at two addresses (RFC 9728, section 3.1)."""
+    if agents is None:
+        return _not_configured(TO_AGENTS)
+    metadata = agents.resource.metadata
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return web.json_response(metadata)
+
+    return handle if metadata else _not_configured("the metadata of MCP, set PLUMBLINE_PUBLIC_URL to https://HOST")
 
 
 async def _healthy(request: web.Request) -> web.StreamResponse:
@@ -307,6 +331,8 @@ def _our_refusal(request: web.Request, error: PlumblineError) -> web.Response:
         return refusal(503, str(error), {"Retry-After": str(int(error.retry_after or RETRY_AFTER))})
     if isinstance(error, TooManyRequests):
         return refusal(429, str(error), {"Retry-After": str(error.retry_after)})
+    if isinstance(error, Unauthorized) and error.challenge:
+        return refusal(401, str(error), {"WWW-Authenticate": error.challenge})
     status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
     if status == 500:
         log.error("request failed", path=request.path, error=str(error))

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from aiohttp.typedefs import Handler
-
+from adapters.agents.protected_resource import resource_at
 from bot.config.settings import Settings, named_secret
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, open_core
@@ -19,9 +19,12 @@ from core.ports import AgentCaller
 from handlers.incidents.answer_agents import AnswerAgents
 from handlers.questions.post_message import Poster
 
+if TYPE_CHECKING:
+    from adapters.agents.endpoint import AgentEndpoint
 
-async def open_agents(core: Core, stack: AsyncExitStack) -> Handler | None:
-    """Serve MCP until the stack is closed, and return the handler of requests; None if no agent is configured."""
+
+async def open_agents(core: Core, stack: AsyncExitStack) -> AgentEndpoint | None:
+    """Serve MCP until the stack is closed, and return its endpoint; None if no agent is configured."""
     sections = core.workspace.agents
     if not sections:
         return None
@@ -35,9 +38,9 @@ async def open_agents(core: Core, stack: AsyncExitStack) -> Handler | None:
     }
     if len(callers) < len(sections):
         raise ConfigurationError("Two agents have the same token. Give each agent its own.")
-    endpoint = AgentEndpoint(agent_tools(core), callers, core.clock)
+    endpoint = AgentEndpoint(agent_tools(core), callers, core.clock, resource_at(core.settings.public_url))
     await endpoint.start(stack)
-    return endpoint.handle
+    return endpoint
 
 
 def agent_caller(name: str, channels: Sequence[str], known: Sequence[Channel]) -> AgentCaller:

@@ -20,7 +20,14 @@ class InputTooLarge(MalformedInput):
 
 
 class Unauthorized(PlumblineError):
-    """A signature, token or secret is missing, wrong or too old. The request was rejected."""
+    """A signature, token or secret is missing, wrong or too old. The request was rejected.
+
+    `challenge` is the header WWW-Authenticate, which tells a program how to authenticate; empty if there is none.
+    """
+
+    def __init__(self, message: str, challenge: str = "") -> None:
+        super().__init__(message)
+        self.challenge = challenge
 
 
 class TooManyRequests(PlumblineError):

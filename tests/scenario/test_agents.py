@@ -13,13 +13,17 @@ import httpx2
 import pytest
 import pytest_asyncio
 from aiohttp.test_utils import TestServer
+from jsonschema import Draft202012Validator
 from mcp import Client
+from mcp.client.auth.utils import build_protected_resource_metadata_discovery_urls as metadata_addresses
+from mcp.client.auth.utils import extract_resource_metadata_from_www_auth
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
 from adapters.agents.endpoint import CALLS
 from adapters.agents.server import agent_server
 from bot.config.workspace import AgentSection
+from bot.web.openapi import describe
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.agents import agent_tools, open_agents
 from bot.wiring.application import Core, ingest, new_incident_id
@@ -31,6 +35,7 @@ from handlers.incidents.open_incident import open_incident
 from tests.scenario.company import SECRET_WORD, open_company
 
 EDITOR, KEEPER = "the-token-of-the-editor", "the-token-of-the-keeper"
+PUBLIC_URL = "https://bot.example/plumbline/"
 ALERT = "till p99 latency above 2 s: PoolTimeout, no connection within 1000 ms"
 
 
@@ -80,7 +85,11 @@ async def bot(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bot]:
                 AgentSection(name="editor", token_env="EDITOR_TOKEN"),
                 AgentSection(name="keeper", token_env="KEEPER_TOKEN", channels=("vault",)),
             )
-            core = replace(core, workspace=core.workspace.model_copy(update={"agents": agents}))
+            core = replace(
+                core,
+                workspace=core.workspace.model_copy(update={"agents": agents}),
+                settings=core.settings.model_copy(update={"public_url": PUBLIC_URL}),
+            )
             await ingest(core)
             yield Bot(core, await _served(core, stack))
 
@@ -205,6 +214,43 @@ async def test_a_request_without_a_valid_token_is_refused(bot: Bot, token: str) 
     async with httpx2.AsyncClient() as http:
         answer = await http.post(bot.address, headers={b"Authorization": f"Bearer {token}".encode()}, json={})
     assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"), [({}, ""), ({"Authorization": "Bearer none"}, 'error="invalid_token", ')]
+)
+async def test_a_refusal_names_the_metadata_at_the_public_address_whatever_the_request_says(
+    bot: Bot, headers: dict[str, str], reason: str
+) -> None:
+    foreign = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
+    async with httpx2.AsyncClient(headers=foreign) as http:
+        refused = await http.post(bot.address, headers=headers, json={})
+        described = [await http.get(address) for address in metadata_addresses(None, bot.address)]
+    address = "https://bot.example/plumbline/.well-known/oauth-protected-resource/mcp"
+    assert refused.headers["WWW-Authenticate"] == f'Bearer realm="plumbline", {reason}resource_metadata="{address}"'
+    assert extract_resource_metadata_from_www_auth(refused) == address  # as the official client reads it
+    schema = describe()["components"]["schemas"]["ProtectedResource"] | {"additionalProperties": False}
+    for answer in described:
+        assert answer.status_code == 200
+        assert answer.json()["resource"] == "https://bot.example/plumbline/mcp"
+        assert [error.message for error in Draft202012Validator(schema).iter_errors(answer.json())] == []
+
+
+@pytest.mark.parametrize(("agents", "remedy"), [(True, "set PLUMBLINE_PUBLIC_URL"), (False, "list the agents")])
+async def test_without_an_address_or_agents_there_is_no_metadata_but_a_remedy(
+    bot: Bot, monkeypatch: pytest.MonkeyPatch, agents: bool, remedy: str
+) -> None:
+    monkeypatch.setenv("EDITOR_TOKEN", EDITOR)
+    monkeypatch.setenv("KEEPER_TOKEN", KEEPER)
+    settings = bot.core.settings.model_copy(update={"public_url": ""})
+    workspace = bot.core.workspace if agents else bot.core.workspace.model_copy(update={"agents": ()})
+    async with AsyncExitStack() as stack:
+        address = await _served(replace(bot.core, settings=settings, workspace=workspace), stack)
+        async with httpx2.AsyncClient() as http:
+            refused = await http.post(address, json={})
+            answers = [await http.get(known) for known in metadata_addresses(None, address)]
+    assert all(answer.status_code == 404 and remedy in answer.json()["error"] for answer in answers)
+    assert refused.headers.get("WWW-Authenticate") == ('Bearer realm="plumbline"' if agents else None)
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"jsonrpc": "2.0"}', b"\xff" * 300_000])

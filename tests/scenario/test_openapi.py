@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.web.openapi import BODIES, describe
+from bot.web.routes import AGENT_METADATA
 from tests.fakes.monitoring_systems.system import MonitoringSystem
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 from tests.scenario.application import RunningBot
@@ -38,7 +39,10 @@ def test_every_door_but_those_of_the_platform_and_the_login_asks_for_a_credentia
     for path, operations in describe()["paths"].items():
         for method in METHODS & operations.keys():
             if operations[method].get("security") == []:
-                assert path in {"/healthz", "/readyz", "/metrics", "/console/login", "/console/static/{name}"}
+                assert path in {
+                    *("/healthz", "/readyz", "/metrics", "/console/login", "/console/static/{name}"),
+                    *AGENT_METADATA,
+                }
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.__name__)
