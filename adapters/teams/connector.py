@@ -26,7 +26,7 @@ from core.ports import Clock
 M = TypeVar("M", bound=BaseModel)
 
 RESOURCE = "https://api.botframework.com"
-MULTI_TENANT = "botframework.com"  # the tenant that issues the token of a bot for several tenants
+MULTI_TENANT = "botframework.com"  # the tenant that issues the token of a multi-tenant bot; none can be made since 2025
 RENEW_BEFORE = 300.0  # seconds before a token expires
 ANSWER_TIMEOUT = 5.0  # seconds for one answer
 MAX_ANSWER = 8 * 1024 * 1024  # bytes
@@ -41,6 +41,7 @@ MAX_CONVERSATIONS = 1_000  # conversations cached
 GUESTS = frozenset({"guest", "anonymous"})  # roles of members
 
 REFUSED = "{error} They are TEAMS_TENANT_ID, TEAMS_APP_ID and TEAMS_APP_PASSWORD."
+TO_SINGLE_TENANT = " A single-tenant bot needs its own tenant alone in TEAMS_TENANT_ID."
 
 log = structlog.get_logger()
 
@@ -62,6 +63,7 @@ class AccessToken:
         """Create the token. `tenant_ids` are the tenants that the bot serves, empty for all."""
         tenant = next(iter(tenant_ids)) if len(tenant_ids) == 1 else MULTI_TENANT
         self._url, self._form = client_credentials(cloud.login_url, tenant, app_id, app_password, RESOURCE)
+        self._refused = REFUSED if tenant != MULTI_TENANT else REFUSED + TO_SINGLE_TENANT
         self._session = session
         self._token = ""
         self._renew_at = 0.0
@@ -76,7 +78,7 @@ class AccessToken:
                 except TryAgain as error:
                     raise ChatUnavailable(str(error), error.retry_after) from None
                 except CredentialsRefused as error:
-                    raise ConfigurationError(REFUSED.format(error=error)) from None
+                    raise ConfigurationError(self._refused.format(error=error)) from None
                 self._token = issued.value
                 self._renew_at = time.monotonic() + max(issued.lifetime - RENEW_BEFORE, 0.0)
             return self._token

@@ -84,7 +84,10 @@ def _ids(settings: Settings) -> Finding:
         remedy = f"Copy {' and '.join(wrong)} from the app registration, like 00000000-0000-0000-0000-000000000000."
         return Finding("Teams ids", "are not valid", remedy)
     if not settings.teams_tenant_ids:
-        remedy = "The bot answers people of every organisation that installs the app. Set TEAMS_TENANT_ID to your own tenant."
+        remedy = (
+            "The bot answers people of every organisation that installs the app, and a single-tenant bot gets no token. "
+            "Set TEAMS_TENANT_ID to your own tenant."
+        )
         return Finding("Teams tenants", "all are accepted", remedy, fatal=False)
     return Finding("Teams tenants", f"{len(settings.teams_tenant_ids)} accepted, through {settings.teams_sdk}")
 

@@ -32,19 +32,20 @@ async def served(folder: Path) -> AsyncIterator[str]:
     config, port = write_company(folder / "company"), free_port()
     with config.open("a") as file:
         file.write("agents:\n  - {name: inspector, token_env: AGENT_TOKEN}\n")
-    variables = {"PLUMBLINE_PORT": str(port), "AGENT_TOKEN": TOKEN}
+    address = f"http://127.0.0.1:{port}"
+    variables = {"PLUMBLINE_PORT": str(port), "PLUMBLINE_PUBLIC_URL": address, "AGENT_TOKEN": TOKEN}
     bot = process([sys.executable, "-m", "bot", "serve"], folder / "bot.log", environment(folder, config) | variables)
     async with bot, aiohttp.ClientSession() as session:
 
         async def is_ready() -> bool:
             try:
-                async with session.get(f"http://127.0.0.1:{port}/readyz") as response:
+                async with session.get(f"{address}/readyz") as response:
                     return response.status == 200
             except aiohttp.ClientError:
                 return False
 
         await eventually(is_ready, "the bot is ready", STARTED_WITHIN)
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"{address}/mcp"
 
 
 def environment(folder: Path, config: Path) -> dict[str, str]:

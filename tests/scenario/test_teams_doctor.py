@@ -130,6 +130,18 @@ async def test_a_wrong_password_is_refused_and_not_shown(connector: TeamsConnect
     assert "wrong-one" not in str(found)
 
 
+@pytest.mark.parametrize(
+    ("tenants", "is_told"), [("", True), (f"{TENANT},9b1d3c55-0f6f-4b2a-8f6c-2d0a5f1f7e21", True), (TENANT, False)]
+)
+async def test_a_refused_token_without_one_tenant_says_what_a_single_tenant_bot_needs(
+    connector: TeamsConnector, tenants: str, is_told: bool
+) -> None:
+    connector.token_answer = (400, {"error": "unauthorized_client"})
+    found = (await findings(connector, TEAMS_TENANT_ID=tenants))["Teams token"]
+    assert found.result == "is refused"
+    assert ("A single-tenant bot needs its own tenant alone" in found.remedy) == is_told
+
+
 @pytest.mark.parametrize("variables", [{"TEAMS_APP_ID": "my-bot"}, {"TEAMS_TENANT_ID": f"{TENANT},contoso"}])
 async def test_ids_that_are_none_are_named(connector: TeamsConnector, variables: dict[str, Any]) -> None:
     assert next(iter(variables)) in (await findings(connector, **variables))["Teams ids"].remedy
