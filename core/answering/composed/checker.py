@@ -105,7 +105,7 @@ def fault_of(sentence: str, question: str, source: Source) -> Fault | None:
     """
     known = f"{source.text}\n{question}"
     sentence = in_units_of(source.text, sentence)
-    terms = wording(sentence)
+    terms, said = wording(sentence), wording(source.text)
     if overstates(sentence, source.text):
         return Fault.CONFIDENCE
     if adds_literals(sentence, known):
@@ -114,11 +114,18 @@ def fault_of(sentence: str, question: str, source: Source) -> Fault | None:
         return Fault.PRODUCT
     if len(terms & wording(known)) < SUPPORT * len(terms):
         return Fault.SUPPORT
-    if not (terms - wording(question)) and not literals(sentence) - literals(question):
+    if not (terms & said) - wording(question) and not literals(sentence) - literals(question):
         return Fault.REPEAT
+    if any(_is_foreign(each, said) for each in clauses(sentence)):
+        return Fault.SUPPORT
     if _is_verbatim(sentence, source):
         return None
     return next(filter(None, (_fault_of_clause(each, sentence, question, source) for each in clauses(sentence))), None)
+
+
+def _is_foreign(clause: Clause, said: frozenset[str]) -> bool:
+    """Return whether a clause has words, but none that the passages say: it is from the question, or made up."""
+    return len(clause.terms) >= BOUND and not clause.terms & said
 
 
 def _is_verbatim(sentence: str, source: Source) -> bool:
