@@ -22,7 +22,9 @@ from core.model.incident import Incident, OwnerProposal
 from core.model.language_model import ModelRequest
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage
 from core.model.team import Team
+from core.model.trajectory import Step
 from core.model_calls.choice import Skill, Trust, Use
+from core.model_calls.prompts import rca
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
 from handlers.incidents.triage_incident import triage_incident
@@ -33,7 +35,7 @@ from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.triage_script import TriageScript
-from tests.injected_orders import MARK, ORDERS, assert_only_text, assert_quoted
+from tests.injected_orders import MARK, ORDERS, assert_only_text, assert_quoted, fences
 from tests.unit.answering.pages import REQUEST, question
 
 ASKED = "How long does a rebuild of the shelf index last?"
@@ -92,6 +94,14 @@ async def test_order_of_a_question_is_no_part_of_a_composed_answer() -> None:
     for order, join in zip(ORDERS, cycle((f"{FACT[:-1]} [1].\n{{}} [1]", f"{FACT[:-1]}: {{}} [1]")), strict=False):
         _, shown, _ = await answered(order, "question", join.format(order))
         assert shown.engine == ENGINE or not any(MARK in each.text for each in shown.sentences), order
+
+
+def test_refusal_that_lists_what_an_outside_tool_allows_stays_one_line() -> None:
+    """The choices of a parameter are text of the outside system."""
+    for order in ORDERS:
+        _, told = rca.step_taken(Step("?", None, "", fault=f"query of outside is one of: shop, {order}\n{order}."))
+        assert fences(told.text) == 0
+        assert len(told.text.strip().splitlines()) == 1
 
 
 # --- the agents of the teams -------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def opening(incident: str, tools: Sequence[Tool], steps: int) -> Messages:
 def step_taken(step: Step) -> Messages:
     """Return a step as two messages: the model's reply, and its observation or fault."""
     if step.action is None or step.fault:
-        answer = template("rca_fault").substitute(advice=step.fault)
+        answer = template("rca_fault").substitute(advice=_line(step.fault))  # it names what others named
     else:
         answer = template("rca_observation").substitute(
             tool=step.action.tool, key=step.snapshot, shown=quoted(step.shown)
