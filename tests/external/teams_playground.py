@@ -137,10 +137,10 @@ class Playground:
         return [message for message in self.shown.values() if message.conversation == conversation]
 
     async def until(self, conversation: str, wanted: Callable[[list[Shown]], bool]) -> list[Shown]:
-        """What the bot said there once it is as wanted."""
+        """What the bot said there once it is as wanted, without an answer that is still being written."""
 
         async def look() -> list[Shown] | None:
-            said = self.in_(conversation)
+            said = [each for each in self.in_(conversation) if each.card or not each.said.endswith("…")]
             return said if wanted(said) else None
 
         return await eventually(look, f"the bot says something in {conversation}", ANSWERED_WITHIN)
