@@ -134,7 +134,7 @@ INTRODUCTION = """# Benchmarks
 Every figure here was printed by the command above it and written by `make benchmarks`; none is written by hand. The
 data is public, or lies in the repository where it says so. Brackets are 95 % intervals: Wilson's for shares of cases,
 else the bootstrap interval that the command gives. Baselines are of the same run. The evidence engine works alone,
-without a language model and without an embedding model, on a processor.
+without a language model, on a processor; answers and pages are found with the embedding model that is the default.
 
 `make benchmarks DATA=DIR` runs the measures that take some minutes at most, `make benchmarks DATA=DIR ONLY=all` all of
 them, and `ONLY="answers rca"` two. DIR holds the folders that the commands name. `python -m bot` is `plumbline`. To
