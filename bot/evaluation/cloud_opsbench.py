@@ -2,7 +2,8 @@
 
 Each case has a `query`, `outputs` (`tool`, `arguments`, `text`), and what is to be found: `fault_object` and `root_cause`,
 a type from a closed list. A diagnosis is right if both are, at 1 and among 3. The plan is fixed: every recorded output is
-read. A language model calls the recorded tools instead, and finally says which type of the list its cause is. `auroc` says how well the score of the first diagnosis tells right ones from wrong ones; none has the score 0.
+read. A language model calls the recorded tools instead, and finally says which type of the list its cause is. `auroc`
+says how well the score of the first diagnosis tells right ones from wrong ones; the score of no diagnosis is 0.
 """
 
 from __future__ import annotations

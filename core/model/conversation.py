@@ -8,9 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 MAX_MESSAGE = 30_000  # characters read of a message; Teams allows 28 KB
-MAX_BEGINNING = (
-    10_000  # characters kept of the beginning of a longer one; the rest are of its end, where a log says what failed
-)
+MAX_BEGINNING = 10_000  # characters kept of its beginning if it is longer; more are of its end, which says what failed
 CUT = "\n[… not read …]\n"
 PUBLIC = "public"  # the reader that everybody in the workspace holds
 
