@@ -160,7 +160,7 @@ class _File(Section):
     tools: tuple[ToolSection, ...] = ()
     dependencies: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     examples: tuple[str, ...] = ()
-    keywords: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])  # of families
+    keywords: dict[str, tuple[Annotated[str, Field(min_length=1)], ...]] = Field(default_factory=dict)  # of families
     privacy: PrivacySection = PrivacySection()
     curated: CuratedSection = CuratedSection()
     webhooks: WebhooksSection = WebhooksSection()

@@ -16,6 +16,7 @@ evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files
 
 out = Console()
 
+Corpus = Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")]
 Embeddings = Annotated[
     str,
     typer.Option(
@@ -48,7 +49,7 @@ def _report(
 @evaluations.command("retrieval")
 def eval_retrieval(
     questions: Annotated[Path, typer.Option(help="JSON lines with `question` and `gold_doc`.")],
-    corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
+    corpus: Corpus,
     unanswerable: Annotated[
         Path | None, typer.Option(help="JSON lines with a `question` that no document answers.")
     ] = None,
@@ -71,7 +72,7 @@ def eval_answers(
             "or with `question`, `answer` and `gold_doc`."
         ),
     ],
-    corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
+    corpus: Corpus,
     embeddings: Embeddings = EMBEDDED,
     sample: Annotated[int, typer.Option(min=0, help="Number of questions with `key` to draw; 0 means all.")] = 0,
     llm: Llm = "",
@@ -102,7 +103,7 @@ def eval_confidence(
     questions: Annotated[
         Path, typer.Option(help="JSON lines with `question` and `key`, a regular expression for the answer.")
     ],
-    corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
+    corpus: Corpus,
     embeddings: Embeddings = "none",
     llm: Llm = "",
     record: Record = None,
