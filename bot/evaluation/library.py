@@ -20,7 +20,7 @@ from core.model.conversation import Audience, Person, Place, Platform, Question,
 from core.model.document import Document
 from core.model.errors import MalformedInput
 from core.ports import Embedder
-from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from handlers.knowledge.ingest_knowledge import embed_passages, ingest_knowledge
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,8 @@ async def library_of(
         index, encoders = EdgeIndex(Path(folder) / "index"), ArrayFile(Path(folder) / "encoder.npz", ENCODER)
         library = Library([CorpusFile(str(number), path) for number, path in enumerate(corpora, start=1)])
         await ingest_knowledge([library], index, encoders, embedder)
+        if embedder is not None:
+            await embed_passages(index, encoders, embedder)
         yield library, Retriever(index, encoders, embedder)
         await index.close()
 

@@ -35,7 +35,7 @@ from core.knowledge.retriever import CANDIDATES, Retriever, fused
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.document import Passage
 from core.ports import Embedder, Hit
-from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from handlers.knowledge.ingest_knowledge import embed_passages, ingest_knowledge
 
 CUTOFFS = (1, 3, 5)
 ANSWERED_SHARE = 0.9  # of the answerable questions, answered at the reported threshold
@@ -162,6 +162,8 @@ async def _corpus(files: Sequence[Path], embedder: Embedder | None) -> AsyncGene
         index, encoders = EdgeIndex(Path(folder) / "index"), ArrayFile(Path(folder) / "encoder.npz", ENCODER)
         sources = [CorpusFile(str(number), path) for number, path in enumerate(files, start=1)]
         report = await ingest_knowledge(sources, index, encoders, embedder)
+        if embedder is not None:
+            await embed_passages(index, encoders, embedder)
         encoder = await encoders.load()
         assert encoder is not None
         passages = dict(sorted([(passage.id, passage) async for passage in index.scan()]))

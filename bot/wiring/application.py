@@ -59,7 +59,7 @@ from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageModel, fit_paging
 from handlers.feedback.fit_triage import fit_severity, fit_triage
 from handlers.incidents.judge_page import learn_pages
-from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
+from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, embed_passages, ingest_knowledge
 from handlers.questions.examine_model import ExaminedModel
 
 MAX_LEFT_OUT = 200  # documents listed in the stored record of a source's ingestion
@@ -225,11 +225,20 @@ def secret(value: SecretStr | None) -> str | None:
 async def ingest(
     core: Core, on_progress: Callable[[IngestProgress], None] = lambda _: None, only: str = ""
 ) -> IngestReport:
-    """Refresh the corpus, or only one source, and record the freshness of each source."""
+    """Refresh the corpus, or only one source, and record the freshness of each source.
+
+    Passages are found by their words at once, and by their meaning when the embedding model has read them. While it reads,
+    others may write to the index.
+    """
+    knowledge, index_lock = core.knowledge, partial(core.store.lock, "write the index")
     async with AsyncExitStack() as stack:
         async with core.awaiting_index:
-            await stack.enter_async_context(core.store.lock("write the index"))
-        return await _ingest(core, on_progress, only)
+            await stack.enter_async_context(index_lock())
+        report = await _ingest(core, on_progress, only)
+    if knowledge.embedder is not None and not only:
+        async with core.store.lock("embed passages"):
+            await embed_passages(knowledge.index, knowledge.encoders, knowledge.embedder, on_progress, lock=index_lock)
+    return report
 
 
 async def learn_owners(core: Core) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -95,6 +96,8 @@ async def ingest_knowledge(
     If a source fails midway, with whatever error, the documents that it yielded are kept, no others are deleted, and
     the remaining sources are read. The next run completes a run that was killed.
 
+    Few new passages are embedded; many are found by their words until `embed_passages` has read them.
+
     - `store` keeps the cursor of each changing source; without it, sources are read from the start.
     - `redact` removes from a document what must not be indexed.
     - `setting` returns, for a source's name, one line with every setting that affects how its documents are indexed,
@@ -107,6 +110,24 @@ async def ingest_knowledge(
         await run.read(source)
     await run.write(final=True)
     return run.report()
+
+
+async def embed_passages(
+    index: PassageIndex,
+    encoders: LearnedStore[Encoder],
+    embedder: Embedder,
+    on_progress: Callable[[IngestProgress], None] = _ignore,
+    *,
+    lock: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+) -> None:
+    """Embed the passages that have no vectors yet. If the model fails, the next run goes on.
+
+    `lock` returns the lock of the index. It is held while vectors are written, not while the model reads, so that others
+    may write meanwhile; a passage that they change or delete keeps what they wrote.
+
+    Raises IndexUnavailable and StoreUnavailable.
+    """
+    await _Writer(index, encoders, embedder, on_progress).embed_waiting(lock)
 
 
 @dataclass(slots=True)
@@ -296,8 +317,7 @@ class _Writer:
     async def bring_up_to_date(self, outdated_ids: Sequence[str], fresh: Sequence[Passage], *, final: bool) -> None:
         """Write the differences. With `final`, an encoder that has become outdated is fitted again.
 
-        Few passages are embedded before they are written. Many are written first, to be found by their words until all are
-        embedded.
+        Few passages are embedded before they are written, many are not embedded.
         """
         removed = [passage async for passage in self.index.scan(outdated_ids)] if outdated_ids else []
         expected = await self.index.count() - len(removed) + len(fresh)
@@ -310,23 +330,57 @@ class _Writer:
             fresh, waiting = [filled.get(passage.id, passage) for passage in fresh], []
         after = before and await asyncio.to_thread(before.updated, fresh, removed)
         if before is None or after is None or not self._fits(after, expected) or (final and after.outdated):
-            encoder = await self._refit(before, outdated_ids, fresh)
-        else:
+            await self._refit(before, outdated_ids, fresh)
+        elif fresh or outdated_ids:
             encoder = replace(after, embedded=after.embedded and not waiting)
-            if fresh or outdated_ids:
-                if encoder.embedded != before.embedded:
-                    await self.encoders.save(replace(before, embedded=False))
-                await self.index.delete_documents(outdated_ids)
-                await self._write(encoder, fresh)
-                await self.encoders.save(encoder)
-        if final and self.embedder and not encoder.embedded:
-            await self._embed_all(encoder)
+            if encoder.embedded != before.embedded:
+                await self.encoders.save(replace(before, embedded=False))
+            await self.index.delete_documents(outdated_ids)
+            await self._write(encoder, fresh)
+            await self.encoders.save(encoder)
+
+    async def embed_waiting(self, lock: Callable[[], AbstractAsyncContextManager[object]]) -> None:
+        """Embed the passages that have no vectors, until there are none, or only such as were tried in vain."""
+        tried = set[tuple[str, str]]()
+        while True:
+            async with lock():
+                encoder = await self.encoders.load_newest()
+                if (
+                    encoder is None
+                    or encoder.embedded
+                    or not encoder.settled
+                    or encoder.embedder != self._embedder_name
+                ):
+                    return
+                lacking = [passage async for passage in self.index.scan() if not passage.meaning]
+                waiting = [passage for passage in lacking if (passage.id, passage.content_hash) not in tried]
+                if not waiting:
+                    await self.encoders.save(replace(encoder, embedded=True))
+                    return
+            done = 0
+            for batch in _batches(waiting):
+                if not (embedded := await self._embedded(batch, {})):
+                    return
+                async with lock():
+                    await self._add_vectors(batch, embedded)
+                done += len(batch)
+                tried |= {(passage.id, passage.content_hash) for passage in batch}
+                self.on_progress(IngestProgress("", done, len(waiting), is_embedding=True))
+
+    async def _add_vectors(self, before: Sequence[Passage], embedded: Sequence[Passage]) -> None:
+        """Write the passages with their vectors, but for those that have been changed or deleted."""
+        encoder = await self.encoders.load_newest()
+        ids = sorted({passage.document_id for passage in before})
+        current = {passage.id: passage async for passage in self.index.scan(ids)}
+        unchanged = [after for each, after in zip(before, embedded, strict=True) if current.get(each.id) == each]
+        if encoder is not None and encoder.embedder == self._embedder_name:
+            await self.index.upsert(await asyncio.to_thread(self._encoded, encoder, unchanged))
 
     def _fits(self, encoder: Encoder, passages: int) -> bool:
         """Return whether the encoder describes the index. A killed run or another embedding model breaks this."""
         return encoder.settled and encoder.statistics.passages == passages and encoder.embedder == self._embedder_name
 
-    async def _refit(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> Encoder:
+    async def _refit(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:
         outdated = set(outdated_ids)
         kept = [passage async for passage in self.index.scan() if passage.document_id not in outdated]
         if before is None or before.embedder != self._embedder_name:
@@ -343,20 +397,6 @@ class _Writer:
         await self.encoders.save(replace(encoder, settled=False))
         await self._write(encoder, passages)
         await self.encoders.save(encoder)
-        return encoder
-
-    async def _embed_all(self, encoder: Encoder) -> None:
-        """Embed the passages that have no vectors yet. If the model fails, the next run goes on."""
-        waiting = [passage async for passage in self.index.scan() if not passage.meaning]
-        done = 0
-        for batch in _batches(waiting):
-            embedded = await self._embedded(batch, {})
-            if not embedded:
-                return
-            await self.index.upsert(await asyncio.to_thread(self._encoded, encoder, embedded))
-            done += len(batch)
-            self.on_progress(IngestProgress("", done, len(waiting), is_embedding=True))
-        await self.encoders.save(replace(encoder, embedded=True))
 
     async def _write(self, encoder: Encoder, passages: Sequence[Passage]) -> None:
         done = 0

@@ -64,11 +64,11 @@ async def post_home(question: Question, ports: QuestionPorts) -> None:
 
 def format_home(home: Home) -> str:
     """Return the page as lines of text."""
-    sources = [f"{home.passages} passages of:", *_first_lines([_source(each) for each in home.sources])]
+    sources = [f"{home.passages} passages indexed.", *_first_lines([_source(each) for each in home.sources])]
     sections = (
         (MINE, _first_lines([_incident(each) for each in home.mine]) or [NONE_MINE]),
         (OTHERS, _first_lines([_incident(each) for each in home.others])),
-        (KNOWN, sources if home.sources else []),
+        (KNOWN, sources if home.sources or home.passages else []),
         (SET, [f"• {name}: {value}" for name, value in home.settings]),
     )
     return "\n".join(line for title, lines in sections if lines for line in (f"{title}:", *lines))

@@ -70,7 +70,7 @@ async def test_home_is_asked_for_by_the_name_of_the_person_and_for_the_audience_
         "Your open incidents:",
         "• payment-gateway p99 latency above 2 s (critical since 2026-03-14 09:30 UTC, Payments)",
         "What I know:",
-        "340 passages of:",
+        "340 passages indexed.",
         "• handbook: 12 documents, read 2026-03-14 02:00 UTC",
         "Settings:",
         "• Answers: quoted from the documents",
@@ -79,6 +79,10 @@ async def test_home_is_asked_for_by_the_name_of_the_person_and_for_the_audience_
 
 def test_a_page_with_nothing_in_it_says_so() -> None:
     assert format_home(Home((), (), 0, (), (), ())) == "Your open incidents:\nNone."
+
+
+def test_a_page_during_the_first_import_says_how_many_passages_are_known() -> None:
+    assert "What I know:\n7 passages indexed." in format_home(Home((), (), 7, (), (), ()))
 
 
 def test_a_long_list_is_counted() -> None:
