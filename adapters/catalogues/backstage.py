@@ -1,8 +1,8 @@
 """Backstage's software catalogue: https://backstage.io/docs/features/software-catalog/descriptor-format
 
-Groups are teams; Components, Resources and APIs are services; `spec.owner` names their owners, and `spec.dependsOn` and
-`spec.consumesApis` their dependencies. Annotations of a Group state how to reach it: `plumbline/channel`,
-`plumbline/slack-user-group`, `plumbline/teams-mention` and `plumbline/teams-tag`.
+Groups are teams; Components, Resources, APIs, Systems and Domains are services; `spec.owner` names their owners, and
+`spec.dependsOn` and `spec.consumesApis` their dependencies. Annotations of a Group state how to reach it:
+`plumbline/channel`, `plumbline/slack-user-group`, `plumbline/teams-mention` and `plumbline/teams-tag`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from core.model.errors import SourceUnavailable
 from core.model.team import TAG, Team
 
 NAMES = frozenset({"catalog-info.yaml", "catalog-info.yml"})
-SERVICES = frozenset({"component", "resource", "api"})
+SERVICES = frozenset({"component", "resource", "api", "system", "domain"})
 MAX_ENTITIES = 20_000
 MAX_LOCATIONS = 500  # files that Locations name
 

@@ -42,7 +42,7 @@ class Lookup:
 
     If all are empty, the fact is requested for all teams or services. `window` is the time in question; None if the
     question names none. `respelt` pairs misspelt words with their readings. `later` asks who is on call next. `claimed`
-    is the text that asks for the owner of something unknown.
+    has the words for a thing whose owner is requested, and that is no known service or team.
     """
 
     fact: Fact
@@ -57,10 +57,12 @@ class Lookup:
 
 # The words that ask for each fact, in several languages. The first fact that matches is chosen.
 _ASKS = {
-    Fact.ON_CALL: r"on[- ]?call|page|pager|rota|on duty|bereitschaft|d['’]astreinte|de guardia"
+    Fact.ON_CALL: r"on[- ]?call|gets (?:the|a) page|(?<!owns )(?<!of )(?<!the )(?<!this )(?<!that )(?<!wiki )page|pager|rota|on duty|bereitschaft|d['’]astreinte|de guardia"
     r"|whom? (?:(?:can|do|should|could|must|to) (?:i |we )?)(?:call|ring|phone|contact|ping|reach|wake(?: up)?|notify)",
-    Fact.OWNER: r"owns?|owned|owners?|ownership|responsible|maintains?|maintainers?|whose|(?:which|what) team|belongs?"
-    r"|looks? after|takes? care of|in charge of|(?<=who )runs|eigentümer\w*|gehört|verantwortlich|zuständig|wem"
+    Fact.OWNER: r"owns?|owned|owners?|ownership|responsible|maintains?|maintainers?|(?:which|what) team|belongs?"
+    r"|whose(?: (?:job|task|duty|problem|responsibility))?|looks? after|takes? care of|in charge of"
+    r"|(?:(?<=who )|(?<=team ))(?:runs|handles|manages|operates|administers)"
+    r"|(?<=who )(?:do|should|can) (?:i|we) (?:ask|talk to|speak to)(?: about)?|eigentümer\w*|gehört|verantwortlich|zuständig|wem"
     r"|propriétaire|appartient|responsable|dueñ[oa]|propietari[oa]|pertenece",
     Fact.RUNBOOK: r"run-?books?|play-?books?",
     Fact.CHANGES: r"changed|changes|(?:any|last|latest|recent|what) change|deploy(?:s|ed|ments?)?|releases?|released|rolled out"
@@ -250,7 +252,7 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
         if not mentioned and (team := names.people.get(" ".join(left).lower())):
             return Lookup(fact, team=team, window=window)
     if left:
-        return Lookup(fact, claimed=untimed) if fact is Fact.OWNER else None
+        return Lookup(fact, claimed=_thing(untimed)) if fact is Fact.OWNER else None
     if not mentioned and (fact is Fact.ON_CALL or _POINTS_BACK.search(clause)):
         mentioned = _mentioned_before(history, names)
     if not mentioned:
@@ -303,6 +305,12 @@ def _left(rest: str) -> list[str]:
     """Return the words that are neither known names nor times nor words that ask for a fact."""
     said = (each.rstrip(_TRAILING) for each in _WORD.findall(_ELLIPSIS.sub(" ", rest)))
     return [word for word in said if word.lower() not in _FILLER]
+
+
+def _thing(asked: str) -> str:
+    """Return the words for a thing whose owner is requested."""
+    said = (each.rstrip(_TRAILING) for each in _WORD.findall(_FACTS[Fact.OWNER].sub(" ", asked)))
+    return " ".join(word for word in said if word.lower() not in _FILLER)
 
 
 def _misspelt(clause: str, names: Names, *, asking: bool) -> tuple[tuple[str, str], ...]:

@@ -9,21 +9,20 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from core.answering.find import read_as
+from core.answering.find import RETRIEVED, read_as
 from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup, may_be_recorded
+from core.answering.ownership import Claim, Standing, claims, names_page, pages_titled
+from core.answering.statements import cited
 from core.incidents.readable import visible
 from core.incidents.runbook import RunbookSearch
-from core.knowledge.markdown import BlockKind, blocks
-from core.knowledge.terms import distinct_terms
 from core.model.answer import RECORDS, Answer, Citation, Sentence
 from core.model.conversation import PUBLIC, Question
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.messages import ON_CALL_UNKNOWN
 from core.model.prediction import Evaluation
-from core.model.team import Team
+from core.model.team import Team, team_named
 from core.ports import Change, ChangeReader, TimeWindow
-from core.triage.documents import turns_away
 from handlers.incidents.find_runbook import runbook_of
 from handlers.incidents.ping_owner import find_on_call
 from handlers.ports import QuestionPorts
@@ -31,10 +30,11 @@ from handlers.ports import QuestionPorts
 ENGINE = RECORDS
 VERSION = "records-1"  # stored with every prediction
 CERTAIN = Evaluation(1.0, 1.0)
-DOUBTFUL = Evaluation(0.5, 0.5)  # for a misspelt name, or something that a team document mentions in passing
+DOUBTFUL = Evaluation(0.5, 0.5)  # for a misspelt name, or a thing that is found by its words
 
 DEADLINE = 8.0  # seconds per change system
 MAX_SHOWN = 6  # changes or incidents shown
+MAX_OWNERS = 3  # teams that are named for one thing
 MAX_TEAMS = 12  # teams whose on-call people are listed
 MAX_DETAIL = 300  # characters per change
 LOOKED_AT = 50  # latest incidents searched
@@ -77,14 +77,14 @@ async def answer_from_records(
     elif wanted.fact is Fact.CHANGES:
         told = await _changes(wanted, question.asked_at, ports)
     elif wanted.claimed:
-        told = _claimed(wanted.claimed, ports)
+        told = await _owner_of_thing(wanted.claimed, question, ports)
     elif wanted.fact is Fact.OWNER:
         told = _owner(wanted, ports)
     else:
         told = await _on_call(wanted, question.asked_at, ports)
     if told is None:
         return None
-    doubtful = bool(wanted.respelt or wanted.claimed)
+    doubtful = bool(wanted.respelt) or told.doubtful
     note = " ".join(filter(None, (read_as(dict(wanted.respelt)), told.note)))
     answer = Answer(
         question.id,
@@ -108,11 +108,12 @@ async def facts_about(service: str, question: Question, ports: QuestionPorts) ->
 
 @dataclass(slots=True)
 class _Findings:
-    """Sentences of an answer, with their citations."""
+    """Sentences of an answer, with their citations. If `doubtful`, they may not say what was asked."""
 
     sentences: list[Sentence] = field(default_factory=list[Sentence])
     citations: list[Citation] = field(default_factory=list[Citation])
     note: str = ""
+    doubtful: bool = False
 
     def add(self, text: str, title: str, quote: str = "", heading: str = "", url: str = "") -> None:
         """Add a sentence with a citation of its record."""
@@ -132,12 +133,10 @@ def _owner(wanted: Lookup, ports: QuestionPorts) -> _Findings | None:
     if team is None or (wanted.team and not team.services):
         return None
     owned = _listed([wanted.service] if wanted.service else sorted(team.services))
-    public = {channel.name for channel in ports.channels if not channel.private}
-    reached = f" Reach them in #{team.channel}." if team.channel in public else ""
     told = _Findings()
     origin = ports.origins.get(wanted.service, CONFIGURATION)
     told.add(
-        f"{team.name} owns {owned}.{reached}",
+        f"{team.name} owns {owned}.{_reached(team, ports)}",
         origin,
         f"{team.name}: {', '.join(sorted(team.services))}",
         "Services of teams",
@@ -145,25 +144,57 @@ def _owner(wanted: Lookup, ports: QuestionPorts) -> _Findings | None:
     return told
 
 
-def _claimed(words: str, ports: QuestionPorts) -> _Findings | None:
-    """Return the line of the only team document that mentions all of these words; None if several or none do."""
-    thing = distinct_terms(words) - _ASKING
-    found = [
-        (team, block.text)
-        for team in ports.teams
-        for block in blocks(team.document)
-        if block.kind is not BlockKind.HEADING and not turns_away(block.heading)
-        if thing and thing <= distinct_terms(block.text)
-    ]
-    if len({team.id for team, _ in found}) != 1:
+def _reached(team: Team | None, ports: QuestionPorts) -> str:
+    """Return a sentence on the channel of a team, if it has a public one."""
+    public = {channel.name for channel in ports.channels if not channel.private}
+    return f" Reach them in #{team.channel}." if team is not None and team.channel in public else ""
+
+
+async def _owner_of_thing(thing: str, question: Question, ports: QuestionPorts) -> _Findings | None:
+    """Return who owns a thing that is no service, by the file that says so; None if none does."""
+    found = claims(thing, ports.teams)
+    firm = [claim for claim in found if claim.standing is not Standing.MENTIONED]
+    page = await _page_owner(thing, question, ports)
+    if page is not None and (names_page(thing) or not firm):
+        return page
+    return _code_owners(thing, ports) or _claimed(firm or found, ports)
+
+
+def _claimed(found: Sequence[Claim], ports: QuestionPorts) -> _Findings | None:
+    """Return the best lines of team documents, one for each owner that they name."""
+    by_owner = {claim.owner: claim for claim in reversed(found) if claim.standing is found[0].standing}
+    if not by_owner or len(by_owner) > MAX_OWNERS:
         return None
-    team, text = found[0]
-    told = _Findings()
-    told.add(f"According to its own document, {team.name} owns: {text}", f"{team.name}: what it owns", text)
+    told = _Findings(doubtful=True)
+    for claim in sorted(by_owner.values(), key=found.index):
+        reached = _reached(team_named(claim.owner, ports.teams), ports)
+        told.add(f"{claim.said}{reached}", f"{claim.author}: what it owns", claim.line)
     return told
 
 
-_ASKING = distinct_terms("owns owned owner ownership responsible maintains maintainer team belongs whose")
+async def _page_owner(thing: str, question: Question, ports: QuestionPorts) -> _Findings | None:
+    """Return the owner of the page with these words in its title; None if there is none, or several have other owners."""
+    ranked = await ports.retriever.retrieve(thing, question.audience, RETRIEVED)
+    named = pages_titled(thing, [each.passage for each in ranked])
+    if len({page.owner for page in named}) != 1:
+        return None
+    team = team_named(named[0].owner, ports.teams)
+    owner = team.name if team else named[0].owner
+    said = f"The page “{named[0].title}” belongs to {owner}.{_reached(team, ports)}"
+    return _Findings([Sentence(said, (1,))], [cited(1, named[0], "", 0, "")], doubtful=not names_page(thing))
+
+
+def _code_owners(thing: str, ports: QuestionPorts) -> _Findings | None:
+    """Return the owners of a path that a question names, by CODEOWNERS; None if no rule applies to it."""
+    told = _Findings()
+    for path in (word for word in thing.split() if "/" in word):
+        for rule in (rule for code in ports.incidents.code for rule in code.rules_for_traced(path)):
+            teams = [team for team in ports.teams if team.id in rule.owners]
+            if teams:
+                owners = _listed([team.name for team in teams])
+                line = f"{rule.pattern} {' '.join(rule.owners)}"
+                told.add(f"The code in `{path}` belongs to {owners}.", "CODEOWNERS", line)
+    return told if told.sentences else None
 
 
 async def _on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Findings | None:

@@ -43,6 +43,11 @@ metadata: {name: pg-till}
 spec: {type: database, owner: payments}
 ---
 apiVersion: backstage.io/v1alpha1
+kind: Domain
+metadata: {name: checkout}
+spec: {owner: payments}
+---
+apiVersion: backstage.io/v1alpha1
 kind: Component
 metadata: {name: toy}
 spec: {type: website, owner: "User:default/ana"}
@@ -94,7 +99,7 @@ async def test_backstage_says_which_teams_there_are_what_they_run_and_how_they_a
     assert teams.keys() == {"payments", "fleet"}
     payments = teams["payments"]
     assert (payments.name, payments.document, payments.channel) == ("Payments", "Charges and refunds.", "pay")
-    assert payments.services == {"till", "pg-till"}
+    assert payments.services == {"till", "pg-till", "checkout"}
     assert payments.people == {"ana", "bo"}
     assert payments.mentions == {Platform.SLACK: "S0PAY", Platform.TEAMS: "tag:MjQzMmI1N2I="}
 

@@ -35,7 +35,7 @@ QUESTIONS = [
     json.loads(line)
     for line in Path(__file__).with_name("data").joinpath("newcomer_questions.jsonl").read_text("utf-8").splitlines()
 ]
-LEAST_RIGHT = 0.74  # of all questions: the level that was reached; the aim is 0.8
+LEAST_RIGHT = 0.78  # of all questions: the level that was reached; the aim is 0.8
 REPLAYED = re.compile(r"\b(?:today|yesterday)\b")  # presuppose that the recorded incident happens now
 
 

@@ -73,10 +73,25 @@ def test_a_question_that_says_anything_else_is_left_to_the_documents(question: s
     assert looked_up(question) is None
 
 
-def test_a_thing_without_a_known_name_is_looked_for_in_what_teams_claim() -> None:
-    found = looked_up("who owns booking-ui?")
-    assert found is not None
-    assert (found.service, found.claimed) == ("", "who owns booking-ui?")
+@pytest.mark.parametrize(
+    ("question", "thing"),
+    [
+        ("who owns booking-ui?", "booking-ui"),
+        ("who runs Vault?", "Vault"),
+        ("whose job are the certificates at the edge?", "certificates edge"),
+        ("who looks after the wiki page about canaries?", "wiki page canaries"),
+        ("who owns the page Canary stages?", "page Canary stages"),
+        ("which team handles the build cache", "build cache"),
+        ("who do I ask about Kafka brokers?", "Kafka brokers"),
+        ("wem gehört Vault?", "Vault"),
+    ],
+)
+def test_the_owner_of_a_thing_without_a_known_name_is_asked_for_by_its_words(question: str, thing: str) -> None:
+    assert looked_up(question) == Lookup(Fact.OWNER, claimed=thing)
+
+
+def test_a_page_that_somebody_gets_is_a_call() -> None:
+    assert looked_up("who gets the page for pricing?") == Lookup(Fact.ON_CALL, service="pricing")
 
 
 def test_a_pronoun_takes_the_name_of_the_earlier_question() -> None:

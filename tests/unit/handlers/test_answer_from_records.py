@@ -8,6 +8,7 @@ import pytest
 
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer
+from core.model.catalogue import CodeOwners
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.errors import ToolUnavailable
@@ -16,7 +17,7 @@ from core.ports import Change, ChangeReader, TimeWindow
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_from_records import MAX_SHOWN, answer_from_records, requested_record
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
-from tests.fakes.ports import question_ports
+from tests.fakes.ports import incident_ports, question_ports
 
 NOW = datetime(2026, 3, 18, 12, 0, tzinfo=UTC)
 WEEK = timedelta(days=7)
@@ -39,6 +40,7 @@ TEAMS = (
     ),
 )
 CHANNELS = (Channel("bookings", {}), Channel("payments-private", {}, private=True))
+CODE = CodeOwners.parsed("* @acme/all\n/src/fares/ @acme/bookings").named(lambda owner: owner.rpartition("/")[2])
 EVERYBODY = Audience(frozenset({PUBLIC}))
 
 
@@ -65,7 +67,9 @@ class Runbooks:
     async def documents(self) -> AsyncIterator[Document]:
         for key, readers in (("PricingSlow", PUBLIC), ("GatewayDown", "channel:payments-private")):
             text = f"# {key}\n\nRestart it with `restart --now`."
-            yield Document(f"runbooks/{key}", "runbooks", "runbooks", key, text, readers=frozenset({readers}))
+            yield Document(
+                f"runbooks/{key}", "runbooks", "runbooks", key, text, owner="bookings", readers=frozenset({readers})
+            )
 
 
 def change(number: int, service: str = "pricing") -> Change:
@@ -84,7 +88,12 @@ async def asked(
 ) -> Answer | None:
     question = Question("q", text, Person(Platform.SLACK, "U1"), Place(Platform.SLACK, "C1"), audience, NOW)
     ports = question_ports(
-        teams=TEAMS, changes=changes, channels=CHANNELS, origins={"seats": "CODEOWNERS"}, retriever=retriever
+        teams=TEAMS,
+        changes=changes,
+        channels=CHANNELS,
+        origins={"seats": "CODEOWNERS"},
+        retriever=retriever,
+        incidents=incident_ports(code=(CODE,)),
     )
     wanted = await requested_record(question, ports)
     assert wanted is not None
@@ -159,7 +168,25 @@ async def test_a_thing_that_only_one_team_claims_is_its_own_with_a_hedge(retriev
     assert answer is not None
     assert answer.tentative
     assert "Bookings" in answer.text
+    assert answer.citations[0].quote == "pricing, and the fare tables"
     assert await asked("who owns the card terminals?", retriever) is None
+
+
+async def test_a_page_is_told_with_its_owner_to_those_who_may_read_it(retriever: Retriever) -> None:
+    answer = await asked("who looks after the page about PricingSlow?", retriever)
+    assert answer is not None
+    assert answer.text == "The page “PricingSlow” belongs to Bookings. Reach them in #bookings."
+    assert answer.citations[0].document_id == "runbooks/PricingSlow"
+    assert not answer.tentative
+    assert await asked("who looks after the page about GatewayDown?", retriever) is None
+
+
+async def test_code_is_told_with_the_rule_that_names_its_owner(retriever: Retriever) -> None:
+    answer = await asked("who owns the code in src/fares/table.py?", retriever)
+    assert answer is not None
+    assert answer.text == "The code in `src/fares/table.py` belongs to Bookings."
+    assert (answer.citations[0].title, answer.citations[0].quote) == ("CODEOWNERS", "/src/fares/ bookings")
+    assert await asked("who owns the code in src/other/table.py?", retriever) is None
 
 
 async def test_a_runbook_is_told_to_those_who_may_read_it(retriever: Retriever) -> None:

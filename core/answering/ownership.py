@@ -1,0 +1,86 @@
+"""Find who owns a thing that is no service, such as infrastructure, a contract or a page, by what documents say of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from core.knowledge.markdown import BlockKind, blocks, plain
+from core.knowledge.terms import distinct_terms
+from core.model.document import DocumentKind, Passage
+from core.model.team import Team, team_named
+from core.triage.documents import turns_away
+
+_OWNS = re.compile(
+    r"\b(?:own(?:s|ed|ership)?|responsib\w+|maintain\w*|in charge|looks? after|scope|services)\b", re.IGNORECASE
+)
+# an owner of at most six words; what stands in parentheses after it explains it
+_PASSED_ON = re.compile(r"^(?P<thing>[^:]+): (?P<owner>[^\s:.;,()]+(?: [^\s:.;,()]+){0,5})(?: \([^()]*\))?[.;]?$")
+_PAGE = distinct_terms("page pages wiki document doc article guide runbook playbook manual")
+
+
+class Standing(IntEnum):
+    """How firmly a line of a team's document says who owns something, the firmest first."""
+
+    OWNED = 0  # it is listed among what the team owns
+    PASSED_ON = 1  # it is listed among what others own, with their name
+    MENTIONED = 2  # it is mentioned elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A line of the document of the team `author`, and the owner that it names: a team, or others in its own words."""
+
+    standing: Standing
+    owner: str
+    author: str
+    line: str
+
+    @property
+    def said(self) -> str:
+        """Return the claim as a sentence."""
+        match self.standing:
+            case Standing.OWNED:
+                return f"According to its own document, {self.owner} owns: {self.line}"
+            case Standing.PASSED_ON:
+                return f"The document of {self.author} names {self.owner}: “{self.line}”"
+            case Standing.MENTIONED:
+                return f"The document of {self.author} mentions it: “{self.line}”"
+
+
+def claims(thing: str, teams: Sequence[Team]) -> list[Claim]:
+    """Return the lines of team documents with every word of a thing, the firmest first and of these the shortest."""
+    asked = distinct_terms(thing)
+    found = [claim for team in teams for claim in _claims(asked, team, teams)] if asked else []
+    return sorted(found, key=lambda claim: (claim.standing, len(claim.line)))
+
+
+def _claims(asked: frozenset[str], team: Team, teams: Sequence[Team]) -> Iterator[Claim]:
+    for block in blocks(team.document):
+        line = plain(block.text).lstrip("-+•. ")
+        if block.kind is BlockKind.HEADING or not asked <= distinct_terms(line):
+            continue
+        if not turns_away(block.heading):
+            standing = Standing.OWNED if _OWNS.search(block.heading) else Standing.MENTIONED
+            yield Claim(standing, team.name, team.name, line)
+        elif (passed := _PASSED_ON.match(line)) and asked <= distinct_terms(passed["thing"]):
+            known = team_named(passed["owner"], teams)
+            yield Claim(Standing.PASSED_ON, known.name if known else passed["owner"], team.name, line)
+
+
+def names_page(thing: str) -> bool:
+    """Return whether the words for a thing say that it is a page."""
+    return not _PAGE.isdisjoint(distinct_terms(thing))
+
+
+def pages_titled(thing: str, found: Sequence[Passage]) -> list[Passage]:
+    """Return the pages that have an owner, and the words of a thing in their title: one passage of each."""
+    asked = distinct_terms(thing) - _PAGE
+    titled = {
+        passage.document_id: passage
+        for passage in reversed(found)
+        if passage.kind is DocumentKind.PAGE and passage.owner and asked and asked <= distinct_terms(passage.title)
+    }
+    return [passage for passage in dict.fromkeys(found) if titled.get(passage.document_id) is passage]
