@@ -50,12 +50,12 @@ from core.model.curated import SOURCE as CURATED
 from core.model.errors import PlumblineError
 from core.model.incident import AlertDelivery
 from core.ports import Messenger, RateLimiter, Task
+from handlers.common.post_message import Poster
+from handlers.common.show_waiting import QueuedQuestions
 from handlers.incidents.arrange_incident import is_anything_open
 from handlers.incidents.open_incident import open_incidents
 from handlers.incidents.quiet_hours import is_anything_held
-from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver
-from handlers.questions.show_waiting import QueuedQuestions
 
 SWITCHING = 0.0005  # seconds between thread switches; short, because acknowledgements wait for several of them during an analysis
 

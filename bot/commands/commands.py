@@ -30,12 +30,12 @@ from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInp
 from core.model.incident import Incident
 from core.model.messages import AnswerMessage
 from core.model_calls.choice import Use
+from handlers.common.post_message import Poster
 from handlers.incidents.investigate_incident import conclude_investigation, find_cause, find_owner
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport
 from handlers.questions.answer_question import READS_ON, prepare_answer
-from handlers.questions.post_message import Poster
 
 TERMINAL = Place(Platform.TERMINAL, "terminal")
 UNUSED_MODEL = (

@@ -31,7 +31,7 @@ from core.model.language_model import Abilities, ChatMessage, ModelRequest, Role
 from core.model_calls.choice import Skill, Use
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from handlers.questions.examine_model import discard_outcome
+from handlers.common.examine_model import discard_outcome
 
 Start = Callable[[list[str]], None]
 

@@ -54,9 +54,9 @@ from core.rca.model_ranking import situation
 from core.rca.observation_tools import EVERY_SERVICE, LIST_CHANGES, READ_LOGS
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
+from handlers.common.ports import Readers
 from handlers.incidents.investigate_with_model import asks_model, by_evidence, investigate_with_model
 from handlers.incidents.observe_incident import observe_incident
-from handlers.ports import Readers
 
 INVESTIGATED_AFTER = timedelta(minutes=5)  # after the alert
 AMONG = 3

@@ -21,9 +21,9 @@ from core.rca.merge import first_time
 from core.rca.observations import Observations
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
+from handlers.common.ports import Readers
 from handlers.incidents.investigate_with_model import Conclusion, asks_model, investigate_with_model
 from handlers.incidents.investigate_with_model import by_evidence as by_evidence_engine
-from handlers.ports import Readers
 
 MAX_WORDS = 60  # of a stated cause
 MAX_QUOTES = 3

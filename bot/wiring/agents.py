@@ -16,8 +16,8 @@ from bot.wiring.ports import question_ports
 from core.model.conversation import PUBLIC, Audience, Channel, named_readers
 from core.model.errors import ConfigurationError
 from core.ports import AgentCaller
-from handlers.incidents.answer_agents import AnswerAgents
-from handlers.questions.post_message import Poster
+from handlers.common.post_message import Poster
+from handlers.questions.answer_agents import AnswerAgents
 
 if TYPE_CHECKING:
     from adapters.agents.endpoint import AgentEndpoint

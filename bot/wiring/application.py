@@ -57,10 +57,10 @@ from core.ports import (
 )
 from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageModel, fit_paging
+from handlers.common.examine_model import ExaminedModel
 from handlers.feedback.fit_triage import fit_severity, fit_triage
 from handlers.incidents.judge_page import learn_pages
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, embed_passages, ingest_knowledge
-from handlers.questions.examine_model import ExaminedModel
 
 MAX_LEFT_OUT = 200  # documents listed in the stored record of a source's ingestion
 

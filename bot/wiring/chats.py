@@ -16,9 +16,9 @@ from bot.wiring.ports import home_pages, incident_ports
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Message
 from core.ports import Inbox, Messenger, SignallingMessenger, ThreadReader
-from handlers.ports import AudienceAt
+from handlers.common.ports import AudienceAt
+from handlers.common.post_message import Poster
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
-from handlers.questions.post_message import Poster
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from bot.observability.tracing import model_calls
 from core.answering.model_exam import EXAM_VERSION, Marks
 from core.model_calls.choice import Trust, Use
 from core.ports import Clock, LanguageModel
-from handlers.questions.examine_model import ExaminedModel
+from handlers.common.examine_model import ExaminedModel
 
 EXAM_FILE = "language-model.json"  # in the data directory: the outcome of the exam
 

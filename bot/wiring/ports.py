@@ -12,10 +12,10 @@ from core.model.conversation import Audience, Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.messages import Home
 from core.ports import ThreadReader
-from handlers.ports import AudienceAt, IncidentPorts, Ports, QuestionPorts, Readers, no_queue
-from handlers.questions.post_message import Poster
+from handlers.common.ports import AudienceAt, IncidentPorts, Ports, QuestionPorts, Readers, no_queue
+from handlers.common.post_message import Poster
+from handlers.common.show_waiting import QueuedQuestions
 from handlers.questions.show_home import home_of
-from handlers.questions.show_waiting import QueuedQuestions
 
 
 def incident_ports(core: Core, poster: Poster, audiences: Mapping[Platform, AudienceAt] | None = None) -> IncidentPorts:

@@ -18,7 +18,7 @@ from core.model.conversation import Place, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.incident import IncidentState
 from core.ports import Store, Task
-from handlers.incidents.stored_incident import incident_of_thread
+from handlers.common.stored_incident import incident_of_thread
 from handlers.questions.answer_in_incident import recheck_task
 
 ANSWER = "answer_question"

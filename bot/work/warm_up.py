@@ -11,7 +11,7 @@ from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience
 from core.model.errors import PlumblineError
 from core.model_calls.choice import Use
-from handlers.questions.examine_model import ExaminedModel
+from handlers.common.examine_model import ExaminedModel
 
 
 async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedModel | None, *chats: Chat | None) -> None:

@@ -27,6 +27,7 @@ from bot.work.retention import apply_retention
 from core.model.conversation import Question
 from core.model.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
 from core.ports import Task
+from handlers.common.ports import QuestionPorts
 from handlers.feedback.recalibrate import recalibrate, watch_calibration
 from handlers.feedback.record_feedback import take_feedback
 from handlers.feedback.record_reaction import record_reaction
@@ -42,7 +43,6 @@ from handlers.incidents.list_storm import present_storm, watch_storms
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.incidents.quiet_hours import end_quiet_hours
 from handlers.incidents.recheck_incident import Rechecks
-from handlers.ports import QuestionPorts
 from handlers.questions.answer_in_incident import remark_of
 from handlers.questions.redeliver import redeliver
 from handlers.questions.run_command import apologise, retract_question, run_command

@@ -17,7 +17,7 @@ from core.model.messages import BadgeMessage
 from core.model.prediction import Prediction, PredictionKind
 from core.ports import PassageIndex
 from core.triage.history import IncidentHistory
-from handlers.ports import QuestionPorts
+from handlers.common.ports import QuestionPorts
 
 MAX_REFERENCES = 10  # looked up and shown
 MAX_EVIDENCE = 3  # reasons shown for an owner

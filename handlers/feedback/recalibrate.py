@@ -19,8 +19,8 @@ from core.model.conversation import Place
 from core.model.messages import DriftAlarm
 from core.model.prediction import Estimator, Outcome, Prediction
 from core.ports import Clock, Store
+from handlers.common.ports import Ports
 from handlers.incidents.quiet_hours import wait_for_morning
-from handlers.ports import Ports
 
 FOLDS = 5
 NEW_LABELS = 10  # since the current calibrator was fitted; fewer cannot show which of two is better

@@ -10,15 +10,15 @@ from core.model.incident import Incident, may_see_incident
 from core.model.messages import CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice, NoticeKind
 from core.model.prediction import Outcome
 from core.ports import Store, Transaction
+from handlers.common.ports import Ports, QuestionPorts
+from handlers.common.stored_incident import change_incident, save_next
 from handlers.feedback.explain_badge import explain_badge
 from handlers.incidents.file_incident import ask_to_file, file_report
 from handlers.incidents.group_incidents import ask_for_parent, join_incident, separate_incident
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.present_incident import show_details
 from handlers.incidents.reassign_incident import ask_for_owner, owner_claim_of, reassign_incident, take_incident
-from handlers.incidents.stored_incident import change_incident, save_next
 from handlers.knowledge.learn_failing_lines import judge_failing_lines
-from handlers.ports import Ports, QuestionPorts
 from handlers.questions.correct_answer import ask_for_correction, confirm_correction, propose_correction
 
 MAX_COMMENT = 300  # characters that are kept

@@ -11,9 +11,9 @@ from core.model.feedback import Feedback, Reaction
 from core.model.messages import JUDGEMENTS
 from core.model.prediction import Prediction
 from core.ports import Post, Store
+from handlers.common.ports import QuestionPorts
 from handlers.feedback.record_feedback import take_feedback
 from handlers.knowledge.learn_failing_lines import unconfirm_failing_lines
-from handlers.ports import QuestionPorts
 
 
 async def record_reaction(reaction: Reaction, ports: QuestionPorts) -> None:

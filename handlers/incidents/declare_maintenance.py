@@ -11,7 +11,7 @@ from core.model.conversation import PUBLIC, Audience, Question
 from core.model.messages import Notice
 from core.model.silences import Maintenance, Matcher, Silence
 from core.ports import Store
-from handlers.ports import Ports
+from handlers.common.ports import Ports
 
 OUTSIDERS = "People from outside the workspace can read this channel. You can set maintenance only in the workspace’s own channels."
 UNKNOWN = "I don’t know a service called {service}. Known services: {known}."

@@ -28,7 +28,8 @@ from core.rca.incident_signals import survey
 from core.rca.observations import QUESTION, Observations
 from core.rca.wording import with_person
 from core.triage.history import IncidentHistory
-from handlers.feedback.record_prediction import Claimed, estimate_confidence, is_likelier, record_prediction
+from handlers.common.ports import IncidentPorts
+from handlers.common.record_prediction import Claimed, estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.investigate_with_model import (
     Conclusion,
     Progress,
@@ -38,7 +39,6 @@ from handlers.incidents.investigate_with_model import (
 )
 from handlers.incidents.observe_incident import observe_incident, similar_incidents
 from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
-from handlers.ports import IncidentPorts
 
 JUDGED_BY = 8  # similar past incidents used to judge a model's finding
 PROGRESS_DELAY = 1.0  # seconds before a step's progress is shown

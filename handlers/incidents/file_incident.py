@@ -31,10 +31,10 @@ from core.model.filing import Filed, Filing, FilingKind, FilingTarget, Report, m
 from core.model.incident import Incident, may_see_incident
 from core.model.messages import BUTTON_LABELS, ButtonAction, FilingRequest, Notice, NoticeKind
 from core.ports import Transaction
+from handlers.common.ports import Ports
+from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
 from handlers.incidents.incident_readers import audience_at
 from handlers.incidents.open_incident import present_task
-from handlers.incidents.stored_incident import change_incident, save_next, stored_incident, update_incident
-from handlers.ports import Ports
 
 NOT_ALLOWED = "Nothing was filed. plumbline.yaml doesn’t allow you to file that from this channel."
 NOT_YET = "There is no postmortem yet: the incident isn’t over, or it has no cause, owner or note to report."

@@ -11,11 +11,11 @@ from core.model.feedback import Feedback
 from core.model.incident import Incident, Merge
 from core.model.messages import JoinRequest, Notice
 from core.ports import Transaction
+from handlers.common.ports import Ports
+from handlers.common.stored_incident import change_incident, save_next
 from handlers.incidents.arrange_incident import JOINING, separate
 from handlers.incidents.open_incident import ask_to_present
 from handlers.incidents.present_incident import MAX_PARTS, parts_of
-from handlers.incidents.stored_incident import change_incident, save_next
-from handlers.ports import Ports
 
 MAX_OFFERED = 25  # incidents offered in one menu
 

@@ -7,7 +7,7 @@ import asyncio
 from core.incidents.readable import readable
 from core.model.conversation import Audience, Place, channel_audience, common_audience, with_outsiders
 from core.model.incident import Incident
-from handlers.ports import Ports
+from handlers.common.ports import Ports
 
 
 async def audience_at(place: Place, ports: Ports) -> Audience:

@@ -14,7 +14,9 @@ from core.model.incident import Incident, IncidentState, Stage, ThreadNote
 from core.model_calls.choice import Use
 from core.ports import AlertMonitor, Store, Task, Transaction
 from core.rca.observations import Observations
-from handlers.feedback.record_prediction import is_rejected
+from handlers.common.ports import IncidentPorts
+from handlers.common.record_prediction import is_rejected
+from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
 from handlers.incidents.arrange_incident import is_investigated
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.incidents.find_runbook import find_runbook
@@ -22,10 +24,8 @@ from handlers.incidents.incident_readers import audience_at, audience_of
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.present_incident import present_meanwhile
-from handlers.incidents.stored_incident import change_incident, save_next, stored_incident, update_incident
 from handlers.incidents.suggestions import suggest_duplicate, suggest_severity
 from handlers.incidents.triage_incident import triage_incident
-from handlers.ports import IncidentPorts
 
 TRIAGE_AGAIN = "triage-again"
 DEADLINE = 8.0  # seconds that one monitoring system may take

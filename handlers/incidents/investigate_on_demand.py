@@ -16,13 +16,13 @@ from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Sev
 from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
 from core.rca.observations import QUESTION, investigation_intent
+from handlers.common.ports import Ports
+from handlers.common.stored_incident import incident_of_thread
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
 from handlers.incidents.incident_readers import audience_of
 from handlers.incidents.investigate_incident import investigate_and_save
 from handlers.incidents.investigate_with_model import Progress
 from handlers.incidents.open_incident import present_task
-from handlers.incidents.stored_incident import incident_of_thread
-from handlers.ports import Ports
 
 MAX_TITLE = 150  # characters of a pasted text's first line
 

@@ -45,9 +45,9 @@ from core.rca.observation_tools import (
     observation_tools,
 )
 from core.rca.observations import Observations
-from handlers.feedback.record_prediction import Claimed
+from handlers.common.ports import Readers
+from handlers.common.record_prediction import Claimed
 from handlers.incidents.observe_incident import offer_tools
-from handlers.ports import Readers
 
 DEADLINE = 60.0  # seconds for the choice among the causes
 REPLY_DEADLINE = 120.0  # seconds that one reply of the controller may take

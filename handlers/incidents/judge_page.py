@@ -19,9 +19,9 @@ from core.ports import ChangeReader, Clock, LearnedStore, Store, TimeWindow
 from core.triage.episodes import Episode, episode_of
 from core.triage.paging import VERSION, PageModel, has_enough
 from core.triage.paging_prior import PRIOR_VERSION, prior, prior_probability
-from handlers.feedback.record_prediction import record_prediction
-from handlers.incidents.stored_incident import update_incident
-from handlers.ports import IncidentPorts
+from handlers.common.ports import IncidentPorts
+from handlers.common.record_prediction import record_prediction
+from handlers.common.stored_incident import update_incident
 
 ENGINE = "evidence"
 NEEDS_A_PERSON = "needs a person"

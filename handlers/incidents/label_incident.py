@@ -11,7 +11,7 @@ from core.model.prediction import Outcome
 from core.model.team import Team, means_nobody, team_named
 from core.ports import Store, Transaction
 from core.triage.episodes import needed_person
-from handlers.ports import Ports
+from handlers.common.ports import Ports
 
 NOTE = "note"  # the labeller if no person pressed a button
 MAX_NOTED = 500  # latest incidents with a note, used to fit the threshold

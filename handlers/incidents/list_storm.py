@@ -16,8 +16,8 @@ from core.model.errors import ChatBusy
 from core.model.incident import Incident, IncidentState, Severity, Stage
 from core.model.messages import Notice
 from core.ports import HeldIncident, Task, Transaction
+from handlers.common.ports import Ports
 from handlers.incidents.open_incident import UPDATE_TIMEOUT
-from handlers.ports import Ports
 
 PRESENT_STORM = "present_storm"  # the workflow that shows a summary
 PRESENT_LISTED = "present_held"  # the workflow that posts a listed incident with its details

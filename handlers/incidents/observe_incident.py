@@ -51,7 +51,7 @@ from core.rca.observations import (
 from core.rca.revisions import placed
 from core.rca.tool_outputs.clues import ToolOutput
 from core.triage.history import IncidentHistory
-from handlers.ports import Readers
+from handlers.common.ports import Readers
 
 DEADLINE = 8.0  # seconds per tool call
 MAX_SERVICES = 16  # services whose logs and metrics are read

@@ -16,7 +16,7 @@ from core.model.correlation import correlated, parse_correlation
 from core.model.errors import Conflict
 from core.model.incident import Alert, AlertDelivery, Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
-from handlers.incidents.stored_incident import MAX_ATTEMPTS, incident_intent
+from handlers.common.stored_incident import MAX_ATTEMPTS, incident_intent
 
 INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"

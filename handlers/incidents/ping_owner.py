@@ -17,8 +17,8 @@ from core.model.incident import AskedTeam, Incident, IncidentState, Stage
 from core.model.messages import OwnerPing, OwnerQuestion
 from core.model.team import Team, TeamRotas, current_team
 from core.ports import OnCall, Partial
-from handlers.incidents.stored_incident import stored_incident
-from handlers.ports import IncidentPorts
+from handlers.common.ports import IncidentPorts
+from handlers.common.stored_incident import stored_incident
 
 Duty = Callable[[AskedTeam], Awaitable[AskedTeam]]
 

@@ -21,6 +21,9 @@ from core.model.filing import FilingTarget
 from core.model.incident import Incident, IncidentState, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Store, Transaction
+from handlers.common.ports import IncidentPorts, Ports
+from handlers.common.post_message import NEVER
+from handlers.common.stored_incident import incident_intent, stored_incident, update_incident
 from handlers.incidents.arrange_incident import arrange_incident, root_of
 from handlers.incidents.incident_readers import audience_at, readable_at
 from handlers.incidents.judge_page import judge_page
@@ -28,9 +31,6 @@ from handlers.incidents.list_storm import is_listed
 from handlers.incidents.open_incident import ask_to_present, present_task
 from handlers.incidents.ping_owner import ping_owner
 from handlers.incidents.quiet_hours import hold_incident, is_held
-from handlers.incidents.stored_incident import incident_intent, stored_incident, update_incident
-from handlers.ports import IncidentPorts, Ports
-from handlers.questions.post_message import NEVER
 
 MAX_PARTS = 500  # parts read for one incident
 ROUND = 1.0  # seconds between edits while further changes arrive

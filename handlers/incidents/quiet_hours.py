@@ -16,8 +16,8 @@ from core.model.errors import ConfigurationError, QuietNow, Unavailable, Undeliv
 from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
 from core.ports import Clock, HeldIncident, Store, Task
-from handlers.ports import Ports
-from handlers.questions.post_message import Poster
+from handlers.common.ports import Ports
+from handlers.common.post_message import Poster
 
 SUMMARY = "Good morning. While it was quiet here:"
 MAX_TOLD = 15  # incidents listed in a summary; the others are counted

@@ -11,17 +11,16 @@ from dataclasses import replace
 from core.model.audit import Act, audit_entry
 from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, OwnerProposal, TeamScore
-from core.model.messages import ButtonAction, Notice
+from core.model.messages import ButtonAction, HandoverRequest, Notice
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import Store, Transaction
-from handlers.feedback.record_prediction import record_prediction
+from handlers.common.ports import Ports
+from handlers.common.record_prediction import record_prediction
+from handlers.common.stored_incident import change_incident, save_next, update_incident
 from handlers.incidents.investigate_incident import triage_again_task
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.ping_owner import find_on_call
-from handlers.incidents.stored_incident import change_incident, save_next, update_incident
-from handlers.ports import Ports
-from handlers.questions.ask_in_form import handover_request
 
 ENGINE = "person"  # a reassignment is a claim too, and its accuracy is counted
 VERSION = "reassignment-1"
@@ -232,3 +231,13 @@ async def take_incident(feedback: Feedback, ports: Ports) -> None:
     incident = await change_incident(feedback.subject, taken, ports.store)
     if incident.taken_by != person:
         await tell(TAKEN.format(person=incident.taken_by))
+
+
+def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverRequest:
+    """Return the reassignment form with every team except the current owner."""
+    owner = incident.owner.owner if incident.owner is not None else None
+    standing = current_team(owner.team_id, teams) if owner is not None else None
+    others = sorted((team for team in teams if team != standing), key=lambda team: team.name)
+    name = owner.team_name if owner else ""
+    claim = incident.owner.prediction_id if incident.owner is not None else ""
+    return HandoverRequest(incident.id, name, tuple((team.id, team.name) for team in others), claim)

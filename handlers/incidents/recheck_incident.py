@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from core.model.conversation import Question
+from handlers.common.ports import IncidentPorts
 from handlers.incidents.investigate_incident import reinvestigate, take_note
-from handlers.ports import IncidentPorts
 
 MAX_ROUNDS = 2  # concurrent investigations because of remarks; new alerts and questions have the rest of the processor
 

@@ -15,8 +15,8 @@ from core.triage.duplicates import duplicate_candidates, evaluate_duplicate
 from core.triage.history import IncidentHistory
 from core.triage.severity import VERSION as SEVERITY_VERSION
 from core.triage.severity import assess_severity
-from handlers.feedback.record_prediction import is_rejected, record_prediction
-from handlers.ports import IncidentPorts
+from handlers.common.ports import IncidentPorts
+from handlers.common.record_prediction import is_rejected, record_prediction
 
 ENGINE = "evidence"
 COMPARED = 200  # latest incidents compared

@@ -25,11 +25,11 @@ from core.triage.managers import TriageEvidence, gather, precedents
 from core.triage.monitoring import Enrichment, from_explanation
 from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate, negotiate_in_rounds
 from core.triage.owner_evidence import evaluate_owner, version_with
-from handlers.feedback.record_prediction import estimate_confidence, is_likelier, record_prediction
+from handlers.common.ports import IncidentPorts
+from handlers.common.record_prediction import estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.ping_owner import find_on_call
 from handlers.incidents.team_monitoring import Observe, TeamMonitoring
 from handlers.knowledge.embed_incidents import embed_incident
-from handlers.ports import IncidentPorts
 
 ENGINE = "evidence"  # uses the incident's text
 ENRICHED_ENGINE = "evidence+monitoring"  # also uses the cause found by monitoring; calibrated separately

@@ -15,8 +15,8 @@ from core.model.prediction import Outcome, RecordedFailure
 from core.ports import FailedBuild, Store, Transaction
 from core.rca.failing_lines import build_cause, failing_range, is_led_by
 from core.rca.failure_history import FailureHistory, corrected, history_of, named_lines
-from handlers.incidents.stored_incident import incident_of_thread
-from handlers.ports import Ports, QuestionPorts
+from handlers.common.ports import Ports, QuestionPorts
+from handlers.common.stored_incident import incident_of_thread
 
 HISTORY = 10  # confirmed failures used to read the next one
 KEPT = 20  # failures kept per project: this many confirmed, and as many unconfirmed

@@ -23,9 +23,9 @@ from core.model.messages import ON_CALL_UNKNOWN
 from core.model.prediction import Evaluation
 from core.model.team import Team, team_named
 from core.ports import Change, ChangeReader, TimeWindow
+from handlers.common.ports import QuestionPorts
 from handlers.incidents.find_runbook import runbook_of
 from handlers.incidents.ping_owner import find_on_call
-from handlers.ports import QuestionPorts
 
 ENGINE = RECORDS
 VERSION = "records-1"  # stored with every prediction

@@ -17,11 +17,11 @@ from core.model.conversation import Question, Speaker, Turn
 from core.model.incident import Incident, IncidentState
 from core.model.messages import Notice
 from core.ports import Task
+from handlers.common.ports import QuestionPorts
+from handlers.common.show_waiting import ANSWERED, show_answer
+from handlers.common.stored_incident import incident_of_thread
 from handlers.incidents.investigate_incident import observe
-from handlers.incidents.stored_incident import incident_of_thread
-from handlers.ports import QuestionPorts
 from handlers.questions.read_thread import remember
-from handlers.questions.show_waiting import ANSWERED, show_answer
 
 RECHECK = "recheck_incident"
 _REMARK = TypeAdapter(Question)

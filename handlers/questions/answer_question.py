@@ -32,13 +32,13 @@ from core.model.messages import AnswerMessage
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model_calls.choice import Skill, Use
 from core.ports import LanguageModel, Transaction
-from handlers.feedback.record_prediction import is_likelier, record_prediction
-from handlers.ports import QuestionPorts
+from handlers.common.ports import QuestionPorts
+from handlers.common.post_message import Poster
+from handlers.common.record_prediction import is_likelier, record_prediction
+from handlers.common.show_waiting import ANSWERED, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
 from handlers.questions.answer_from_records import VERSION as RECORDS_VERSION
 from handlers.questions.answer_from_records import answer_from_records, facts_about, requested_record
-from handlers.questions.post_message import Poster
 from handlers.questions.read_thread import earlier_turns, remember
-from handlers.questions.show_waiting import ANSWERED, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
 

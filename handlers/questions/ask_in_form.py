@@ -22,11 +22,11 @@ from core.model.messages import (
     ProposalMessage,
 )
 from core.model.prediction import Prediction, PredictionKind
-from core.model.team import Team, current_team
 from core.ports import Store
+from handlers.common.ports import AudienceAt, Ports
 from handlers.incidents.file_incident import draft_of
 from handlers.incidents.present_incident import Link, message_now
-from handlers.ports import AudienceAt, Ports
+from handlers.incidents.reassign_incident import handover_request
 
 # The kind of claim that each button disputes.
 DISPUTED = {
@@ -77,16 +77,6 @@ class AskInForm:
     async def _prediction(self, prediction_id: str) -> Prediction | None:
         async with self._ports.store.transaction() as transaction:
             return await transaction.predictions.get(prediction_id)
-
-
-def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverRequest:
-    """Return the reassignment form with every team except the current owner."""
-    owner = incident.owner.owner if incident.owner is not None else None
-    standing = current_team(owner.team_id, teams) if owner is not None else None
-    others = sorted((team for team in teams if team != standing), key=lambda team: team.name)
-    name = owner.team_name if owner else ""
-    claim = incident.owner.prediction_id if incident.owner is not None else ""
-    return HandoverRequest(incident.id, name, tuple((team.id, team.name) for team in others), claim)
 
 
 async def no_link(_reference: MessageReference) -> str:

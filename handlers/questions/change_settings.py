@@ -9,8 +9,8 @@ from core.model.conversation import PUBLIC, Question
 from core.model.errors import MalformedInput
 from core.model.incident import Severity
 from core.model.messages import Notice
+from handlers.common.ports import Ports
 from handlers.incidents.declare_maintenance import OUTSIDERS
-from handlers.ports import Ports
 
 NOT_QUIET = "Quiet hours: none."
 LEFT_ALONE = (

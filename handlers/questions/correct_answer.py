@@ -19,8 +19,8 @@ from core.model.feedback import Feedback
 from core.model.messages import CorrectionRequest, Notice, ProposalMessage
 from core.model.prediction import Outcome, PredictionKind
 from core.ports import Store, Transaction
-from handlers.ports import Ports, QuestionPorts
-from handlers.questions.post_message import Poster
+from handlers.common.ports import Ports, QuestionPorts
+from handlers.common.post_message import Poster
 
 LOOKED_BACK = 20  # turns of the thread searched for the corrected question
 

@@ -18,7 +18,7 @@ from core.knowledge.redactor import Redact, redacted_beginning
 from core.model.conversation import Platform, Question, Speaker, Turn, turn_key
 from core.model.errors import ChatUnavailable
 from core.ports import Store, ThreadReader, Transaction
-from handlers.ports import QuestionPorts
+from handlers.common.ports import QuestionPorts
 
 MAX_TURNS = 20  # the first message of a thread and the latest ones
 MAX_CHARACTERS = 1_000  # per message

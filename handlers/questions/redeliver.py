@@ -8,8 +8,8 @@ from core.model.audit import PLUMBLINE, Act, audit_entry
 from core.model.errors import MessageNotFound, Withdrawn
 from core.model.messages import IncidentDetails, IncidentMessage
 from core.ports import DeadLetter, Store, Task, Transaction
+from handlers.common.ports import Ports
 from handlers.incidents.quiet_hours import PRESENT_HELD
-from handlers.ports import Ports
 
 REDELIVER = "redeliver"
 OF_INCIDENTS = ("incident:", "details:")  # intent prefixes of messages about stored incidents

@@ -9,12 +9,13 @@ from core.incidents.command import CommandName, parse_command
 from core.model.conversation import MAX_BEGINNING, MAX_MESSAGE, Place, Question, was_cut
 from core.model.incident import Stage
 from core.model.messages import Notice, NoticeKind
-from handlers.feedback.record_resolution import record_resolution
+from handlers.common.ports import Ports, QuestionPorts
+from handlers.common.show_waiting import answer_intent
 from handlers.incidents.declare_maintenance import declare_maintenance
 from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
+from handlers.incidents.record_resolution import record_resolution
 from handlers.knowledge.learn_failing_lines import correct_failing_lines
-from handlers.ports import Ports, QuestionPorts
 from handlers.questions.answer_in_incident import answer_in_incident
 from handlers.questions.answer_question import answer_question
 from handlers.questions.change_settings import set_quiet_hours, show_settings
@@ -23,7 +24,6 @@ from handlers.questions.read_thread import forget_conversation, in_context
 from handlers.questions.show_help import say_hello, show_help
 from handlers.questions.show_home import post_home
 from handlers.questions.show_status import show_incidents, show_status
-from handlers.questions.show_waiting import answer_intent
 
 CUT = (
     f"Your message has more than {MAX_MESSAGE:,} characters. I read the first {MAX_BEGINNING:,} and the last "

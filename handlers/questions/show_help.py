@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.model.conversation import Question
 from core.model.messages import Notice
-from handlers.ports import Ports
+from handlers.common.ports import Ports
 
 HELLO = (
     "Hello, I’m Plumbline. Ask me about CI/CD and operations; I answer from your documents, with links. "

@@ -9,7 +9,7 @@ from core.model.conversation import PUBLIC, Audience, Question
 from core.model.incident import Incident, IncidentState
 from core.model.messages import Home, KnownSource, Notice
 from core.model.team import Team
-from handlers.ports import QuestionPorts
+from handlers.common.ports import QuestionPorts
 from handlers.questions.show_help import ABOUT, EVERYWHERE
 
 LOOKED_AT = 200  # latest incidents searched for open ones

@@ -12,8 +12,8 @@ from core.model.conversation import PUBLIC, Audience, Question
 from core.model.incident import Incident
 from core.model.messages import Notice
 from core.ports import Ingestion
+from handlers.common.ports import Ports, QuestionPorts
 from handlers.incidents.declare_maintenance import open_windows
-from handlers.ports import Ports, QuestionPorts
 
 SHOWN_INCIDENTS = 5
 LOOKED_AT = 1_000  # latest open incidents that are counted

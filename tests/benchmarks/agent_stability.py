@@ -46,9 +46,9 @@ from core.rca.agent.log_expert import no_past
 from core.rca.incident_signals import survey
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
+from handlers.common.ports import Readers
 from handlers.incidents.investigate_with_model import action_set, experts
 from handlers.incidents.observe_incident import observe_incident
-from handlers.ports import Readers
 
 AT_ONCE = 4  # investigations, as many as a server usually has slots
 DEADLINE = 120.0  # seconds that one reply may take

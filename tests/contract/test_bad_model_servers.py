@@ -27,10 +27,10 @@ from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model.messages import AnswerMessage
 from core.model_calls.choice import Trust, Use
+from handlers.common.examine_model import ExaminedModel
+from handlers.common.post_message import Poster
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_question import answer_question
-from handlers.questions.examine_model import ExaminedModel
-from handlers.questions.post_message import Poster
 from tests.fakes.answering import question, retriever
 from tests.fakes.clock import FakeClock
 from tests.fakes.general_servers import fake_model_server

@@ -14,14 +14,14 @@ from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, Severity
 from core.model.messages import ButtonAction
 from core.ports import Store, Transaction
+from handlers.common.ports import IncidentPorts
+from handlers.common.post_message import Poster
+from handlers.common.stored_incident import save_next, update_incident
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents import group_incidents as group_module
 from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.group_incidents import join_incident
 from handlers.incidents.open_incident import open_incident
-from handlers.incidents.stored_incident import save_next, update_incident
-from handlers.ports import IncidentPorts
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import incident_ports, ports

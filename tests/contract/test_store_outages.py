@@ -19,7 +19,7 @@ from adapters.store.store import SqlStore
 from core.model.errors import ChatUnavailable, StoreUnavailable
 from core.model.incident import Incident
 from core.ports import Task, Transaction
-from handlers.incidents.stored_incident import change_incident, save_next
+from handlers.common.stored_incident import change_incident, save_next
 from tests.databases import database, new_postgres_database, sqlite_url
 from tests.samples import incident
 

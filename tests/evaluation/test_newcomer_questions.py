@@ -28,8 +28,8 @@ from bot.wiring.application import Core, ingest, open_core
 from bot.wiring.ports import question_ports
 from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
+from handlers.common.post_message import Poster
 from handlers.questions.answer_question import prepare_answer
-from handlers.questions.post_message import Poster
 
 QUESTIONS = [
     json.loads(line)

@@ -25,12 +25,12 @@ from core.model.conversation import Place, Platform
 from core.model.incident import EvidenceKind, Incident, PastIncident, Severity
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment, from_explanation
+from handlers.common.ports import Readers
 from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.observe_incident import observe_incident
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.triage_incident import triage_incident
-from handlers.ports import Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import incident_ports
 from tests.fakes.predictions import FakePredictionStore

@@ -13,10 +13,10 @@ from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Q
 from core.model.document import Document
 from core.model.messages import AnswerMessage
 from core.ports import LanguageModel
+from handlers.common.examine_model import ExaminedModel
+from handlers.common.post_message import Poster
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_question import answer_question
-from handlers.questions.examine_model import ExaminedModel
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from core.answering.model_exam import FULL, Marks
 from core.model.errors import PromptTooLong
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
-from handlers.questions.examine_model import ExaminedModel
+from handlers.common.examine_model import ExaminedModel
 
 Script = Callable[[ModelRequest], str]
 Odds = Callable[[ModelRequest, Sequence[str]], dict[str, float]]

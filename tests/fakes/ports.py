@@ -7,8 +7,8 @@ from typing import Any
 
 from core.knowledge.retriever import Retriever
 from core.triage.owner_model import OwnerModel
-from handlers.ports import IncidentPorts, Ports, QuestionPorts
-from handlers.questions.post_message import Poster
+from handlers.common.ports import IncidentPorts, Ports, QuestionPorts
+from handlers.common.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.store import InMemoryStore

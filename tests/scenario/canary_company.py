@@ -42,11 +42,11 @@ from bot.wiring.ports import incident_ports, question_ports
 from core.model.conversation import Place, Platform, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction
+from handlers.common.ports import QuestionPorts
+from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import take_feedback
 from handlers.feedback.record_reaction import record_reaction
-from handlers.ports import QuestionPorts
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
-from handlers.questions.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver
 from handlers.questions.run_command import retract_question, run_command
 from tests.fakes import slack_api, slack_payloads, teams_connector

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from core.model.incident import Incident, IncidentState
 from core.ports import Transaction
-from handlers.incidents.stored_incident import change_incident, save_next
+from handlers.common.stored_incident import change_incident, save_next
 from tests.scenario.application import RunningBot, running_bot
 
 MAX_LEFT = 500  # incidents that tests leave open

@@ -16,8 +16,8 @@ from adapters.slack.inbound import SlackInbound
 from bot.wiring.application import Core
 from bot.wiring.ports import home_pages, incident_ports
 from core.ports import Inbox
+from handlers.common.post_message import Poster
 from handlers.questions.ask_in_form import AskInForm
-from handlers.questions.post_message import Poster
 from tests.fakes import slack_payloads
 from tests.fakes.slack_api import BOT_TOKEN, BOT_USER, CHANNEL, SIGNING_SECRET, FakeSlack
 

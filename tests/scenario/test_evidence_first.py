@@ -18,9 +18,9 @@ from core.model.errors import ModelUnavailable
 from core.model.incident import Incident, Stage
 from core.model.language_model import ModelRequest
 from core.model.messages import IncidentMessage
+from handlers.common.post_message import Poster
 from handlers.incidents.explain_incident import LOOKS_CLOSER
 from handlers.incidents.investigate_incident import find_cause, triage_again
-from handlers.questions.post_message import Poster
 from handlers.questions.run_command import run_command
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.messenger import RecordingMessenger

@@ -12,8 +12,8 @@ from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
 from core.model.incident import Merge
 from core.model.messages import ButtonAction, HandoverRequest
+from handlers.common.stored_incident import update_incident
 from handlers.incidents.reassign_incident import OVERTAKEN
-from handlers.incidents.stored_incident import update_incident
 from tests.fakes import slack_payloads
 from tests.fakes.block_kit import buttons, problems, view_problems
 from tests.fakes.slack_api import CHANNEL

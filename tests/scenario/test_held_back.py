@@ -15,10 +15,10 @@ from core.model.conversation import Place, Platform
 from core.model.incident import Incident, IncidentState, Severity
 from core.triage.episodes import Episode
 from core.triage.paging import PageHistory, fit_paging
+from handlers.common.post_message import Poster
+from handlers.common.stored_incident import update_incident
 from handlers.incidents.judge_page import learn_pages
 from handlers.incidents.present_incident import update_chats
-from handlers.incidents.stored_incident import update_incident
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.samples import incident

@@ -17,8 +17,8 @@ from core.model.messages import IncidentDetails, IncidentMessage
 from core.model.trajectory import Trajectory
 from core.ports import Change, LogLine, TimeWindow, Tool, ToolParameter
 from core.triage.history import IncidentHistory
+from handlers.common.ports import Readers
 from handlers.incidents.explain_incident import explain_incident
-from handlers.ports import Readers
 from tests.fakes import adaptive_card
 from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool, call, finalise

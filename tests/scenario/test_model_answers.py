@@ -26,9 +26,9 @@ from bot.wiring.ports import question_ports
 from core.answering.model_exam import FULL, Marks
 from core.model.conversation import Platform
 from core.model.errors import ModelUnavailable
+from handlers.common.examine_model import ExaminedModel
+from handlers.common.post_message import Poster
 from handlers.questions.answer_question import WITHOUT_MODEL
-from handlers.questions.examine_model import ExaminedModel
-from handlers.questions.post_message import Poster
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.answering_script import choosing, prompt
 from tests.fakes.block_kit import texts

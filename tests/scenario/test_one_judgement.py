@@ -14,10 +14,10 @@ from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import ButtonAction, IncidentDetails
 from core.model.prediction import Evaluation, Prediction, PredictionKind, RecordedFailure
+from handlers.common.ports import QuestionPorts
+from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import take_feedback
 from handlers.feedback.record_reaction import record_reaction
-from handlers.ports import QuestionPorts
-from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.samples import explained_incident
 from tests.scenario.company import open_company

@@ -26,12 +26,12 @@ from core.model.incident import AlertDelivery, Incident
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
 from core.model.messages import IncidentMessage
 from core.model.team import Team
+from handlers.common.examine_model import ExaminedModel
+from handlers.common.post_message import Poster
 from handlers.incidents.investigate_incident import find_cause
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_incident
 from handlers.incidents.triage_incident import WITHOUT_MODEL
-from handlers.questions.examine_model import ExaminedModel
-from handlers.questions.post_message import Poster
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.triage_script import TriageScript

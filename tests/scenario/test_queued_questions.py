@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from handlers.questions import show_waiting
+from handlers.common import show_waiting
 from tests.scenario.application import RunningBot
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -15,8 +15,8 @@ from bot.wiring.application import Core, learn_owners, open_core
 from bot.wiring.ports import incident_ports
 from core.model.conversation import PUBLIC, Audience
 from core.model.incident import Incident
+from handlers.common.post_message import Poster
 from handlers.incidents.investigate_incident import triage
-from handlers.questions.post_message import Poster
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.outage import incident
 from tests.fakes.past_incidents import TEAMS

@@ -27,8 +27,8 @@ from core.model_calls.choice import Skill, Trust, Use
 from core.model_calls.prompts import rca
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
+from handlers.common.examine_model import ExaminedModel
 from handlers.incidents.triage_incident import triage_incident
-from handlers.questions.examine_model import ExaminedModel
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import errors, incident, observations
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex

@@ -17,7 +17,7 @@ from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core
 from bot.wiring.ports import question_ports
 from core.model.conversation import Audience, Person, Place, Platform, Question
-from handlers.questions.post_message import Poster
+from handlers.common.post_message import Poster
 from handlers.questions.run_command import run_command
 from tests.fakes.messenger import RecordingMessenger
 

@@ -24,8 +24,8 @@ from core.model.errors import MalformedInput, StoreUnavailable
 from core.model.feedback import Feedback
 from core.model.messages import ButtonAction
 from core.model.team import Team
+from handlers.common.post_message import Poster
 from handlers.incidents.reassign_incident import reassign_incident
-from handlers.questions.post_message import Poster
 from tests.databases import database
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger

@@ -16,7 +16,7 @@ from core.answering.model_exam import FULL, QUESTIONS, Marks, skill_of
 from core.model.errors import ModelUnavailable
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.choice import VOUCHED, Skill, Use
-from handlers.questions.examine_model import ExaminedModel
+from handlers.common.examine_model import ExaminedModel
 from tests.fakes.general_servers import MODEL, FakeOllamaServer
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.llama_server import an_answer, served

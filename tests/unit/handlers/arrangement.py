@@ -12,11 +12,11 @@ from core.model.conversation import Audience, Channel, Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.incident import AlertDelivery, Incident, IncidentState
 from core.model.messages import ButtonAction, IncidentMessage
+from handlers.common.ports import IncidentPorts
+from handlers.common.post_message import Poster
 from handlers.incidents.arrange_incident import arrange_incident
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_incident
-from handlers.ports import IncidentPorts
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import incident_ports

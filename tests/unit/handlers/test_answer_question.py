@@ -20,9 +20,9 @@ from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage, Message
 from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import Use
+from handlers.common.examine_model import ExaminedModel
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_question import READS_ON, WITHOUT_MODEL, prepare_answer
-from handlers.questions.examine_model import ExaminedModel
 from tests.fakes.answering import ROLLBACK, THREAD, Handbook, answered, last, question, retriever
 from tests.fakes.answering_script import choosing
 from tests.fakes.calibrators import calibrator

@@ -11,10 +11,10 @@ from core.incidents.incident_view import incident_view
 from core.model.incident import Merge, Severity, Stage
 from core.model.messages import IncidentMessage
 from core.model.silences import Maintenance, Matcher, Silence
+from handlers.common.ports import IncidentPorts
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents.arrange_incident import is_investigated, watch_incidents
 from handlers.incidents.present_incident import present_details
-from handlers.ports import IncidentPorts
 from handlers.questions.ask_in_form import ShownAgain
 from tests.fakes.ports import ports
 from tests.samples import START, owner

@@ -15,10 +15,10 @@ from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_t
 from core.model.team import Team
 from core.ports import LogReader
 from core.rca.agent.budget import Limits
+from handlers.common.ports import IncidentPorts, Readers
 from handlers.incidents.explain_incident import Show
 from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.triage_incident import WITHOUT_MODEL
-from handlers.ports import IncidentPorts, Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel, passed

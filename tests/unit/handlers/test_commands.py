@@ -29,8 +29,8 @@ from core.model.conversation import (
 from core.model.incident import IncidentState
 from core.model.messages import Notice
 from core.ports import Ingestion, SourceCursor
-from handlers.ports import QuestionPorts
-from handlers.questions.post_message import Poster
+from handlers.common.ports import QuestionPorts
+from handlers.common.post_message import Poster
 from handlers.questions.run_command import COMMANDS, run_command
 from handlers.questions.show_help import show_help
 from handlers.questions.show_status import SHOWN_INCIDENTS, show_status

@@ -14,6 +14,7 @@ from core.model.document import Document
 from core.model.feedback import Feedback
 from core.model.messages import ButtonAction, CorrectionRequest, Notice, ProposalMessage
 from core.model.prediction import Evaluation, Prediction, PredictionKind
+from handlers.common.post_message import Poster
 from handlers.questions.correct_answer import (
     NO_ANSWER_HERE,
     SOMEBODY_ELSE,
@@ -22,7 +23,6 @@ from handlers.questions.correct_answer import (
     correct_in_words,
     propose_correction,
 )
-from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports, question_ports
 from tests.fakes.store import InMemoryStore

@@ -9,8 +9,8 @@ from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Q
 from core.model.errors import ChatUnavailable
 from core.model.messages import Notice
 from core.model.silences import Maintenance
+from handlers.common.post_message import Poster
 from handlers.incidents.declare_maintenance import NO_WINDOWS, NONE_OPEN, OUTSIDERS, declare_maintenance, open_windows
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.ports import ports

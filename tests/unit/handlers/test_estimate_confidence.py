@@ -9,7 +9,7 @@ from core.confidence.model_estimator import VERSION, Claim, Reference
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Evaluation
-from handlers.feedback.record_prediction import DEADLINES, EFFORTS, estimate_confidence
+from handlers.common.record_prediction import DEADLINES, EFFORTS, estimate_confidence
 from tests.fakes.language_model import ScriptedModel
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

@@ -13,9 +13,9 @@ from core.model.incident import PastIncident, Severity
 from core.model.messages import BadgeMessage, ButtonAction
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.triage.history import IncidentHistory
+from handlers.common.post_message import Poster
 from handlers.feedback.explain_badge import explain_badge
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.questions.post_message import Poster
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex

@@ -20,10 +20,10 @@ from core.model.team import Team
 from core.ports import ChangeReader, LogLine, LogReader, MetricReader, TimeWindow, ToolParameter
 from core.rca.explain import redacted_explanation
 from core.triage.history import IncidentHistory
+from handlers.common.ports import Readers
 from handlers.incidents import observe_incident as handler
 from handlers.incidents.explain_incident import Show, explain_incident
 from handlers.incidents.investigate_with_model import Progress
-from handlers.ports import Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool
 from tests.fakes.language_model import ScriptedModel, passed

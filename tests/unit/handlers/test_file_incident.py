@@ -13,9 +13,9 @@ from core.model.feedback import Feedback
 from core.model.filing import Filed, Filing, FilingKind, FilingTarget, marker_of
 from core.model.incident import Evidence, EvidenceKind
 from core.model.messages import ButtonAction, FilingRequest, Notice
+from handlers.common.ports import Ports
+from handlers.common.post_message import Poster
 from handlers.incidents.file_incident import NOT_ALLOWED, NOT_YET, ask_to_file, draft_of, file_report
-from handlers.ports import Ports
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports

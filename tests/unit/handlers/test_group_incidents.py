@@ -12,6 +12,7 @@ import pytest
 from core.model.conversation import Platform
 from core.model.incident import Incident
 from core.model.messages import ButtonAction, JoinRequest, Notice
+from handlers.common.post_message import Poster
 from handlers.incidents import group_incidents as group_module
 from handlers.incidents.group_incidents import (
     NONE_OPEN,
@@ -20,7 +21,6 @@ from handlers.incidents.group_incidents import (
     join_incident,
     separate_incident,
 )
-from handlers.questions.post_message import Poster
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 from tests.fakes.store.incidents import InMemoryIncidents

@@ -10,7 +10,7 @@ from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import IndexUnavailable
 from core.ports import EncodedPassage, LeftOut
-from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
+from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, embed_passages, ingest_knowledge
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.unit.handlers.ingestion import FakeEmbedder, FakeSource, encoder_of, encoders, index
 
@@ -134,6 +134,7 @@ async def test_another_embedding_model_rewrites_every_vector(
     source = FakeSource("docs", TEXTS)
     await ingest_knowledge([source], index, encoders)
     await ingest_knowledge([source], index, encoders, FakeEmbedder())
+    await embed_passages(index, encoders, FakeEmbedder())
     assert index.cleared[-1] == 3
     assert {point.dense.shape for point in index.points.values()} == {(1, 3)}
     assert encoder_of(encoders).embedder == "tiny"

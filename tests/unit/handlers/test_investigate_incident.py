@@ -10,9 +10,9 @@ from core.model.feedback import Feedback
 from core.model.incident import Hop, Incident, Stage, TeamScore
 from core.model.messages import ButtonAction
 from core.model.prediction import Evaluation, Prediction, PredictionKind
+from handlers.common.stored_incident import update_incident
 from handlers.feedback.record_feedback import judge_suggestion
 from handlers.incidents.investigate_incident import conclude_investigation, investigate_and_save, save_findings
-from handlers.incidents.stored_incident import update_incident
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident, owner, suggested_duplicate, suggested_severity

@@ -6,6 +6,7 @@ from core.knowledge.redactor import Redactor
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.model.incident import Incident, Stage
 from core.model.messages import IncidentMessage, Notice
+from handlers.common.post_message import Poster
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
 from handlers.incidents.investigate_on_demand import (
     FOR_THE_WORKSPACE,
@@ -15,7 +16,6 @@ from handlers.incidents.investigate_on_demand import (
     investigate_on_demand,
 )
 from handlers.incidents.investigate_with_model import Progress
-from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore

@@ -18,10 +18,10 @@ from core.model.messages import IncidentMessage
 from core.ports import Change, TimeWindow
 from core.triage.episodes import Episode
 from core.triage.paging import PageHistory, PageModel, fit_paging
+from handlers.common.ports import Readers
 from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.judge_page import judge_page, learn_pages
 from handlers.incidents.quiet_hours import PRESENT_HELD
-from handlers.ports import Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import incident_ports
 from tests.fakes.store import InMemoryStore

@@ -14,12 +14,12 @@ from core.model.messages import ButtonAction, Notice, NoticeKind
 from core.model.prediction import RecordedFailure
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.triage.history import IncidentHistory
+from handlers.common.ports import Readers
+from handlers.common.post_message import Poster
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.investigate_on_demand import incident_from
 from handlers.incidents.observe_incident import observe_incident
 from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
-from handlers.ports import Readers
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.failed_build import BUILD, LOG
 from tests.fakes.messenger import RecordingMessenger

@@ -8,8 +8,8 @@ from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import PlumblineError
 from core.model.incident import Incident, Stage
 from core.model.messages import Notice
+from handlers.common.post_message import Poster
 from handlers.incidents.present_incident import link_postmortem
-from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore

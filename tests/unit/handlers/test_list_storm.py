@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from core.model.incident import Stage
 from core.model.messages import Notice
+from handlers.common.ports import IncidentPorts
 from handlers.incidents.list_storm import PATIENCE, present_storm, watch_storms
-from handlers.ports import IncidentPorts
 from tests.samples import START
 from tests.unit.handlers.arrangement import World, world
 

@@ -18,8 +18,8 @@ from core.model_calls.choice import Trust, Use
 from core.rca.observations import Observations
 from core.triage.agents.negotiation import VERSION
 from core.triage.history import IncidentHistory
+from handlers.common.examine_model import ExaminedModel
 from handlers.incidents.triage_incident import ENGINE, WITHOUT_MODEL, triage_incident
-from handlers.questions.examine_model import ExaminedModel
 from tests.fakes.calibrators import calibrator
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.outage import START, errors, incident, observations

@@ -23,8 +23,8 @@ from core.model.incident import (
     Stage,
 )
 from core.ports import Task
+from handlers.common.stored_incident import incident_intent
 from handlers.incidents.open_incident import MAX_ATTEMPTS, UPDATE_TIMEOUT, open_incident, open_incidents
-from handlers.incidents.stored_incident import incident_intent
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

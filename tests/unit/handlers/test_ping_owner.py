@@ -13,9 +13,9 @@ from core.model.errors import Undeliverable
 from core.model.incident import Hop, Incident, IncidentState, Merge, Silenced, Stage
 from core.model.messages import Message, OwnerPing, OwnerQuestion
 from core.model.team import Team
+from handlers.common.post_message import Poster
 from handlers.incidents.ping_owner import ping_owner
 from handlers.incidents.present_incident import update_chats
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import incident_ports

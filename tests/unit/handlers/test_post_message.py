@@ -16,7 +16,7 @@ from core.model.errors import (
     Undeliverable,
 )
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
-from handlers.questions.post_message import Poster
+from handlers.common.post_message import Poster
 from handlers.questions.redeliver import ask_to_redeliver, drop_dead_letter, redeliver
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.ports import ports

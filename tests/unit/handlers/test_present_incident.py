@@ -10,9 +10,9 @@ from core.model.conversation import MessageReference, Place, Platform
 from core.model.errors import ChatUnavailable, PlumblineError, Undeliverable
 from core.model.incident import Hop, Incident, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
+from handlers.common.post_message import Poster
+from handlers.common.stored_incident import update_incident
 from handlers.incidents.present_incident import FIRES_AGAIN, present_details, present_incident, update_details
-from handlers.incidents.stored_incident import update_incident
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.ports import incident_ports, ports

@@ -12,6 +12,7 @@ from core.model.conversation import Audience, MessageReference, Person, Place, P
 from core.model.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
 from core.model.incident import Incident, IncidentState, PageJudgement, Severity
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
+from handlers.common.post_message import Poster
 from handlers.incidents.declare_maintenance import OUTSIDERS
 from handlers.incidents.present_incident import present_details, present_incident
 from handlers.incidents.quiet_hours import (
@@ -22,7 +23,6 @@ from handlers.incidents.quiet_hours import (
     wait_for_morning,
 )
 from handlers.questions.change_settings import set_quiet_hours, show_settings
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import incident_ports, ports

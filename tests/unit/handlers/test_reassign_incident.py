@@ -11,6 +11,7 @@ from core.model.incident import Hop, Incident, TeamScore
 from core.model.messages import ButtonAction, HandoverRequest, Notice
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
+from handlers.common.post_message import Poster
 from handlers.incidents.reassign_incident import (
     ENGINE,
     MAX_HOPS,
@@ -19,10 +20,9 @@ from handlers.incidents.reassign_incident import (
     TEAM_UNKNOWN,
     TOO_MANY_HOPS,
     ask_for_owner,
+    handover_request,
     reassign_incident,
 )
-from handlers.questions.ask_in_form import handover_request
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports

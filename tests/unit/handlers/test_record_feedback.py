@@ -9,8 +9,8 @@ from core.model.conversation import Person, Place, Platform
 from core.model.feedback import Feedback
 from core.model.messages import CORRECT, FILING_ACTIONS, TAKING, WHY_ACTIONS, ButtonAction, Notice
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import record_feedback
-from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore

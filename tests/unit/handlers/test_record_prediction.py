@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from core.model.badge import Badge, Strength
 from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
-from handlers.feedback.record_prediction import record_prediction
+from handlers.common.record_prediction import record_prediction
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import ports

@@ -21,10 +21,10 @@ from core.model.messages import (
     OwnerPing,
 )
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind, RecordedFailure
+from handlers.common.ports import QuestionPorts
+from handlers.common.post_message import Poster
 from handlers.feedback.record_feedback import record_feedback
 from handlers.feedback.record_reaction import record_reaction
-from handlers.ports import QuestionPorts
-from handlers.questions.post_message import Poster
 from tests import samples as messages
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports, question_ports

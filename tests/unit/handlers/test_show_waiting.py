@@ -8,9 +8,9 @@ import pytest
 
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.messages import Notice, NoticeKind
-from handlers.questions import show_waiting
-from handlers.questions.post_message import Poster
-from handlers.questions.show_waiting import (
+from handlers.common import show_waiting
+from handlers.common.post_message import Poster
+from handlers.common.show_waiting import (
     IN_A_CHANNEL,
     MOST,
     QUEUE_NOTICE_DELAY,

@@ -12,9 +12,9 @@ from core.incidents.command import CommandName, parse_command
 from core.model.badge import Policy
 from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.model.messages import Home, IncidentMessage, KnownSource, Message, Notice, ProposalMessage
-from handlers.ports import QuestionPorts
+from handlers.common.ports import QuestionPorts
+from handlers.common.post_message import Poster
 from handlers.questions.ask_in_form import ShownAgain
-from handlers.questions.post_message import Poster
 from handlers.questions.show_help import HELLO, say_hello
 from handlers.questions.show_home import SHOWN, format_home, post_home
 from tests.fakes.messenger import RecordingMessenger

@@ -8,8 +8,8 @@ from core.model.conversation import Person, Place, Platform
 from core.model.errors import ChatUnavailable
 from core.model.feedback import Feedback
 from core.model.messages import ButtonAction, Notice
+from handlers.common.post_message import Poster
 from handlers.incidents.reassign_incident import TAKEN, TAKEN_OVER, take_incident
-from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.ports import ports
 from tests.fakes.store import InMemoryStore

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.model.errors import Conflict, PlumblineError
-from handlers.incidents.stored_incident import MAX_ATTEMPTS, update_incident
+from handlers.common.stored_incident import MAX_ATTEMPTS, update_incident
 from tests.fakes.store import InMemoryStore
 from tests.samples import explained_incident
 

@@ -7,8 +7,8 @@ import pytest
 from core.model.conversation import Place, Platform
 from core.model.messages import DriftAlarm
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from handlers.common.post_message import Poster
 from handlers.feedback.recalibrate import watch_calibration
-from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.ports import ports

@@ -16,8 +16,8 @@ from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.model_ranking import ranked_by_model
 from core.triage.history import IncidentHistory
+from handlers.common.ports import Readers
 from handlers.incidents.explain_incident import explain_incident
-from handlers.ports import Readers
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel, passed

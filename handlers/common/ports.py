@@ -40,9 +40,9 @@ from core.triage.agents.decider import TeamDocuments
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
 from core.triage.paging import PageHistory, PageModel
-from handlers.questions.examine_model import ExaminedModel
-from handlers.questions.post_message import Poster
-from handlers.questions.show_waiting import AnswersUnderWay, QueuedQuestions
+from handlers.common.examine_model import ExaminedModel
+from handlers.common.post_message import Poster
+from handlers.common.show_waiting import AnswersUnderWay, QueuedQuestions
 
 AudienceAt = Callable[[Place], Awaitable[Audience]]
 

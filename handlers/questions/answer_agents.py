@@ -16,9 +16,9 @@ from core.model.errors import MalformedInput, PlumblineError
 from core.model.incident import Incident, IncidentState, SimilarIncident, Stage, may_see_incident
 from core.model.messages import AnswerMessage, IncidentMessage
 from core.ports import AgentCaller
+from handlers.common.ports import IncidentPorts, QuestionPorts
 from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.investigate_on_demand import incident_from
-from handlers.ports import IncidentPorts, QuestionPorts
 from handlers.questions.answer_question import prepare_answer
 from handlers.questions.show_status import open_incidents
 

@@ -12,9 +12,9 @@ from core.model.conversation import Question
 from core.model.incident import Resolution
 from core.model.messages import Notice, NoticeKind
 from core.model.team import Team, team_named
+from handlers.common.ports import QuestionPorts
+from handlers.common.stored_incident import incident_of_thread, update_incident
 from handlers.incidents.label_incident import label_incident
-from handlers.incidents.stored_incident import incident_of_thread, update_incident
-from handlers.ports import QuestionPorts
 
 NOTED = "Noted {fields}. I’ll use it to judge similar incidents."
 

@@ -18,7 +18,7 @@ from core.incidents.command import CommandName, parse_command
 from core.model.conversation import Platform, Question
 from core.model.errors import PlumblineError, Unavailable, Withdrawn
 from core.model.messages import Message, Notice, NoticeKind
-from handlers.questions.post_message import Poster
+from handlers.common.post_message import Poster
 
 SIGN_DELAY = 2.0  # seconds before the first waiting sign
 INTERVAL = 5.0  # seconds between waiting signs

@@ -17,7 +17,7 @@ from core.model.prediction import Estimator, Evaluation, Prediction, PredictionK
 from core.ports import LanguageModel, Store
 from core.rca.cause_evidence import FINDING_VERSION, RANKING_VERSION
 from core.rca.cause_evidence import VERSION as CAUSE_VERSION
-from handlers.ports import Ports
+from handlers.common.ports import Ports
 
 Claimed = tuple[Estimator, Evaluation]
 EVEN_ODDS = 0.5

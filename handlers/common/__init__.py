@@ -1,0 +1,1 @@
+"""Ground floor of the handlers: ports, posts, stored incidents and recorded predictions."""
