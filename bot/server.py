@@ -7,7 +7,7 @@ import gc
 import hashlib
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -42,7 +42,7 @@ from bot.work.batch_writer import BatchWriter
 from bot.work.dispatcher import Dispatcher
 from bot.work.inbox import ANSWER, QUESTION, TaskInbox
 from bot.work.replica import Replica, new_replica
-from bot.work.schedules import INGEST, keep_schedules, nightly_task
+from bot.work.schedules import INGEST, Job, keep_schedules, recurring_jobs
 from bot.work.warm_up import warm_up
 from bot.work.workflows import Workflows
 from core.model.conversation import Platform
@@ -217,14 +217,16 @@ async def _start_background(
         dispatcher.notify()
         return is_new
 
+    jobs = recurring_jobs(core.workspace)
     schedules = partial(
         keep_schedules,
+        jobs,
         accept,
         core.clock,
         is_anything_held=partial(is_anything_held, store=core.store),
         is_anything_open=partial(is_anything_open, store=core.store),
     )
-    await run_when_available(core.engine, partial(_read_sources, core))
+    await run_when_available(core.engine, partial(_read_sources, core, jobs))
     dispatcher.notify()
     serving = [
         asyncio.create_task(work)
@@ -254,18 +256,17 @@ async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat | None]) -
         log.exception("warming up failed")
 
 
-async def _read_sources(core: Core) -> None:
+async def _read_sources(core: Core, jobs: Sequence[Job]) -> None:
     """Queue the ingestion of all sources at start, once for replicas that start together or repeatedly.
 
-    Marks a missed nightly ingestion as done, because this one replaces it.
+    Marks a missed ingestion as done, because this one replaces it.
     """
     now = core.clock.now()
     sources = hashlib.sha256(repr(core.workspace.sources).encode()).hexdigest()[:8]
-    nightly = nightly_task(INGEST, now)
+    missed = [task for job in jobs if job.workflow == INGEST and (task := job.latest(now))]
     async with core.store.transaction() as transaction:
         await transaction.tasks.add(Task(f"{INGEST}:{now:%Y-%m-%dT%H:%M}:{sources}", INGEST, INGEST, {}))
-        if await transaction.tasks.add(nightly):
-            await transaction.tasks.end([nightly.key])
+        await transaction.tasks.end([task.key for task in missed if await transaction.tasks.add(task)])
 
 
 async def _listen(app: web.Application, core: Core, stack: AsyncExitStack) -> str:

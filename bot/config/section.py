@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
+from adapters.cron import Cron
 from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow
 
 
@@ -32,6 +33,27 @@ TimeZoneName = Annotated[str, AfterValidator(_known)]
 
 Url = Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]
 """A server with the path of its API."""
+
+
+def _matching(expression: str) -> str:
+    Cron(expression)
+    return expression
+
+
+CronExpression = Annotated[str, AfterValidator(_matching)]
+"""Minute, hour, day of the month, month and weekday, all of which must match."""
+
+
+class SchedulesSection(Section):
+    """The times of recurring work, as cron expressions in `timezone`.
+
+    Among replicas it is done once. What was missed is made up for once, and an hour that the clocks repeat counts once.
+    """
+
+    timezone: TimeZoneName = "UTC"
+    ingestion: CronExpression = "0 2 * * *"
+    recalibration: CronExpression = "0 3 * * *"
+    retention: CronExpression = "0 4 * * *"
 
 
 Days = Annotated[int, Field(ge=1, le=36_500)]

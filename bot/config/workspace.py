@@ -16,7 +16,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from adapters.text_files import decoded
 from bot.config.filing_sections import FilingSection
 from bot.config.reader_sections import OwnReaderTool
-from bot.config.section import MaintenanceSection, RetentionSection, Section, WebhooksSection, maintenance_of
+from bot.config.section import (
+    MaintenanceSection,
+    RetentionSection,
+    SchedulesSection,
+    Section,
+    WebhooksSection,
+    maintenance_of,
+)
 from bot.config.source_sections import GitRepositorySection, SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection, read_document
 from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
@@ -165,6 +172,7 @@ class _File(Section):
     curated: CuratedSection = CuratedSection()
     webhooks: WebhooksSection = WebhooksSection()
     retention: RetentionSection = RetentionSection()
+    schedules: SchedulesSection = SchedulesSection()
     confidence: ConfidenceSection = ConfidenceSection()
     paging: PagingSection | None = None
     storm: StormSection = StormSection()
@@ -194,6 +202,7 @@ class Workspace(BaseModel):
     curated_for: timedelta = LIFETIME
     webhooks: WebhooksSection = WebhooksSection()
     retention: RetentionSection = RetentionSection()
+    schedules: SchedulesSection = SchedulesSection()
     policy: Policy = NO_POLICY
     holding: Holding = Holding()
     messages_per_minute: int = MESSAGES_PER_MINUTE
@@ -254,6 +263,7 @@ def load_workspace(path: Path | None) -> Workspace:
         curated_for=timedelta(days=file.curated.days),
         webhooks=file.webhooks,
         retention=file.retention,
+        schedules=file.schedules,
         policy=_policy(file.confidence),
         holding=_holding(file.paging),
         limits=Limits(**dict(file.models.investigation)),

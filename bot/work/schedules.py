@@ -1,14 +1,17 @@
-"""Recurring jobs. Each tick records a task whose key contains the tick, so that many replicas run it once."""
+"""Recurring jobs. APScheduler's triggers say when; a task whose key contains the time runs once among replicas."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from adapters.cron import Cron
+from bot.config.workspace import Workspace
 from core.ports import Clock, Task
 
 INGEST = "ingest_knowledge"
@@ -17,31 +20,47 @@ RETAIN = "apply_retention"
 END_QUIET_HOURS = "end_quiet_hours"
 WATCH = "watch_incidents"
 
-LOOK = 300.0  # seconds between looks for the end of quiet hours, and for due or missed nightly jobs
-START_DELAY = 2  # minutes after start before the first of these looks
+START_DELAY = 2  # minutes after start before missed jobs are made up for
 MINUTE = "%Y-%m-%dT%H:%M"
-
-NIGHTLY = {INGEST: 2, RECALIBRATE: 3, RETAIN: 4}  # hour (UTC) at which each is due, in this order
 
 log = structlog.get_logger()
 
 
-def nightly_task(workflow: str, now: datetime) -> Task:
-    """Return the latest due run of a nightly job."""
-    due = now.replace(hour=NIGHTLY[workflow], minute=0, second=0, microsecond=0)
-    if due > now:
-        due -= timedelta(days=1)
-    return Task(f"{workflow}:{due:%Y-%m-%d}", workflow, workflow, {})
+@dataclass(frozen=True)
+class Job:
+    """A recurring job. `cron` says when it is due; a missed run is made up for while it is younger than `grace`."""
+
+    workflow: str
+    cron: Cron
+    grace: timedelta
+
+    def latest(self, now: datetime) -> Task | None:
+        """Return the latest due run; None if there is none within `grace`.
+
+        Its key names the local time without its offset, so an hour that the clocks repeat counts once.
+        """
+        due = self.cron.latest(now, self.grace)
+        return Task(f"{self.workflow}:{due:{MINUTE}}", self.workflow, self.workflow, {}) if due else None
 
 
-async def ask_for_nightly(accept: Callable[[Task], Awaitable[bool]], now: datetime) -> None:
-    """Request the first nightly job whose latest run was never requested, whether due now or missed.
+def recurring_jobs(workspace: Workspace) -> tuple[Job, ...]:
+    """Return the jobs of a workspace, in the order in which missed ones are made up for."""
+    section = workspace.schedules
+    # Keys of older runs may be deleted, so that these would count as missed.
+    grace = timedelta(days=workspace.retention.events)
+    crons = {INGEST: section.ingestion, RECALIBRATE: section.recalibration, RETAIN: section.retention}
+    return tuple(Job(workflow, Cron(cron, section.timezone), grace) for workflow, cron in crons.items())
 
-    `accept` returns whether a task is new. At most one job is requested per check, so that missed jobs do not run
+
+async def ask_for_due(jobs: Sequence[Job], accept: Callable[[Task], Awaitable[bool]], now: datetime) -> None:
+    """Request the first job whose latest run was never requested, whether due now or missed.
+
+    `accept` returns whether a task is new. At most one job is requested per check, so that missed jobs do not begin
     together.
     """
-    for workflow in NIGHTLY:
-        if await accept(nightly_task(workflow, now)):
+    for job in jobs:
+        task = job.latest(now)
+        if task is not None and await accept(task):
             return
 
 
@@ -63,6 +82,7 @@ class Ticks:
 
 
 async def keep_schedules(
+    jobs: Sequence[Job],
     accept: Callable[[Task], Awaitable[bool]],
     clock: Clock,
     *,
@@ -70,25 +90,29 @@ async def keep_schedules(
     is_anything_open: Callable[[], Awaitable[bool]],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Check every minute which jobs are due, until cancelled.
+    """Check every minute what is due, until cancelled.
 
     `is_anything_held` tells whether quiet hours hold an incident, `is_anything_open` whether an incident is open. The
     loop sleeps for a minute at most, whatever the clock says, so a clock that is set ahead or back delays no check, and a
     missed check is made up for.
     """
     ticks = Ticks(clock)
-    last_look: float | None = None
+    requested: set[str] = set()  # keys of this process, which need not be looked up again
+
+    async def accept_once(task: Task) -> bool:
+        is_new = task.key not in requested and await accept(task)
+        requested.add(task.key)
+        return is_new
+
     for minutes in itertools.count():  # since the start
         await sleep(60 - clock.now().timestamp() % 60)
         try:
+            tick = ticks.name()
             if await is_anything_open():
-                await accept(Task(f"{WATCH}:{ticks.name()}", WATCH, WATCH, {}))
-            look = clock.now().timestamp() // LOOK
-            if look == last_look or minutes < START_DELAY:
-                continue
+                await accept(Task(f"{WATCH}:{tick}", WATCH, WATCH, {}))
             if await is_anything_held():
-                await accept(Task(f"{END_QUIET_HOURS}:{ticks.name()}", END_QUIET_HOURS, END_QUIET_HOURS, {}))
-            await ask_for_nightly(accept, clock.now())
-            last_look = look
+                await accept(Task(f"{END_QUIET_HOURS}:{tick}", END_QUIET_HOURS, END_QUIET_HOURS, {}))
+            if minutes >= START_DELAY:
+                await ask_for_due(jobs, accept_once, clock.now())
         except Exception:  # tried again in a minute
             log.exception("schedules cannot be kept")
