@@ -22,7 +22,7 @@ _PAGE = distinct_terms("page pages wiki document doc article guide runbook playb
 
 
 class Standing(IntEnum):
-    """How firmly a line of a team's document says who owns something, the firmest first."""
+    """Firmness with which a line of a team's document says who owns something, the firmest first."""
 
     OWNED = 0  # it is listed among what the team owns
     PASSED_ON = 1  # it is listed among what others own, with their name
