@@ -24,7 +24,7 @@ from adapters.store.database import DAMAGE, PAUSE, SERVER_START_TIMEOUT, is_dama
 from bot.work.workflow_state import UNFINISHED, JsonSerializer, refuse_pickled
 from core.model.errors import PlumblineError
 
-VERSION = "2"  # of the workflows: see "Versions of workflows" in CONTRIBUTING.md
+VERSION = "2"  # of the workflows: see "Versions of workflows" in docs/architecture.md
 CONNECTIONS = 8  # to PostgreSQL, for the engine only
 POLLING_INTERVAL = 1.0  # seconds between checks of a workflow in another process
 PART = 500  # workflows deleted at once

@@ -36,7 +36,7 @@ REMEMBERED_ROWS = 10_000  # table rows whose terms are kept in memory: a few MB
 FEW_ROWS = 3  # most rows of a table that is shown whole
 HEADING_COUNTS = 2  # weight of a term in a heading
 
-# Weights of the parts of a score, which are in [0, 1]; see the ablation table in CONTRIBUTING.
+# Weights of the parts of a score, which are in [0, 1]; see docs/ablations.md.
 PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the passage, of the excerpt, of its rare terms
 TITLE = 0.6  # share of the question in the title of the page
 PAGE = 0.7  # for a page, unless a question asks what happened or why something fails

@@ -98,7 +98,7 @@ def test_hundreds_of_teams_can_be_picked_in_teams_as_far_as_a_card_has_room_for_
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_is_given_to_the_one_that_is_picked(
+async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_to_the_one_that_is_picked(
     bot: RunningBot,
 ) -> None:
     incident_id = await bot.deliver("handed over", alert("handed"))
