@@ -24,6 +24,7 @@ from core.knowledge.terms import terms
 from core.model.errors import InvalidReply
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from core.model_calls.choice import NONE
+from core.model_calls.label_odds import label_schema
 from core.model_calls.prompts.composing import NO, YES
 from core.model_calls.prompts.confidence import SCALE, YES_NO
 
@@ -35,6 +36,7 @@ SURE = 0.9  # probability that it gives to what it chooses
 _PASSAGE = re.compile(r"^\[(\d+)\] ([^\n]*)\n", re.MULTILINE)
 _QUESTION = re.compile(r"The question:\n=====\n(.*?)\n=====", re.DOTALL)
 _SENTENCE = re.compile(r"Somebody answers:\n=====\n(.*?)\n=====", re.DOTALL)
+_SUSPICION = re.compile(r"^Compare this .* Does it ", re.MULTILINE)
 _LATEST = re.compile(r"The latest message:\n=====\n(.*?)\n=====", re.DOTALL)
 _SITUATION = re.compile(r"What is to be settled today:\n=====\n(.*?)\n=====", re.DOTALL)
 _RECORD = re.compile(r"^\d+\. ", re.MULTILINE)
@@ -43,6 +45,7 @@ _NUMBER = re.compile(r"\d+")
 _CODE = re.compile(r"`([^`]+)`")
 _CONDITION = re.compile(r"[,;]?\s*\b(?:if|unless|only|except|when|before|until)\b[^,.;]*", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|never)\s", re.IGNORECASE)
+_VERDICT = label_schema((YES, NO))
 
 
 class Error(StrEnum):
@@ -108,6 +111,8 @@ class SimulatedModel:
     def _replied(self, request: ModelRequest, sample: int = 0) -> str:
         if (said := self._investigator.reply(request, sample)) is not None:
             return said
+        if request.schema == _VERDICT:
+            return self._chosen(request, (YES, NO), sample)
         if request.schema is not None:
             return self._restated(request)
         if _SITUATION.search(_text(request)):
@@ -117,10 +122,13 @@ class SimulatedModel:
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         chosen = self._investigator.choice(request, choices)
         if chosen is None:
-            draw, right = self._draw(request), self._right_choice(request, choices)
-            chosen = right if draw.random() < self._right else draw.choice([each for each in choices if each != right])
+            chosen = self._chosen(request, choices)
         rest = (1.0 - SURE) / (len(choices) - 1)
         return {each: SURE if each == chosen else rest for each in choices}
+
+    def _chosen(self, request: ModelRequest, choices: Sequence[str], sample: int = 0) -> str:
+        draw, right = self._draw(request, sample), self._right_choice(request, choices)
+        return right if draw.random() < self._right else draw.choice([each for each in choices if each != right])
 
     def _draw(self, request: ModelRequest, sample: int = 0) -> random.Random:
         told = [message.text for message in request.messages]
@@ -151,7 +159,7 @@ class SimulatedModel:
             return self._judged(prompt, situation[1], choices)
         if {YES, NO} == set(choices):
             if said := _SENTENCE.search(prompt):
-                return YES if said[1] in self._faithful else NO
+                return YES if (said[1] in self._faithful) is not bool(_SUSPICION.search(prompt)) else NO
             return YES if self._stating(prompt) else NO
         question = _QUESTION.search(prompt)
         exam = {text: name for text, name, _ in QUESTIONS}

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from core.answering.composed.checker import fault_of, source_of
 from core.answering.composed.reply import claims, is_not_found
+from core.answering.composed.verdicts import DOUBTS
 from core.answering.model_answer import VERSION
 from core.model.document import DocumentKind, Passage
 from core.model.errors import InvalidReply
@@ -34,7 +35,7 @@ FINDS = 9  # right choices of 12 from which it is used
 WRITES = 12  # right answers of 16 from which it writes
 USES_TOOLS = 9  # right calls of 12 from which it investigates
 QUANTILE = 1.96  # of the normal distribution, for an interval of 95 %
-EXAM_VERSION = f"{VERSION}-exam-2"  # outcomes of other versions are ignored
+EXAM_VERSION = f"{VERSION}-exam-3"  # outcomes of other versions are ignored
 WRITE_TOKENS = 200
 TOOL_TOKENS = 60
 
@@ -188,7 +189,7 @@ async def _wrote(model: LanguageModel, request: ModelRequest) -> int:
 
 
 def is_right(reply: str, question: str, answer: str) -> bool:
-    """Return whether a reply states the answer, and its first sentence is supported by the excerpts that it cites.
+    """Return whether a reply states the answer, and no rule excludes that the excerpts cited by its first sentence say it.
 
     If there is no answer, only a reply that says so is right.
     """
@@ -198,7 +199,8 @@ def is_right(reply: str, question: str, answer: str) -> bool:
     if first is None or not re.search(answer, reply, re.IGNORECASE | re.DOTALL):
         return False
     cited = [_passage(EXCERPTS[number - 1]) for number in first.numbers if 0 < number <= len(EXCERPTS)]
-    return bool(cited) and fault_of(first.text, question, source_of(cited)) is None
+    fault = fault_of(first.text, question, source_of(cited))
+    return bool(cited) and (fault is None or fault in DOUBTS)
 
 
 def _passage(excerpt: Named) -> Passage:

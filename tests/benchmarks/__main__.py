@@ -124,8 +124,8 @@ def ci_logs(
 def checker(
     data: Annotated[Path, typer.Option(help="A folder with the folders of the corpora, real-qa and real-qa-2.")],
     half: Annotated[
-        Literal["dev", "test", "both", "held-out"],
-        typer.Option(help="Rules are improved on dev alone; held-out are other sentences."),
+        Literal["dev", "test", "both", "held-out", "sample"],
+        typer.Option(help="Rules are improved on dev alone; held-out and sample are other sentences."),
     ] = "both",
     judge: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Skill of a simulated model that judges what the rules pass.")

@@ -1,25 +1,24 @@
 """Let a language model write the answer from the passages found, and show what the passages say (Ericsson chatbot, V-B).
 
-One call writes sentences with citation marks. Each sentence is checked against the passages that it cites
-(`checker.py`), and by the model's own yes or no if the server reports probabilities. If the first sentence fails, the
-evidence engine's answer is shown instead. If the server has free slots, further replies and the analyses of LM-PACE show
+One call writes sentences with citation marks. Each sentence is checked against the passages that it cites, by rules
+(`checker.py`) and by the model's own yes or no (`verdicts.py`). If the first sentence fails, the evidence engine's answer
+is shown instead. If the server has free slots, further replies and the analyses of LM-PACE show
 meanwhile how sure the answer is (`sureness.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 
 from core.answering.certainty import evaluation_of
-from core.answering.composed.checker import Fault, fault_of, source_of
 from core.answering.composed.evidence import Evidence, fitting, of_one_family, relevant
 from core.answering.composed.reply import Claim, Form, claims, complete_claims, is_not_found
-from core.answering.composed.sureness import VERDICT_TOKENS, Written, sureness_of
+from core.answering.composed.sureness import Written, sureness_of
 from core.answering.composed.translation import TRANSLATED, translated
+from core.answering.composed.verdicts import Checked, by_model, by_rules, fault_in
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import candidates
 from core.answering.find import MAX_FURTHER, citation_of, distinct, excerpt_of, search
@@ -31,31 +30,17 @@ from core.knowledge.retriever import Retrieval, Retriever
 from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.conversation import Question
 from core.model.document import Passage
-from core.model.language_model import Abilities, ModelRequest
+from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill
 from core.model_calls.prompts import composing as prompts
 from core.ports import LanguageModel
 
-VERSION = "answer-composed-2"  # of the prompt, the checks and the measures; stored with every prediction
+VERSION = "answer-composed-3"  # of the prompt, the checks and the measures; stored with every prediction
 
 WRITE_TOKENS = 700  # room for the reply
-SUPPORTED = 0.5  # least probability, by the model itself, that the passages say a sentence
 
 ShowDraft = Callable[[Answer], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """The claims of a reply that passed, each with the probability that its passages say it, and why others failed."""
-
-    kept: tuple[tuple[Claim, float], ...] = ()
-    faults: Mapping[Fault, int] = field(default_factory=dict[Fault, int])
-
-    @property
-    def support(self) -> float:
-        """Return the lowest probability: an answer is as good as its weakest sentence."""
-        return min((probability for _, probability in self.kept), default=0.0)
 
 
 async def composed_answer(
@@ -87,16 +72,14 @@ async def composed_answer(
     reply = await model.generate(writing, lambda text: answers.draft(text, draft))
     if is_not_found(reply.text):
         return _without(found)
-    passing = _passing(of_one_family(claims(reply.text), asked.query, evidence), asked.query, evidence)
+    passing = by_rules(of_one_family(claims(reply.text), asked.query, evidence), asked.query, evidence)
     if not passing.kept:
         return found
     abilities = await model.abilities()
-    written = Written(
-        asked.query, question.asked_at, evidence, tuple(claim for claim, _ in passing.kept), writing, ends_at
-    )
+    written = Written(asked.query, question.asked_at, evidence, passing.claims, writing, ends_at)
     measuring = asyncio.create_task(sureness_of(written, model, abilities))
     try:
-        checked = await _supported(passing, asked.query, evidence, model, request, abilities)
+        checked = await by_model(passing, written, model, abilities)
         if not checked.kept:
             return found
         sureness = await measuring
@@ -122,60 +105,6 @@ def _without(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
     return replace(answer, tentative=True, note=f"{answer.note} {NOT_FOUND}".strip()), evaluation
 
 
-def _passing(said: Sequence[Claim], query: str, evidence: Evidence) -> Checked:
-    """Return the claims without a fault that rules can find: none if the first one fails, or a step of a list of steps."""
-    faults = Counter[Fault]()
-    kept: list[tuple[Claim, float]] = []
-    for place, claim in enumerate(said):
-        fault = fault_in(claim, query, evidence)
-        if fault is None:
-            kept.append((claim, 1.0))
-            continue
-        faults[fault] += 1
-        if place == 0 or claim.form is Form.STEP:
-            return Checked(faults=faults)
-    return Checked(tuple(kept) if any(claim.numbers for claim, _ in kept) else (), faults)
-
-
-async def _supported(
-    passing: Checked, query: str, evidence: Evidence, model: LanguageModel, request: ModelRequest, abilities: Abilities
-) -> Checked:
-    """Return the claims of these that the model finds in their passages: none if it doubts the first one, or a step."""
-    if not abilities.odds:
-        return passing
-    faults = Counter(passing.faults)
-    kept: list[tuple[Claim, float]] = []
-    for place, (claim, unasked) in enumerate(passing.kept):
-        probability = unasked
-        if claim.numbers:
-            asking = prompts.supports(evidence.shown, query, claim.text, claim.numbers)
-            verdict = await model.expect(
-                replace(request, messages=asking, max_tokens=VERDICT_TOKENS), (prompts.YES, prompts.NO)
-            )
-            probability = verdict[prompts.YES]
-        if probability >= SUPPORTED:
-            kept.append((claim, probability))
-            continue
-        faults[Fault.DOUBTED] += 1
-        if place == 0 or claim.form is Form.STEP:
-            return Checked(faults=faults)
-    return Checked(tuple(kept) if any(claim.numbers for claim, _ in kept) else (), faults)
-
-
-def fault_in(claim: Claim, query: str, evidence: Evidence) -> Fault | None:
-    """Return the fault of a claim; None if it may be shown, as far as rules can tell.
-
-    A sentence that introduces a list may cite nothing, but must not add anything to the question and the passages.
-    """
-    cited = evidence.cited(claim.numbers)
-    if not claim.text:
-        return Fault.REPEAT
-    if claim.text.endswith(":") and not cited:
-        fault = fault_of(claim.text, query, source_of(list(evidence.passages.values())))
-        return fault if fault is not Fault.REPEAT else None
-    return fault_of(claim.text, query, source_of(cited)) if cited else Fault.UNCITED
-
-
 @dataclass(frozen=True, slots=True)
 class _Answers:
     """Builds the answer to one question from claims."""
@@ -189,14 +118,14 @@ class _Answers:
     def draft(self, text: str, show: Callable[[Answer], None]) -> None:
         """Show what of a growing reply is complete and passes the rules, unless its first claim fails."""
         complete = complete_claims(text)
-        kept = [(claim, 1.0) for claim in complete if fault_in(claim, self.query, self.evidence) is None]
-        if kept and kept[0][0] is complete[0] and any(claim.numbers for claim, _ in kept):
-            sentences, sources = self._cited([claim for claim, _ in kept])
+        kept = [claim for claim in complete if fault_in(claim, self.query, self.evidence) is None]
+        if kept and kept[0] is complete[0] and any(claim.numbers for claim in kept):
+            sentences, sources = self._cited(kept)
             show(Answer(self.question.id, self.question.text, sentences, sources, self.engine, tentative=True))
 
     def whole(self, checked: Checked, evaluation: Evaluation, skill: Skill) -> Answer:
         """Return the answer, with the best excerpts of the cited pages offered below it."""
-        sentences, sources = self._cited([claim for claim, _ in checked.kept])
+        sentences, sources = self._cited(checked.claims)
         further, excerpts = self._excerpts(len(sources), frozenset(each.document_id for each in sources))
         left_out = sum(checked.faults.values())
         return Answer(
@@ -205,7 +134,7 @@ class _Answers:
             sentences,
             (*sources, *further),
             self.engine,
-            tentative=raw_score(evaluation) < STRONG_SCORE or not skill.is_proven,
+            tentative=raw_score(evaluation) < STRONG_SCORE or not skill.is_proven or checked.by_rules,
             conflicts=contradictions(sentences[:1], sources[:1], self.retrieval),
             further=excerpts,
             certainty=raw_score(evaluation),

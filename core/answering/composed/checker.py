@@ -56,6 +56,7 @@ class Fault(StrEnum):
     LITERAL = "a number, command or name that the passages do not contain"
     PRODUCT = "a name that the passages do not contain"
     SUPPORT = "words that the passages do not contain"
+    CLAUSE = "a clause without a word of the passages"
     REPEAT = "nothing beyond the question"
     POLARITY = "denies what the passages say, or says what they deny"
     DIRECTION = "another direction or role"
@@ -116,11 +117,12 @@ def fault_of(sentence: str, question: str, source: Source) -> Fault | None:
         return Fault.SUPPORT
     if not (terms & said) - wording(question) and not literals(sentence) - literals(question):
         return Fault.REPEAT
-    if any(_is_foreign(each, said) for each in clauses(sentence)):
-        return Fault.SUPPORT
+    parts = clauses(sentence)
+    if any(_is_foreign(each, said) for each in parts):
+        return Fault.CLAUSE
     if _is_verbatim(sentence, source):
         return None
-    return next(filter(None, (_fault_of_clause(each, sentence, question, source) for each in clauses(sentence))), None)
+    return next(filter(None, (_fault_of_clause(each, sentence, question, source) for each in parts)), None)
 
 
 def _is_foreign(clause: Clause, said: frozenset[str]) -> bool:

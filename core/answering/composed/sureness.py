@@ -62,18 +62,18 @@ class Sureness:
 async def sureness_of(written: Written, model: LanguageModel, abilities: Abilities) -> Sureness:
     """Return how sure the answer is, as far as the server's abilities and the time allow."""
     if abilities.parallel <= SAMPLES:
-        return Sureness(coe=await _in_time(_coe(written, model), written) if abilities.odds else None)
+        return Sureness(coe=await in_time(_coe(written, model), written) if abilities.odds else None)
     if not abilities.odds:
-        agreement = await _in_time(_agreement(written, model), written)
+        agreement = await in_time(_agreement(written, model), written)
         return Sureness(1.0 if agreement is None else agreement)
     agreement, judged = await asyncio.gather(
-        _in_time(_agreement(written, model), written), _in_time(_judged(written, model), written)
+        in_time(_agreement(written, model), written), in_time(_judged(written, model), written)
     )
     agreement = 1.0 if agreement is None else agreement
     return Sureness(agreement, judged.rce, judged.coe) if judged else Sureness(agreement)
 
 
-async def _in_time(call: Coroutine[Any, Any, T], written: Written) -> T | None:
+async def in_time(call: Coroutine[Any, Any, T], written: Written) -> T | None:
     """Return the result; None if the model fails or the call takes too long."""
     try:
         async with asyncio.timeout_at(written.ends_at - RESERVED * written.writing.deadline):

@@ -34,10 +34,21 @@ def write(passages: Sequence[Numbered], question: str) -> Messages:
 
 def supports(passages: Sequence[Numbered], question: str, sentence: str, numbers: Sequence[int]) -> Messages:
     """Return the prompt that is to be answered with YES if the passages of these numbers say the sentence, else NO."""
-    named = " and ".join(f"[{number}]" for number in numbers)
     return _asked(
-        passages, question, template("answering_supports").substitute(sentence=quoted(sentence), numbers=named)
+        passages,
+        question,
+        template("answering_supports").substitute(sentence=quoted(sentence), numbers=_marks(numbers)),
     )
+
+
+def alters(
+    passages: Sequence[Numbered], question: str, sentence: str, numbers: Sequence[int], suspicion: str
+) -> Messages:
+    """Return the prompt that is to be answered with YES if the sentence alters the passages as suspected, else NO."""
+    task = template("answering_alters").substitute(
+        sentence=quoted(sentence), numbers=_marks(numbers), suspicion=suspicion
+    )
+    return _asked(passages, question, task)
 
 
 def suffices(passages: Sequence[Numbered], question: str) -> Messages:
@@ -51,6 +62,10 @@ def translate(sentences: Sequence[str], question: str, language: str) -> Message
         question=quoted(question), sentences=quoted("\n".join(sentences)), language=language
     )
     return (ChatMessage(Role.SYSTEM, template("answering_system").substitute()), ChatMessage(Role.USER, task))
+
+
+def _marks(numbers: Sequence[int]) -> str:
+    return " and ".join(f"[{number}]" for number in numbers)
 
 
 def _asked(passages: Sequence[Numbered], question: str, task: str) -> Messages:

@@ -18,10 +18,11 @@ from core.answering.model_answer import NOT_FOUND
 from core.knowledge.retriever import Retriever
 from core.model.answer import Answer
 from core.model.conversation import Question
-from core.model.errors import ModelUnavailable, PromptTooLong
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ModelReply, ModelRequest
 from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill
+from core.model_calls.label_odds import label_schema
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, COMMAND, DURATION, REQUEST, question, retriever
 
@@ -29,6 +30,7 @@ __all__ = ["retriever"]  # the fixture
 
 WRITER = Skill(1.0, writes=1.0)
 NO_ODDS = Abilities(odds=False)
+VERDICT = label_schema(("yes", "no"))
 _MARKED = re.compile(r"^\[(\d+)\] [^\n]*\n(.*?)(?=^\[\d+\] |^=====)", re.DOTALL | re.MULTILINE)
 
 
@@ -41,6 +43,8 @@ def writing(reply: str, *, yes: float = 0.9, abilities: Abilities | None = None)
     """Return a model that writes a reply, in which {WORD} is the mark of the passage with that word."""
 
     def script(request: ModelRequest) -> str:
+        if request.schema == VERDICT:
+            return json.dumps("yes" if yes >= 0.5 else "no")
         if request.schema is not None:
             return json.dumps({"follow_up": True, "question": ASKED, "language": "English", "english": ASKED})
         return re.sub(r"\{(\w+)\}", lambda word: number_of(word[1], request), reply)
@@ -113,12 +117,71 @@ async def test_sentence_that_the_model_itself_doubts_is_not_shown(retriever: Ret
     assert answer.engine == ENGINE
 
 
-async def test_server_without_probabilities_is_asked_once(retriever: Retriever) -> None:
-    model = writing("Use `slipway rollback SERVICE` {slipway}.", abilities=NO_ODDS)
+@pytest.mark.parametrize(("yes", "is_composed"), [(0.9, True), (0.2, False)])
+async def test_server_without_probabilities_gives_its_verdict_by_replies(
+    retriever: Retriever, yes: float, is_composed: bool
+) -> None:
+    model = writing("Use `slipway rollback SERVICE` {slipway}.", yes=yes, abilities=NO_ODDS)
     answer, evaluation = await answered(model, retriever)
-    assert answer.is_composed
-    assert len(model.requests) == 1
-    assert evaluation.rce == 1.0
+    assert answer.is_composed is is_composed
+    assert [each.schema for each in model.requests] == [None, *[VERDICT] * SAMPLES]
+    if is_composed:
+        assert (evaluation.rce, answer.tentative) == (1.0, False)
+
+
+@pytest.mark.parametrize("failure", [ModelUnavailable("down"), InvalidReply("neither")])
+async def test_sentence_that_only_the_rules_checked_is_hedged(retriever: Retriever, failure: Exception) -> None:
+    model = writing("Use `slipway rollback SERVICE` {slipway}.", abilities=NO_ODDS)
+    write = model.script
+
+    def script(request: ModelRequest) -> str:
+        if request.schema == VERDICT:
+            raise failure
+        return write(request)
+
+    model.script = script
+    answer, _ = await answered(model, retriever)
+    assert (answer.is_composed, answer.tentative) == (True, True)
+
+
+DOUBTED = "Traffic does not return later than 90 seconds after that {slipway}."
+
+
+@pytest.mark.parametrize(
+    ("supports", "alters", "is_shown"),
+    [(0.9, 0.1, True), (0.9, 0.9, False), (0.7, 0.1, False), (0.9, 0.3, False)],
+    ids=["clear", "says yes to everything", "unsure", "unsure of the fault"],
+)
+async def test_sentence_that_a_rule_doubts_is_shown_if_the_model_dispels_the_doubt(
+    retriever: Retriever, supports: float, alters: float, is_shown: bool
+) -> None:
+    model = writing(f"{COMMAND[:-1]} {{slipway}}. {DOUBTED}")
+
+    def odds(request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        text = request.messages[-1].text
+        if "does not return later" not in text:
+            return {"yes": 1.0}
+        yes = alters if "word by word" in text else supports
+        return {"yes": yes, "no": 1.0 - yes}
+
+    model.odds = odds
+    answer, _ = await answered(model, retriever)
+    assert len(answer.sentences) == 1 + is_shown
+
+
+async def test_doubted_sentence_is_not_shown_if_the_model_gives_no_verdict(retriever: Retriever) -> None:
+    model = writing(f"{COMMAND[:-1]} {{slipway}}. {DOUBTED}", abilities=NO_ODDS)
+    write = model.script
+
+    def script(request: ModelRequest) -> str:
+        if request.schema == VERDICT:
+            raise ModelUnavailable("down")
+        return write(request)
+
+    model.script = script
+    answer, _ = await answered(model, retriever)
+    assert [each.text for each in answer.sentences] == [COMMAND]
+    assert answer.note == LEFT_OUT.format(count=1, what="sentence")
 
 
 def with_slots(
@@ -129,6 +192,8 @@ def with_slots(
 
     async def sample(request: ModelRequest, count: int) -> list[ModelReply]:
         assert request.messages
+        if request.schema == VERDICT:
+            return [ModelReply('"yes"', 0, 0, 0)] * count
         text = others if isinstance(others, str) else await others()
         return [ModelReply(text, 0, 0, 0)] * count
 
@@ -243,7 +308,7 @@ async def test_question_in_another_language_is_answered_in_it(retriever: Retriev
     english = "How long does it take to drain a runner?"
 
     def script(request: ModelRequest) -> str:
-        match request.schema and request.schema["title"]:
+        match request.schema and request.schema.get("title"):
             case "Rewritten":
                 return json.dumps(
                     {"follow_up": False, "question": german, "language": "German", "english": english},
@@ -251,6 +316,8 @@ async def test_question_in_another_language_is_answered_in_it(retriever: Retriev
                 )
             case "Translated":
                 return json.dumps({"sentences": ["Warten Sie 45 Minuten."]})
+            case _ if request.schema:
+                return json.dumps("yes")
             case _:
                 return f"Wait for 45 minutes {number_of('45', request)}."
 
