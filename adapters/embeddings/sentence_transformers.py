@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adapters.embeddings.prefixes import prefixes
 from core.model.errors import ConfigurationError, ModelUnavailable
 
-_E5 = re.compile(r"(?<![a-z0-9])e5(?![a-z0-9])", re.IGNORECASE)
 BATCH = 32  # texts per batch
 
 
@@ -43,8 +42,7 @@ class SentenceTransformerEmbedder:
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"The embedding model {model} cannot be loaded: {error}") from error
         self.name = model
-        # E5 models are trained with these words before each text.
-        self._query, self._passage = ("query: ", "passage: ") if _E5.search(model) else ("", "")
+        self._query, self._passage = prefixes(model)
 
     @property
     def dimensions(self) -> int:
@@ -61,7 +59,7 @@ class SentenceTransformerEmbedder:
             vectors = self._model.encode(texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
         except Exception as error:  # torch, onnxruntime and tokenizers have different errors
             raise ModelUnavailable(f"The embedding model {self.name} failed: {error}") from error
-        return np.asarray(vectors, np.float32)
+        return np.asarray(vectors, np.float32).reshape(len(texts), self.dimensions)
 
 
 def _onnx_file(folder: Path) -> str:

@@ -56,13 +56,19 @@ class TooLong(PromptTooLong):
 class LlamaConnection:
     """A server. `host` is its name in errors: its address without credentials."""
 
-    def __init__(self, url: str, session: aiohttp.ClientSession, api_key: str = "") -> None:
-        """Create the connection. `url` may end in `/v1`; credentials in it are sent, unless there is an API key."""
+    def __init__(
+        self, url: str, session: aiohttp.ClientSession, api_key: str = "", setting: str = "PLUMBLINE_LLM_API_KEY"
+    ) -> None:
+        """Create the connection. `url` may end in `/v1`; credentials in it are sent, unless there is an API key.
+
+        `setting` is the environment variable of the key.
+        """
         address = URL(url.rstrip("/").removesuffix("/v1") + "/")
         self._base = address.with_user(None)
         self._session = session
         # The server may close a kept-alive connection while it is reused, and a POST is not sent twice.
         self._headers = {"Connection": "close"} | _authorization(address, api_key)
+        self._setting = setting
         self.host = f"{address.host}:{address.port}"
 
     async def get(self, path: str) -> dict[str, Any]:
@@ -155,7 +161,7 @@ class LlamaConnection:
             message = f"The model server at {self.host} says that the prompt does not fit into its context."
             raise TooLong(message, reason)
         if status in {401, 403}:
-            raise Denied(f"The model server at {self.host} refuses the API key: check PLUMBLINE_LLM_API_KEY.")
+            raise Denied(f"The model server at {self.host} refuses the API key: check {self._setting}.")
         if may_pass(status) and status != 500:  # these servers refuse with 500
             kind = TooMany if status == 429 else ModelUnavailable
             pause = retry_after(headers or {})

@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     qdrant_url: str = Field("", validation_alias="PLUMBLINE_QDRANT_URL")
     qdrant_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_QDRANT_API_KEY")
     embeddings: str = Field(EMBEDDED, validation_alias="PLUMBLINE_EMBEDDINGS")
+    embeddings_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_EMBEDDINGS_API_KEY")
     llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")
     llm_model: str = Field("", validation_alias="PLUMBLINE_LLM_MODEL")
     llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from adapters.array_file import ArrayFile
 from adapters.clock import SystemClock
+from adapters.embeddings.server import ServerEmbedder
 from adapters.encoder_format import ENCODER
 from adapters.fitting import apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
@@ -152,7 +153,7 @@ def _knowledge(
     sources = (*configured, CuratedSource(store, clock))
     index = _index(settings)
     encoders = _encoders(settings, engine, clock)
-    model = embedder(settings.embeddings)
+    model = embedder(settings.embeddings, secret(settings.embeddings_api_key))
     chosen = None if settings.embeddings == EMBEDDED else model
     return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model, workspace.lexicon), chosen)
 
@@ -196,14 +197,19 @@ def _index(settings: Settings) -> PassageIndex:
     return EdgeIndex(settings.data_dir / "index")
 
 
-def embedder(model: str) -> Embedder | None:
-    """Return the model with this name or in this folder; None for `none`. Old settings say `latent` and `words`."""
+def embedder(model: str, api_key: str | None = None) -> Embedder | None:
+    """Return the model with this name, in this folder or at this address; None for `none`.
+
+    Old settings say `latent` and `words`.
+    """
     if model in ("none", "latent"):
         return None
     if model in (EMBEDDED, "words"):
         from adapters.embeddings.embedded import EmbeddedEmbedder
 
         return EmbeddedEmbedder()
+    if "://" in model:
+        return ServerEmbedder(model, api_key or "")
     from adapters.embeddings.sentence_transformers import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(model)

@@ -24,7 +24,7 @@ class FakeEmbedder:
         if self.failing:
             raise ModelUnavailable("The embedding model failed.")
         self.asked += texts
-        return np.array([self._vector(text) for text in texts], np.float32)
+        return np.array([self._vector(text) for text in texts], np.float32).reshape(-1, self.dimensions)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         return (await self.embed_passages([text]))[0]

@@ -39,6 +39,8 @@ class FakeLlamaServer:
     error: dict[str, Any] = field(default_factory=dict)
     retry_after: str = ""
     api_key: str = ""
+    embeddings: Any = None  # what it answers instead of vectors
+    longest_embedded: int = 10_000  # words of a text that it embeds
     logits_all: bool = True  # of the python server: whether it tells log probabilities
     sent: bytes | None = None  # in place of the events of a stream
     breaks_off: bool = False  # in the middle of a stream
@@ -103,11 +105,15 @@ class FakeLlamaServer:
         return web.json_response({"count": 1 + len((await request.json())["input"].split())})  # 1: the first mark
 
     async def _embeddings(self, request: web.Request) -> web.Response:
+        texts = (await request.json())["input"]
+        if any(len(text.split()) > self.longest_embedded for text in texts):
+            error = {"code": 500, "message": "input is too large to process. increase the physical batch size"}
+            return web.json_response({"error": error}, status=500)
         rows = [
             {"object": "embedding", "index": index, "embedding": [3.0, 4.0 * len(text.split())]}
-            for index, text in enumerate((await request.json())["input"])
+            for index, text in enumerate(texts)
         ]
-        return web.json_response({"object": "list", "data": rows[::-1]})
+        return web.json_response({"object": "list", "data": rows[::-1]} if self.embeddings is None else self.embeddings)
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
