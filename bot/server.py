@@ -34,7 +34,7 @@ from bot.web.refusals import Refusals
 from bot.web.routes import Webhooks, build_app, is_server_fault
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.agents import open_agents
-from bot.wiring.application import Core, is_shared, new_incident_id, places_for, redactor, secret
+from bot.wiring.application import Core, channel_place, is_shared, new_incident_id, places_for, redactor, secret
 from bot.wiring.chats import Chat, MeasuredMessenger, open_slack, open_teams
 from bot.wiring.ports import question_ports
 from bot.work import engine
@@ -218,6 +218,9 @@ async def _start_background(
         return is_new
 
     jobs = recurring_jobs(core.workspace)
+    for job in jobs:
+        if job.subject:
+            channel_place(job.subject, core)  # a channel that nobody can post in is reported now
     schedules = partial(
         keep_schedules,
         jobs,

@@ -44,16 +44,34 @@ CronExpression = Annotated[str, AfterValidator(_matching)]
 """Minute, hour, day of the month, month and weekday, all of which must match."""
 
 
+class PostSection(Section):
+    """A recurring post in a channel. `cron` is in the zone of the schedules, unless it has its own."""
+
+    channel: Annotated[str, Field(min_length=1)]
+    cron: CronExpression
+    timezone: TimeZoneName | None = None
+
+
+class HandoverSection(PostSection):
+    cron: CronExpression = "0 9 * * *"
+
+
+class DigestSection(PostSection):
+    cron: CronExpression = "0 9 * * mon"
+
+
 class SchedulesSection(Section):
     """The times of recurring work, as cron expressions in `timezone`.
 
-    Among replicas it is done once. What was missed is made up for once, and an hour that the clocks repeat counts once.
+    Handovers and digests are posted in the channels that are named. Among replicas it is done once. What was missed is made up for once, and an hour that the clocks repeat counts once.
     """
 
     timezone: TimeZoneName = "UTC"
     ingestion: CronExpression = "0 2 * * *"
     recalibration: CronExpression = "0 3 * * *"
     retention: CronExpression = "0 4 * * *"
+    handovers: tuple[HandoverSection, ...] = ()
+    digests: tuple[DigestSection, ...] = ()
 
 
 Days = Annotated[int, Field(ge=1, le=36_500)]

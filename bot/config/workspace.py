@@ -368,6 +368,10 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
         yield from ((("filing", index, "private_to"), name) for name in target.private_to)
     if file.paging is not None:
         yield from ((("paging", "channels"), name) for name in file.paging.channels)
+    for index, handover in enumerate(file.schedules.handovers):
+        yield ("schedules", "handovers", index, "channel"), handover.channel
+    for index, digest in enumerate(file.schedules.digests):
+        yield ("schedules", "digests", index, "channel"), digest.channel
     if file.operators:
         yield ("operators",), file.operators
 

@@ -44,7 +44,6 @@ from core.model.conversation import Place, Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import AlertDelivery, PastIncident
 from core.model.silences import incident_place, incident_places, routing_facts
-from core.model.team import Route
 from core.ports import (
     ChangingSource,
     Clock,
@@ -332,8 +331,16 @@ def places_for(settings: Settings, workspace: Workspace) -> Callable[[AlertDeliv
 
 def operators_place(core: Core) -> Place | None:
     """Return the place for alerts about Plumbline itself; None if plumbline.yaml names no channel."""
-    name, channels = core.workspace.operators, core.workspace.channels
-    return incident_place({}, [Route((name,))], channels, incident_platforms(core.settings)) if name else None
+    return channel_place(core.workspace.operators, core) if core.workspace.operators else None
+
+
+def channel_place(name: str, core: Core) -> Place:
+    """Return a channel of plumbline.yaml on the preferred of its platforms. Raises ConfigurationError if it has none."""
+    ids = next(channel.ids for channel in core.workspace.channels if channel.name == name)
+    platforms = incident_platforms(core.settings)
+    if (platform := next((each for each in platforms if each in ids), None)) is None:
+        raise ConfigurationError(f"The channel {name} in plumbline.yaml has no id on {' or '.join(platforms)}.")
+    return Place(platform, ids[platform])
 
 
 def new_incident_id() -> str:

@@ -19,7 +19,11 @@ RECALIBRATE = "recalibrate"
 RETAIN = "apply_retention"
 END_QUIET_HOURS = "end_quiet_hours"
 WATCH = "watch_incidents"
+HANDOVER = "post_handover"
+DIGEST = "post_digest"
 
+LATE = timedelta(hours=12)  # after which a missed post is of no use any more
+LONGEST = timedelta(days=31)  # that a post looks back
 START_DELAY = 2  # minutes after start before missed jobs are made up for
 MINUTE = "%Y-%m-%dT%H:%M"
 
@@ -28,11 +32,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Job:
-    """A recurring job. `cron` says when it is due; a missed run is made up for while it is younger than `grace`."""
+    """A recurring job. `cron` says when it is due; a missed run is made up for while it is younger than `grace`.
+
+    `subject` is the channel of a post, empty for other jobs.
+    """
 
     workflow: str
     cron: Cron
     grace: timedelta
+    subject: str = ""
 
     def latest(self, now: datetime) -> Task | None:
         """Return the latest due run; None if there is none within `grace`.
@@ -40,7 +48,14 @@ class Job:
         Its key names the local time without its offset, so an hour that the clocks repeat counts once.
         """
         due = self.cron.latest(now, self.grace)
-        return Task(f"{self.workflow}:{due:{MINUTE}}", self.workflow, self.workflow, {}) if due else None
+        if due is None:
+            return None
+        key = ":".join(filter(None, (self.workflow, self.subject, f"{due:{MINUTE}}")))
+        if not self.subject:
+            return Task(key, self.workflow, self.workflow, {})
+        before = self.cron.latest(due.astimezone(UTC) - timedelta(microseconds=1), LONGEST)
+        since = before or due - LONGEST
+        return Task(key, self.workflow, self.subject, {"intent": key, "since": since.astimezone(UTC).isoformat()})
 
 
 def recurring_jobs(workspace: Workspace) -> tuple[Job, ...]:
@@ -49,7 +64,14 @@ def recurring_jobs(workspace: Workspace) -> tuple[Job, ...]:
     # Keys of older runs may be deleted, so that these would count as missed.
     grace = timedelta(days=workspace.retention.events)
     crons = {INGEST: section.ingestion, RECALIBRATE: section.recalibration, RETAIN: section.retention}
-    return tuple(Job(workflow, Cron(cron, section.timezone), grace) for workflow, cron in crons.items())
+    posts = [*((HANDOVER, each) for each in section.handovers), *((DIGEST, each) for each in section.digests)]
+    return (
+        *(Job(workflow, Cron(cron, section.timezone), grace) for workflow, cron in crons.items()),
+        *(
+            Job(workflow, Cron(post.cron, post.timezone or section.timezone), min(LATE, grace), post.channel)
+            for workflow, post in posts
+        ),
+    )
 
 
 async def ask_for_due(jobs: Sequence[Job], accept: Callable[[Task], Awaitable[bool]], now: datetime) -> None:

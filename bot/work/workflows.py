@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from datetime import datetime
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -20,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.observability.telemetry import STEPS, timed
 from bot.observability.tracing import KEY, span, traced
-from bot.wiring.application import Core, ingest, learn_owners, operators_place
+from bot.wiring.application import Core, channel_place, ingest, learn_owners, operators_place
 from bot.work import engine
 from bot.work.inbox import FEEDBACK_EVENT, PLACE, QUESTION, REACTION_EVENT
 from bot.work.retention import apply_retention
@@ -28,6 +29,7 @@ from core.model.conversation import Question
 from core.model.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
 from core.ports import Task
 from handlers.common.ports import QuestionPorts
+from handlers.feedback.post_digest import post_digest
 from handlers.feedback.recalibrate import recalibrate, watch_calibration
 from handlers.feedback.record_feedback import take_feedback
 from handlers.feedback.record_reaction import record_reaction
@@ -40,6 +42,7 @@ from handlers.incidents.investigate_incident import (
 )
 from handlers.incidents.label_incident import label_noted_incidents, label_suggestions
 from handlers.incidents.list_storm import present_storm, watch_storms
+from handlers.incidents.post_handover import post_handover
 from handlers.incidents.present_incident import present_details, update_chats
 from handlers.incidents.quiet_hours import end_quiet_hours
 from handlers.incidents.recheck_incident import Rechecks
@@ -223,6 +226,20 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def recalibrate(self, _subject: str, _payload: dict[str, Any]) -> None:
         await self._do("recalibrate", learn_from_outcomes, self._core, self._ports)
+
+    @DBOS.workflow()
+    @traced
+    async def post_handover(self, channel: str, payload: dict[str, Any]) -> None:
+        since = datetime.fromisoformat(payload["since"])
+        place = channel_place(channel, self._core)
+        await self._do("post_handover", post_handover, payload["intent"], place, since, self._incidents)
+
+    @DBOS.workflow()
+    @traced
+    async def post_digest(self, channel: str, payload: dict[str, Any]) -> None:
+        since = datetime.fromisoformat(payload["since"])
+        place = channel_place(channel, self._core)
+        await self._do("post_digest", post_digest, payload["intent"], place, since, self._ports)
 
     @DBOS.workflow()
     async def apply_retention(self, _subject: str, _payload: dict[str, Any]) -> None:

@@ -57,6 +57,7 @@ DOUBTED_VERSION = f"{VERSION}-doubted"
 
 Judged = tuple[Answer, Evaluation]
 Show = Callable[[Answer], Awaitable[object]]
+ABSTAINED = "abstained"  # in the audit log
 
 log = structlog.get_logger()
 
@@ -269,5 +270,5 @@ def _shown(question: Question, answer: Answer, ports: QuestionPorts, how: str = 
         question.id,
         place=question.place,
         documents=tuple(dict.fromkeys(citation.document_id for citation in answer.citations)),
-        detail="abstained" if answer.abstained else answer.engine,
+        detail=ABSTAINED if answer.abstained else answer.engine,
     )

@@ -121,6 +121,18 @@ async def test_an_hourly_job_runs_each_hour_of_the_machine_s_zone(tmp_path: Path
     assert [task and task.key[-5:] for task in saturday] == ["22:00", "23:00", "23:00", "23:00"]
 
 
+def test_a_post_looks_back_to_the_one_before_and_is_not_made_up_for_when_it_is_stale(tmp_path: Path) -> None:
+    handover = 'handovers: [{channel: general, cron: "0 9,21 * * *", timezone: Europe/Berlin}]'
+    job = jobs_of(tmp_path, f"schedules: {{{handover}}}")[-1]
+    task = job.latest(datetime(2026, 3, 14, 8, 5, tzinfo=UTC))
+    assert task is not None
+    assert (task.key, task.subject) == ("post_handover:general:2026-03-14T09:00", "general")
+    assert task.payload == {"intent": task.key, "since": "2026-03-13T20:00:00+00:00"}
+    digest = jobs_of(tmp_path, "schedules: {digests: [{channel: general}]}")[-1]
+    assert digest.latest(datetime(2026, 3, 16, 20, 59, tzinfo=UTC)) is not None
+    assert digest.latest(datetime(2026, 3, 16, 21, 1, tzinfo=UTC)) is None
+
+
 @pytest.mark.parametrize(
     ("cron", "said"),
     [

@@ -1,0 +1,109 @@
+"""Post the digest of a period in a channel, of what everybody there may read, and of nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from core.incidents.digest import MissingPage, Week, format_digest, missing_pages
+from core.incidents.readable import visible
+from core.knowledge.redactor import redacted
+from core.model.audit import Act, AuditEntry
+from core.model.conversation import Audience, Place, Platform, Speaker, channel_audience, turn_key
+from core.model.incident import Incident
+from core.model.messages import Notice
+from core.model.prediction import Outcome, Prediction, PredictionKind
+from core.ports import Transaction
+from handlers.common.ports import QuestionPorts
+from handlers.incidents.incident_readers import audience_at
+from handlers.questions.answer_question import ABSTAINED
+
+LOOKED_AT = 2_000  # latest incidents and predictions searched
+PAGE = 1_000  # entries of the audit log read at once
+MAX_QUESTIONS = 500  # unanswered ones that are grouped
+Claims = Sequence[tuple[Prediction, Outcome | None]]
+
+
+async def post_digest(intent: str, place: Place, since: datetime, ports: QuestionPorts) -> None:
+    """Post the digest of the time since `since`, once for each intent."""
+    audience, now = await audience_at(place, ports), ports.clock.now()
+    asked = await _asked(since, audience, ports)
+    async with ports.store.transaction() as transaction:
+        recent = await transaction.incidents.recent(LOOKED_AT)
+        owners, causes, answers = [
+            [each for each in await transaction.predictions.recent(kind, LOOKED_AT) if each[0].made_at >= since]
+            for kind in (PredictionKind.OWNER, PredictionKind.CAUSE, PredictionKind.ANSWER)
+        ]
+        unanswered = [
+            question
+            for entry, there in asked
+            if entry.detail == ABSTAINED and (question := await _question(entry, there, transaction))
+        ]
+    began = [each for each in recent if each.opened_at >= since]
+    found = visible(began, audience, ports.channels)
+    known, questions = {each.id for each in found}, {entry.subject for entry, _ in asked}
+    subjects = {PredictionKind.OWNER: known, PredictionKind.CAUSE: known, PredictionKind.ANSWER: questions}
+    claims = {PredictionKind.OWNER: owners, PredictionKind.CAUSE: causes, PredictionKind.ANSWER: answers}
+    week = Week(
+        now - since,
+        found,
+        _times(found, owners),
+        _times(found, causes),
+        {
+            kind: [label.correct for claim, label in claims[kind] if label and claim.subject in subjects[kind]]
+            for kind in claims
+        },
+        await _missing(unanswered[-MAX_QUESTIONS:], ports),
+    )
+    await ports.poster.post_once(intent, place, Notice(format_digest(week)))
+
+
+def _times(incidents: Sequence[Incident], claims: Claims) -> list[timedelta]:
+    """Return the time from the start of each incident to its first claim."""
+    first = {claim.subject: claim.made_at for claim, _ in claims}  # the newest come first
+    return [first[each.id] - each.opened_at for each in incidents if each.id in first]
+
+
+async def _asked(since: datetime, audience: Audience, ports: QuestionPorts) -> list[tuple[AuditEntry, Place]]:
+    """Return the questions that were answered, or not, in channels that the audience may read, with these channels."""
+    open_channels = [
+        (Place(platform, channel_id), _at(platform, channel_id))
+        for channel in ports.channels
+        for platform, channel_id in channel.ids.items()
+        if audience.may_read(channel_audience(Place(platform, channel_id), ports.channels).disclosed_to)
+    ]
+    found: list[tuple[AuditEntry, Place]] = []
+    number = 0
+    while True:
+        async with ports.store.transaction() as transaction:
+            entries = await transaction.audit.since(since, number, PAGE)
+        for entry in (each.entry for each in entries if each.entry.act is Act.ANSWERED):
+            for channel, pattern in open_channels:
+                if there := pattern.fullmatch(entry.place):
+                    found.append((entry, replace(channel, workspace=there["workspace"] or "")))
+        if len(entries) < PAGE:
+            return found
+        number = entries[-1].number
+
+
+def _at(platform: Platform, channel_id: str) -> re.Pattern[str]:
+    """Return the pattern of a place in a channel as the audit log writes it."""
+    return re.compile(rf"{platform}:(?:(?P<workspace>[^:]+):)?{re.escape(channel_id)}(?::.*)?", re.DOTALL)
+
+
+async def _question(entry: AuditEntry, channel: Place, transaction: Transaction) -> str:
+    """Return the text of a question; empty if it was deleted."""
+    turn = await transaction.conversations.get(turn_key(entry.subject, Speaker.PERSON), channel)
+    return " ".join(turn.text.split()) if turn is not None else ""
+
+
+async def _missing(questions: Sequence[str], ports: QuestionPorts) -> list[MissingPage]:
+    clean = [await asyncio.to_thread(redacted, each, ports.redact) for each in dict.fromkeys(questions)]
+    pages = missing_pages(clean)
+    contacts = [ports.help_desk.contacts(page.questions[0])[:1] for page in pages]
+    return [
+        replace(page, owner=asked[0].team_name if asked else "") for page, asked in zip(pages, contacts, strict=True)
+    ]

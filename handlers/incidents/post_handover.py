@@ -1,0 +1,79 @@
+"""Post the handover of a channel at the change of shift: what everybody there may read, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from core.incidents.handover import Shift, format_handover
+from core.incidents.readable import visible
+from core.knowledge.redactor import redacted
+from core.model.conversation import PUBLIC, Audience, Place
+from core.model.errors import ToolUnavailable
+from core.model.incident import Incident, IncidentState
+from core.model.messages import Notice
+from core.ports import Change, ChangeReader, TimeWindow
+from handlers.common.ports import IncidentPorts
+from handlers.incidents.declare_maintenance import open_windows
+from handlers.incidents.incident_readers import audience_at
+from handlers.incidents.ping_owner import find_on_call
+
+LOOKED_AT = 500  # latest incidents searched
+DEADLINE = 8.0  # seconds to read changes
+QUIET = "the channel was quiet"
+HARMLESS = "it seemed to need nobody"
+
+
+async def post_handover(intent: str, place: Place, since: datetime, ports: IncidentPorts) -> None:
+    """Post the handover of the shift that began at `since`, once for each intent."""
+    audience, now = await audience_at(place, ports), ports.clock.now()
+    shift = await _shift(since, now, audience, ports)
+    await ports.poster.post_once(intent, place, Notice(format_handover(shift)))
+
+
+async def _shift(since: datetime, now: datetime, audience: Audience, ports: IncidentPorts) -> Shift:
+    async with ports.store.transaction() as transaction:
+        recent = await transaction.incidents.recent(LOOKED_AT)
+        opened = await transaction.incidents.latest_open(LOOKED_AT)
+        waiting = await transaction.held_incidents.waiting()
+    of_shift = [each for each in recent if (each.resolved_at or now) >= since]
+    found = visible({each.id: each for each in (*opened, *of_shift)}.values(), audience, ports.channels)
+    quiet = {each.incident_id for each in waiting}
+    held = {each.id: why for each in found if (why := _reason_to_hold(each, now, is_quiet=each.id in quiet))}
+    windows = await open_windows(audience, ports.maintenance, ports.store, now)
+    if PUBLIC not in audience.readers:  # changes and rotas are for members of the workspace
+        return Shift(since, now, found, held, (), windows, ())
+    readers = ports.readers.changes
+    read = await asyncio.gather(*(_read(reader, TimeWindow(since, now)) for reader in readers))
+    changes = {(each.id, each.service): each for changes in read for each in changes or ()}
+    unread = [reader.name for reader, changes in zip(readers, read, strict=True) if changes is None]
+    titles = [await asyncio.to_thread(redacted, each.title, ports.redact) for each in changes.values()]
+    told = [replace(change, title=title) for change, title in zip(changes.values(), titles, strict=True)]
+    return Shift(since, now, found, held, told, windows, await _on_call(now, ports), unread)
+
+
+def _reason_to_hold(incident: Incident, now: datetime, *, is_quiet: bool) -> str:
+    """Return why an incident was not posted; empty if it was."""
+    if incident.silenced is not None and incident.state is IncidentState.OPEN:
+        why = f"silenced by {incident.silenced.silenced_by} until {incident.silenced.until:%H:%M} UTC"
+        return f"{why}: {incident.silenced.reason}" if incident.silenced.reason else why
+    if incident.is_held_back(now):
+        evidence = incident.page.evidence if incident.page is not None else ()
+        return f"{HARMLESS}: {'; '.join(evidence)}" if evidence else HARMLESS
+    return QUIET if is_quiet else ""
+
+
+async def _read(reader: ChangeReader, window: TimeWindow) -> Sequence[Change] | None:
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await reader.changes(window)
+    except (ToolUnavailable, TimeoutError):
+        return None
+
+
+async def _on_call(now: datetime, ports: IncidentPorts) -> list[tuple[str, str]]:
+    """Return the people on call for each team, where somebody is."""
+    found = await asyncio.gather(*(find_on_call(team, ports.schedules, now) for team in ports.teams))
+    return [(team.name, ", ".join(people)) for team, (people, _) in zip(ports.teams, found, strict=True) if people]
