@@ -80,7 +80,7 @@ def _call(message: messages.OwnerPing | messages.OwnerQuestion) -> str:
     if isinstance(message, messages.OwnerQuestion):
         return f"{is_it_theirs([team for team, _ in message.teams])} {messages.I_AM_UNSURE}"
     on_call = f" {messages.ON_CALL}: {', '.join(message.on_call)}" if message.on_call else ""
-    return f"{message.team_name}: {messages.PING} {message.badge.text}{on_call}"
+    return f"{message.team_name}: {' '.join(filter(None, (messages.PING, message.badge.text)))}{on_call}"
 
 
 def _answer(answer: Answer) -> RenderableType:
@@ -91,7 +91,7 @@ def _answer(answer: Answer) -> RenderableType:
         *(Text(f"{_source(citation)}\n    {citation.quote}") for citation in view.nearest),
         *(Text(f"{ALSO}: {each.text} · {each.source.name}", "dim") for each in view.further),
         *([Text(f"{ASK} {view.contacts}")] if view.contacts else []),
-        *([Text(view.badge.text, "bold")] if view.badge else []),
+        *([Text(view.badge.text, "bold")] if view.badge and view.badge.text else []),
         *([Text(view.note, "dim")] if view.note else []),
     ]
     conflicts = [Text(f"{_source(source)}: {source.quote}") for source in view.conflicting]
@@ -114,7 +114,7 @@ def _badge_explanation(explanation: BadgeExplanation) -> RenderableType:
     references = [f"• {each.title}" for each in explanation.references]
     references += [f"• {explanation.withheld}"] if explanation.withheld else []
     lines = [
-        f"{messages.WHY} {explanation.badge.text}",
+        f"{messages.WHY} {explanation.badge.text}".rstrip(),
         *explanation.sentences,
         *([messages.JUDGED_BY] if references else []),
         *references,

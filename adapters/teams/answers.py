@@ -161,7 +161,7 @@ def badge_card(explanation: BadgeExplanation, budget: SizeBudget) -> Card:
         *note(explanation.withheld, MAX_SUMMARY),
         *note(explanation.for_experts, MAX_SENTENCE),
     ]
-    return card(body, (), f"{WHY} {explanation.badge.text}")
+    return card(body, (), f"{WHY} {explanation.badge.text}".rstrip())
 
 
 def _reference(reference: BadgeReference, budget: SizeBudget) -> list[Element]:

@@ -1,4 +1,4 @@
-"""The explanation of a badge, shown for “Why this number?”."""
+"""The explanation of a badge, shown for “Why?”."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ CHANGES = {
     PredictionKind.DUPLICATE: "somebody who says it isn’t a duplicate",
 }
 """The information that would change a claim, by its kind."""
+STRONG_MEANS = "“Strong” is said where nine in ten such claims were right in tests on data that they were not made for."
 
 
 def explained(
@@ -55,6 +56,7 @@ def explained(
         badge=badge,
         sentences=(
             f"{supports}, {DECIDES[_strength(evaluation.coe)]}",
+            *([STRONG_MEANS] if badge.probability is None and badge.strength is Strength.STRONG else []),
             *evidence,
             _track_record(kind, badge, labelled),
             f"What would change it: {(changes or CHANGES[kind]).rstrip('.')}.",

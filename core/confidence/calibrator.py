@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -44,6 +45,10 @@ DECIDABLE = 0.5  # minimum COE of strong evidence under `by_rce`
 RAW = Scale()
 PROBABLE = Scale(strong=0.9, moderate=0.5, by_rce=True)
 """For estimators whose RCE is a probability fitted elsewhere, where strong evidence was right nine times in ten."""
+UNPROVEN = Scale(strong=math.inf)
+"""For estimators of which no strength was right nine times in ten on data that they were not made on."""
+WORDLESS = Scale(strong=math.inf, moderate=0.0)
+"""For claims that are hedged in their text, as answers are."""
 
 
 def raw_score(evaluation: Evaluation) -> float:

@@ -248,7 +248,7 @@ def _cause(incident: Incident) -> Sequence[str]:
     if explanation.cause is None:
         unchecked = ["Not checked:", *explanation.unchecked[:MAX_CHANGES]] if explanation.unchecked else []
         return ["No cause found. Ruled out:", *(explanation.ruled_out[:MAX_CHANGES] or ["nothing"]), *unchecked]
-    badge = f" ({explanation.badge.text})" if explanation.badge is not None else ""
+    badge = f" ({explanation.badge.text})" if explanation.badge is not None and explanation.badge.text else ""
     lines = [f"{explanation.cause.cause}{badge}"]
     lines += [f"{each.source}: {each.quote[:MAX_QUOTE]}" for each in explanation.cause.evidence[:3]]
     return [*lines, f"Would disprove it: {explanation.cause.disproof}"]

@@ -338,11 +338,10 @@ def _page(incident: Incident) -> Iterator[Line]:
     if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
         return
     said, badge = page_claim(page.badge, incident.severity)
-    if page.from_prior:
-        if (badge.probability or 0.0) < EVEN:
-            return  # “may need a person” would be said of almost every incident of the first days
-        badge = replace(badge, probability=None)  # which would say that incidents of this company were counted
-    yield from _line("", f"{said}: {', '.join(page.evidence[:MAX_REASONS])}", badge=badge.text, subtle=True)
+    if page.from_prior and (badge.probability or 0.0) < EVEN:
+        return  # “may need a person” would be said of almost every incident of the first days
+    shown = "" if page.from_prior else badge.text  # a percentage would say that incidents of this company were counted
+    yield from _line("", f"{said}: {', '.join(page.evidence[:MAX_REASONS])}", badge=shown, subtle=True)
 
 
 def page_claim(badge: Badge, severity: Severity) -> tuple[str, Badge]:

@@ -118,7 +118,7 @@ class ProposalMessage:
 
 @dataclass(frozen=True, slots=True)
 class BadgeMessage:
-    """The explanation of a badge, shown for “Why this number?”."""
+    """The explanation of a badge, shown for “Why?”."""
 
     explanation: BadgeExplanation
 
@@ -250,7 +250,7 @@ RIGHT_CAUSE = "The cause"
 SEND = "Send"
 WHAT_WAS_IT = "What was the cause? I keep it with your judgement and learn from both."
 PROPOSED = "Proposed as the answer to:"
-WHY = "Why this number?"
+WHY = "Why?"
 JUDGED_BY = "Judged by:"
 PING = "this is very probably yours."
 ON_CALL = "On call"
@@ -329,10 +329,10 @@ BUTTON_LABELS = {
     ButtonAction.FILE: "File it",
     ButtonAction.CORRECTION: SEND,
     ButtonAction.CONFIRM: "Confirm",
-    ButtonAction.WHY_ANSWER: "Why this number?",
-    ButtonAction.WHY_OWNER: "Owner: why this number?",
-    ButtonAction.WHY_CAUSE: "Cause: why this number?",
-    ButtonAction.WHY_OTHER_CAUSE: "Second cause: why this number?",
+    ButtonAction.WHY_ANSWER: WHY,
+    ButtonAction.WHY_OWNER: "Why this owner?",
+    ButtonAction.WHY_CAUSE: "Why this cause?",
+    ButtonAction.WHY_OTHER_CAUSE: "Why the second cause?",
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from core.confidence.calibrator import PROBABLE, RAW, badge_for
+from core.confidence.calibrator import PROBABLE, UNPROVEN, WORDLESS, Scale, badge_for
 from core.confidence.model_estimator import VERSION, Claim, Effort, Reference, admissible, estimate
 from core.model.badge import Badge
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
@@ -63,8 +63,7 @@ async def record_prediction(
             evaluation, group = known.evaluation, known.group
         calibrator = await transaction.predictions.calibrator(estimator)
         outcomes = 0 if calibrator else await transaction.predictions.count_labelled(estimator)
-        scale = PROBABLE if estimator_version in (CAUSE_VERSION, RANKING_VERSION, FINDING_VERSION) else RAW
-        badge = badge_for(evaluation, calibrator, outcomes, group, scale)
+        badge = badge_for(evaluation, calibrator, outcomes, group, scale_of(estimator))
         await transaction.predictions.add(
             Prediction(
                 id=prediction_id,
@@ -82,6 +81,13 @@ async def record_prediction(
             )
         )
     return prediction_id, badge
+
+
+def scale_of(estimator: Estimator) -> Scale:
+    """Return the score thresholds of the words that are shown while there is no percentage."""
+    if estimator.kind is PredictionKind.ANSWER:
+        return WORDLESS
+    return PROBABLE if estimator.version in (CAUSE_VERSION, RANKING_VERSION, FINDING_VERSION) else UNPROVEN
 
 
 async def is_likelier(claim: Claimed, instead: Claimed | None, store: Store) -> bool:

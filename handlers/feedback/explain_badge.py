@@ -1,4 +1,4 @@
-"""Answer “Why this number?” in the thread of the answer or incident that carries the badge."""
+"""Answer “Why?” in the thread of the answer or incident that carries the badge."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from core.model.prediction import Prediction, PredictionKind
 from core.ports import PassageIndex
 from core.triage.history import IncidentHistory
 from handlers.common.ports import QuestionPorts
+from handlers.common.record_prediction import scale_of
 
 MAX_REFERENCES = 10  # looked up and shown
 MAX_EVIDENCE = 3  # reasons shown for an owner
@@ -38,7 +39,8 @@ async def explain_badge(feedback: Feedback, ports: QuestionPorts) -> None:
         labelled = await transaction.predictions.labelled(prediction.estimator)
         incident = await transaction.incidents.get(prediction.subject)
     incident = readable(incident, feedback.audience, ports.channels) if incident is not None else None
-    badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group)
+    scale = scale_of(prediction.estimator)
+    badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group, scale)
     if prediction.kind is PredictionKind.ANSWER:
         references = await _documents(prediction, feedback.audience, ports.index)
     else:

@@ -38,6 +38,7 @@ from core.model.trajectory import Action, Ending, Finding, Responsibility, Step,
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 CALIBRATED = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, tzinfo=UTC))
 UNCALIBRATED = Badge(Strength.MODERATE, outcomes=7)
+STRONG = Badge(Strength.STRONG, outcomes=7)
 HANDBOOK = "https://handbook.marigold-ferries.example/deployment"
 
 
@@ -183,7 +184,7 @@ def explanation(**fields: object) -> Explanation:
             TimelineEntry(START - timedelta(minutes=11), "config-4711 applied to payment-gateway"),
             TimelineEntry(START, "PaymentGatewayLatencyHigh fires"),
         ),
-        badge=UNCALIBRATED,
+        badge=STRONG,
         prediction_id="cause-1",
     )
     return replace(usual, **fields)
@@ -214,7 +215,7 @@ def found_by_model() -> Explanation:
 
 def disagreed() -> Explanation:
     """Causes of two engines that disagree: the evidence engine's is the likelier."""
-    other = replace(model_s(), badge=UNCALIBRATED, prediction_id="cause-2")
+    other = replace(model_s(), badge=STRONG, prediction_id="cause-2")
     return explanation(hypotheses=(hypothesis(), other), trajectory=TRAJECTORY)
 
 

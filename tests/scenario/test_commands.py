@@ -82,7 +82,7 @@ def test_a_question_is_answered_with_its_source(plumbline: Command) -> None:
     assert code == 0
     assert "slip rollback SERVICE" in printed
     assert "Rolling back a canary" in printed
-    assert "not calibrated" in printed
+    assert "●" not in printed, "nobody has judged an answer"
 
 
 def test_an_answer_as_json_is_nothing_but_json(plumbline: Command) -> None:

@@ -157,8 +157,8 @@ async def test_predictions_show_what_became_of_them(site: Site, http: aiohttp.Cl
     }
     rows = [" ".join(row.get_text(" ").split()) for row in (await page(http, "/predictions")).select("tbody tr")]
     assert rows == [
-        "answer Claim 1. How do I roll back? not calibrated wrong 09:30 09:30",
-        "owner Claim 2. payment-gateway p99 latency above 2 s not calibrated not judged 09:30",
+        "answer Claim 1. How do I roll back? no percentage wrong 09:30 09:30",
+        "owner Claim 2. payment-gateway p99 latency above 2 s no percentage not judged 09:30",
     ]
 
 
@@ -194,7 +194,7 @@ async def test_the_state_of_each_calibrator_is_shown(site: Site, http: aiohttp.C
     )
     panels = [" ".join(p.get_text(" ").split()) for p in (await page(http, "/predictions")).select(".records .panel")]
     assert panels == [
-        "Causes evidence engine Calibrated on 41 known outcomes Version 7, fitted 1 Mar . Nobody has judged one of these claims yet. Measured by 1.",
+        "Causes evidence engine Calibrated on 41 outcomes Version 7, fitted 1 Mar . Measured by 1.",
         "Owners evidence engine Not calibrated yet 8 of the 30 labelled outcomes that a percentage needs. 5 right 3 wrong Measured by 1.",
     ]
 

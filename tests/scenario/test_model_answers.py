@@ -120,7 +120,7 @@ async def test_the_excerpt_that_the_model_chooses_is_shown_with_its_source(chat:
     assert chat.model.requests
     assert "`slip rollback SERVICE`" in said
     assert "Rolling back a canary" in said
-    assert "not calibrated" in said
+    assert "●" not in said, "nobody has judged an answer"
     assert not any(forged in said for forged in ("evil.example", "99 %", "!channel", "@channel", WITHOUT_MODEL))
 
 

@@ -79,7 +79,7 @@ def test_owner_cause_and_next_action_stand_in_this_order_each_claim_with_one_bad
     view = seen(explained_incident())
     assert [each.label for each in view.lines] == [OWNER, CAUSE, NEXT]
     assert line(view, OWNER) == "Owner Payments · on call: Asha Brandt, Mateo Silvestri · ●●● 86 %"
-    assert line(view, CAUSE).endswith("from 40 to 4 · possible · not calibrated")
+    assert line(view, CAUSE).endswith("from 40 to 4 · strong")
     assert [bool(each.badge) for each in view.lines] == [True, True, False]
 
 

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import pytest
+
+from core.answering.certainty import VERSION as ANSWER_VERSION
+from core.confidence.calibrator import badge_for
 from core.model.badge import Badge, Strength
 from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
-from handlers.common.record_prediction import record_prediction
+from core.rca.cause_evidence import VERSION as CAUSE_VERSION
+from core.triage.owner_evidence import VERSION as OWNER_VERSION
+from handlers.common.record_prediction import record_prediction, scale_of
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import ports
@@ -49,7 +55,7 @@ async def test_without_a_calibrator_the_badge_says_how_many_outcomes_there_are(s
     prediction_id, _ = await recorded(store)
     store.predictions.outcomes["x", "y"] = Outcome(prediction_id, True, "y", FakeClock().now())
     _, badge = await recorded(store)
-    assert badge == Badge(Strength.STRONG, outcomes=1)
+    assert badge == Badge(Strength.MODERATE, outcomes=1)
 
 
 async def test_each_engine_is_calibrated_on_its_own(store: InMemoryStore) -> None:
@@ -71,3 +77,19 @@ async def test_another_claim_is_another_prediction_so_that_a_label_is_about_what
     ids = [(await recorded(store, value=value))[0] for value in ("payments", "another", "another", "payments")]
     assert ids[0] == ids[3] != ids[1] == ids[2]
     assert [store.predictions.by_id[each].value for each in ids[:2]] == ["payments", "another"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "weak", "even", "clear"),
+    [
+        (PredictionKind.ANSWER, ANSWER_VERSION, "", "", ""),
+        (PredictionKind.OWNER, OWNER_VERSION, "unsure", "", ""),
+        (PredictionKind.CAUSE, CAUSE_VERSION, "unsure", "", "strong"),
+    ],
+)
+def test_only_a_cause_is_called_strong_and_an_answer_has_no_word(
+    kind: PredictionKind, version: str, weak: str, even: str, clear: str
+) -> None:
+    scale = scale_of(Estimator(kind, "evidence", version))
+    said = [badge_for(Evaluation(score, score), None, scale=scale).text for score in (0.1, 0.55, 0.95)]
+    assert said == [weak, even, clear]
