@@ -93,9 +93,15 @@ def render_inline(text: str) -> Markup:
     return _safe(_sentence_parser().renderInline(text[:MAX_STATEMENT]))
 
 
-def render_statement(text: str) -> Markup:
-    """Return a sentence of an answer as HTML: paragraphs and code blocks only."""
-    return _safe(_sentence_parser().render(text[:MAX_STATEMENT]))
+def render_statement(text: str, marked: Sequence[str] = ()) -> Markup:
+    """Return a sentence of an answer as HTML: paragraphs and code blocks only. Quotes in `marked` are highlighted."""
+    quotes = "\n".join(marked)[:MAX_HIGHLIGHT]
+    return _safe(_marked(_sentence_parser().render(text[:MAX_STATEMENT], {"quote": quotes})))
+
+
+def holds(text: str, quote: str) -> bool:
+    """Return whether a text contains a quote, with any white space between its words."""
+    return _loose(quote).search(text) is not None
 
 
 def _safe(html: str) -> Markup:
@@ -114,7 +120,9 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _sentence_parser() -> MarkdownIt:
-    return MarkdownIt("zero", {"html": False}).enable(["fence", "backticks", "emphasis", "escape"])
+    parser = MarkdownIt("zero", {"html": False}).enable(["fence", "backticks", "emphasis", "escape"])
+    parser.core.ruler.push("highlight", _highlight)
+    return parser
 
 
 def _picture_as_link(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _environment: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -16,6 +17,7 @@ from markupsafe import Markup
 
 from adapters.console import static
 from adapters.console.document import document_url, render_inline, render_statement
+from adapters.console.folding import folded
 from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.messages import KINDS
 from adapters.diagrams import reliability_svg
@@ -36,6 +38,7 @@ from core.model.messages import ButtonAction, IncidentMessage, Request, request_
 TEMPLATES = Path(__file__).with_name("templates")
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
+LIST_ITEM = re.compile(r"(?:-|\d{1,3}[.)]) ")
 MAX_ITEMS = 20  # items shown of an untrusted list
 
 THANKS = {
@@ -93,6 +96,7 @@ class Renderer:
             "fingerprint": fingerprint,
             "one_line": _one_line,
         }
+        environment.tests["list_item"] = lambda text: LIST_ITEM.match(text) is not None
         environment.tests |= {name.replace(" ", "_"): partial(_is, kind) for name, kind in KINDS.items()}
         environment.globals |= WORDING | FUNCTIONS | {"workspace_name": self._workspace_name}
         return environment
@@ -207,6 +211,7 @@ FUNCTIONS = {
         answer_view,
         display_name,
         document_url,
+        folded,
         format_on_call,
         format_owner,
         incident_details,

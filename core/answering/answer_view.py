@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from textwrap import dedent, shorten
 
 from core.knowledge.clean_text import without_dead_links
@@ -22,6 +23,7 @@ ASK = "Ask:"  # before the teams that may know
 MAX_CONTACTS = 3
 MAX_FURTHER = 2
 MAX_FURTHER_LINE = 140  # characters
+MOST = 0.5  # share of an excerpt from which a sentence is not marked in it
 
 HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
 _ITEM = re.compile(r"^\s*+([-*+•]|\d{1,3}[.)])[ \t]+")
@@ -41,14 +43,15 @@ class Further:
 class AnswerView:
     """The message of an answer.
 
-    `lead` comes first, and `heading` is empty if the answer is certain. `said` is the text: pieces of Markdown (untrusted), each with the
-    numbers of its sources. An abstention has no text, and names the `nearest` documents. `buttons` are visible, `more`
-    is behind a menu.
+    `lead` comes first, and `heading` is empty if the answer is certain. `said` is the text: pieces of Markdown (untrusted),
+    each with the numbers of its sources; `marked` are the sentences of it that answer, verbatim, if there is more text. An
+    abstention has no text, and names the `nearest` documents. `buttons` are visible, `more` is behind a menu.
     """
 
     lead: str
     heading: str
     said: tuple[Sentence, ...]
+    marked: tuple[str, ...]
     conflicting: tuple[Citation, ...]
     sources: tuple[Citation, ...]
     further: tuple[Further, ...]
@@ -86,6 +89,7 @@ def answer_view(answer: Answer) -> AnswerView:
         lead=answer.lead,
         heading=_heading(answer),
         said=shown_sentences(answer),
+        marked=tuple(each.marked for each in answer.excerpts if len(each.marked) < MOST * len(each.text)),
         conflicting=tuple(source for conflict in answer.conflicts for source in conflict.sources),
         sources=()
         if answer.abstained
@@ -125,7 +129,7 @@ def shown_sentences(answer: Answer) -> tuple[Sentence, ...]:
     found: list[Sentence] = list(answer.sentences)
     names = {citation.number: citation.name for citation in answer.citations}
     for excerpt in answer.excerpts:
-        *others, last = [line for block in blocks(excerpt.text) for line in _lines_of(block)] or [""]
+        *others, last = [line for block in _counted(blocks(excerpt.text)) for line in _lines_of(block)] or [""]
         if len(answer.excerpts) > 1 and not HEADING_LINE.match((*others, last)[0]):
             found.append(Sentence(f"**{names.get(excerpt.citation, '')}**", ()))
         found += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
@@ -144,6 +148,25 @@ def first_line(excerpt: Excerpt) -> str:
     return f"`{line}`" if code != first and "`" not in line else line
 
 
+def _counted(found: Sequence[Block]) -> Iterator[Block]:
+    """Yield the blocks with the items of a list numbered upwards, even if all have the same number, as Markdown allows."""
+    lists: dict[int, tuple[str, int]] = {}  # the mark of the last item as written, and its number, by indentation
+    for block in found:
+        item = _ITEM.match(block.text) if block.kind is BlockKind.LIST_ITEM else None
+        if item is None:
+            lists = lists if block.kind is BlockKind.CODE else {}
+            yield block
+            continue
+        indent, mark, text = item.start(1), item[1], block.text
+        lists = {each: last for each, last in lists.items() if each <= indent}
+        written, number = lists.get(indent, ("", 0))
+        if mark[:-1]:
+            number = number + 1 if mark == written else int(mark[:-1])
+            text = f"{text[:indent]}{number}{mark[-1]}{text[item.end(1) :]}"
+        lists[indent] = mark, number
+        yield replace(block, text=text)
+
+
 def _lines_of(block: Block) -> list[str]:
     """Return a block as a chat shows it: a heading in bold, the cells of a table row separated by dots."""
     if block.kind is BlockKind.HEADING:
@@ -158,6 +181,6 @@ def _lines_of(block: Block) -> list[str]:
     if item := _ITEM.match(block.text):
         first, _, rest = block.text[item.end() :].partition("\n")
         inner = blocks(f"{first}\n{dedent(rest)}")
-        begin, *further = [line for each in inner for line in _lines_of(each)] or [""]
+        begin, *further = [line for each in _counted(inner) for line in _lines_of(each)] or [""]
         return [f"{item[1].translate(_BULLET)} {begin}", *further]
     return [without_dead_links(block.text)]

@@ -50,12 +50,17 @@ def completed(chosen: Sequence[Piece], whole: Sequence[Piece]) -> list[Piece]:
     return found
 
 
+def is_caveat(text: str) -> bool:
+    """Return whether a text forbids or limits something."""
+    return _CAVEAT.search(text) is not None
+
+
 def _caveats(places: Sequence[int], whole: Sequence[Piece]) -> Iterator[int]:
     """Yield the places of pieces that forbid or limit something, in the order given, as far as they fit."""
     words = 0
     for place in places:
         piece = whole[place]
-        if piece.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) and _CAVEAT.search(piece.text):
+        if piece.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM) and is_caveat(piece.text):
             words += piece.words
             if words > MAX_CAVEATS:
                 return

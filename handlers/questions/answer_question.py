@@ -7,12 +7,13 @@ the passages found, or chooses the excerpt if it finds better than it writes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import structlog
 
+from core.answering.answer_view import first_line
 from core.answering.certainty import VERSION
 from core.answering.composed.answer import VERSION as COMPOSED_VERSION
 from core.answering.composed.answer import composed_answer
@@ -25,7 +26,7 @@ from core.knowledge.redactor import redacted
 from core.knowledge.retriever import Retriever
 from core.model.answer import RECORDS, Answer
 from core.model.audit import Act, AuditEntry, audit_entry
-from core.model.conversation import Question, Speaker, turn_key
+from core.model.conversation import Question, Speaker, Turn, turn_key
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, Unavailable, Undeliverable
 from core.model.language_model import ModelRequest, Urgency
 from core.model.messages import AnswerMessage
@@ -45,6 +46,7 @@ HISTORY_TURNS = 8  # of the thread, the latest ones
 QUOTES_AFTER = 0.7  # seconds that a model has before the evidence engine's answer is shown
 DRAFTS_EVERY = 1.5  # seconds between edits that show more of what a model is writing
 DEADLINE = 60.0  # seconds that a model has in total
+AS_ABOVE = "The same as above:"
 WITHOUT_MODEL = "The language model did not answer in time."
 READS_ON = "The language model is still reading the other results, so this answer has no confidence yet."
 WRITES_ON = "The language model is still writing."
@@ -77,10 +79,21 @@ async def answer_question(question: Question, ports: QuestionPorts) -> None:
             ports,
             show=lambda found: _show_quotes(ports.help_desk.completed(found, question), question, waiting, ports),
         )
-    await _show(AnswerMessage(answer), question, MAX_WAITS if ports.examined is not None else 0, ports.poster)
+    async with ports.store.transaction() as transaction:
+        history = await earlier_turns(question, HISTORY_TURNS, transaction)
+    shown = _without_repetition(answer, history)
+    await _show(AnswerMessage(shown), question, MAX_WAITS if ports.examined is not None else 0, ports.poster)
     async with ports.store.transaction() as transaction:
         await _remember(question, answer, ports, transaction)
         await transaction.audit.add(_shown(question, answer, ports))
+
+
+def _without_repetition(answer: Answer, history: Sequence[Turn]) -> Answer:
+    """Return only the line that answers, and its sources, if the same excerpt stands in the thread already."""
+    if not answer.excerpts or all(turn.text != answer.text for turn in history if turn.speaker is Speaker.PLUMBLINE):
+        return answer
+    lines = tuple(replace(each, text=first_line(each), marked="") for each in answer.excerpts)
+    return replace(answer, lead=AS_ABOVE, excerpts=lines)
 
 
 async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show = show_nothing) -> Answer:

@@ -130,11 +130,11 @@ async def test_every_tool_is_offered_as_read_only(bot: Bot) -> None:
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in offered)
 
 
-async def test_a_question_is_answered_with_its_source_and_badge(bot: Bot) -> None:
+async def test_a_question_is_answered_with_its_source_and_without_a_badge_until_answers_were_judged(bot: Bot) -> None:
     text, reply = await bot.call(EDITOR, "ask", question="How do I roll back a canary?")
     assert "slip rollback SERVICE" in text
     assert reply["citations"][0]["title"].startswith("Rolling back a canary")
-    assert reply["badges"]["answer"]
+    assert reply["badges"] == {}
 
 
 async def test_a_document_is_shown_only_to_the_agent_whose_channels_may_read_it(bot: Bot) -> None:
@@ -159,10 +159,10 @@ async def test_an_incident_of_a_private_channel_is_found_only_by_an_agent_of_tha
 async def test_a_pasted_alert_gets_an_owner_and_a_cause(bot: Bot) -> None:
     owner, triaged = await bot.call(EDITOR, "triage", incident=ALERT)
     assert "Payments" in owner
-    assert "owner" in triaged["badges"]
+    assert set(triaged["badges"]) <= {"owner"}
     cause, explained = await bot.call(EDITOR, "explain_incident", incident=ALERT)
     assert "cfg-17" in cause
-    assert "cause" in explained["badges"]
+    assert explained["badges"]["cause"] in ("strong", "unsure")
 
 
 async def test_past_incidents_are_found_by_their_symptoms(bot: Bot) -> None:

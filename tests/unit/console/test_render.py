@@ -47,6 +47,11 @@ def test_only_addresses_of_the_web_are_links(url: str, kept: bool) -> None:
     assert web_url(url) == (url if kept else "")
 
 
+def test_the_sentence_that_answers_is_marked_in_a_longer_answer() -> None:
+    marks = [mark.get_text() for mark in shown(AnswerMessage(messages.excerpt_answer())).select(".answer-text mark")]
+    assert "".join(marks) == "Run slipway rollback SERVICE."
+
+
 @pytest.mark.parametrize("message", telling(HOSTILE, count=2).values(), ids=telling(HOSTILE))
 def test_hostile_text_stays_text(message: Message) -> None:
     html = shown(message)

@@ -22,7 +22,7 @@ from core.model.prediction import Estimator, PredictionKind
 from core.model_calls.choice import Use
 from handlers.common.examine_model import ExaminedModel
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from handlers.questions.answer_question import READS_ON, WITHOUT_MODEL, prepare_answer
+from handlers.questions.answer_question import AS_ABOVE, READS_ON, WITHOUT_MODEL, prepare_answer
 from tests.fakes.answering import ROLLBACK, THREAD, Handbook, answered, last, question, retriever
 from tests.fakes.answering_script import choosing
 from tests.fakes.calibrators import calibrator
@@ -92,6 +92,19 @@ async def test_a_follow_up_is_understood_in_its_thread(
     await answered(question("When does the deployment freeze begin?", "q1"), retriever, store, chat)
     await answered(question("and when does it end?", "q2"), retriever, store, chat)
     assert last(chat).answer.citations[0].document_id == "handbook/freeze"
+
+
+async def test_a_follow_up_with_the_same_answer_repeats_only_its_line_and_its_source(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await answered(question("How do I roll back a canary?", "q1"), retriever, store, chat)
+    first = last(chat).answer
+    await answered(question("and how do I roll back a canary in staging?", "q2"), retriever, store, chat)
+    again = last(chat).answer
+    assert (again.lead, again.citations[0].document_id) == (AS_ABOVE, first.citations[0].document_id)
+    assert len(again.text) < len(first.text)
+    assert "slip rollback" in again.text
+    assert first.text == (await store.conversations.history(THREAD, 8))[-1].text, "what follows is read in its light"
 
 
 @pytest.mark.parametrize("trouble", Trouble)

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from core.answering.answer_view import answer_view, shown_sentences
+from core.model.answer import Excerpt
+from tests.samples import excerpt_answer
+
+LAZY = """\
+Before the storm:
+
+1. Stop the crane.
+1. Lash it.
+   1. The boom first.
+   1. Then the hook.
+
+   ```
+   crane lock
+   ```
+
+1. Look at it.
+
+After the storm:
+
+1. Unlash it.
+2. Start it.
+4. Look at it.
+
+- Rust
+- Ropes
+"""
+
+
+def test_the_items_of_a_list_are_counted_even_if_their_page_writes_one_before_each() -> None:
+    answer = excerpt_answer(excerpts=(Excerpt(LAZY, "", 1),))
+    assert [each.text for each in shown_sentences(answer) if "crane lock" not in each.text] == [
+        "Before the storm:",
+        "1. Stop the crane.",
+        "2. Lash it.",
+        "1. The boom first.",
+        "2. Then the hook.",
+        "3. Look at it.",
+        "After the storm:",
+        "1. Unlash it.",
+        "2. Start it.",
+        "4. Look at it.",
+        "- Rust",
+        "- Ropes",
+    ]
+
+
+def test_the_sentence_that_answers_is_marked_unless_it_is_most_of_the_answer() -> None:
+    alone, among = Excerpt("Lash it.", "Lash it.", 1), Excerpt(LAZY, "Lash it.", 1)
+    assert answer_view(excerpt_answer(excerpts=(alone,))).marked == ()
+    assert answer_view(excerpt_answer(excerpts=(among,))).marked == ("Lash it.",)

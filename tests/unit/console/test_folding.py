@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from adapters.console.folding import SHOWN, folded
+from core.answering.answer_view import answer_view
+from core.model.answer import Excerpt
+from tests.samples import excerpt_answer
+
+PLAIN = " ".join(["The crane lifts the boxes of the day from the pier to the ship."] * 3)
+MARKED = "Its log is under the seat of the driver."
+CAVEAT = "Never lift above a person."
+
+
+def runs(*paragraphs: str, marked: str = MARKED) -> list[tuple[bool, list[str]]]:
+    answer = excerpt_answer(excerpts=(Excerpt("\n\n".join(paragraphs), marked, 1),))
+    return [(hidden, [each.text for each in run]) for hidden, run in folded(answer_view(answer))]
+
+
+def test_a_short_answer_is_shown_whole() -> None:
+    assert runs(PLAIN, MARKED, PLAIN) == [(False, [PLAIN, MARKED, PLAIN])]
+
+
+def test_of_a_long_answer_the_rest_is_folded_but_neither_the_line_that_answers_nor_a_warning() -> None:
+    long = [PLAIN] * (SHOWN // len(PLAIN) + 3)
+    (first, _), (hidden, rest), (_, last) = [(hidden, run) for hidden, run in runs(*long, MARKED, CAVEAT)]
+    assert (first, hidden) == (False, True)
+    assert set(rest) == {PLAIN}
+    assert last == [MARKED, CAVEAT]
+
+
+def test_a_rest_of_one_line_is_not_folded() -> None:
+    long = [PLAIN] * (SHOWN // len(PLAIN))
+    assert not any(hidden for hidden, _ in runs(*long, "The end is near, and it is a short one."))
