@@ -50,10 +50,14 @@ pod     MOUNT          permission denied|read-only file system                it
 pull    IMAGE_HOST     no such host|server misbehaving|name resolution        its image cannot be pulled: the host of the registry is not found
 pull    IMAGE_LOGIN    image pull secrets|unauthori[sz]ed|authentication required|denied|forbidden|no basic auth  its image cannot be pulled: the registry refuses it, since credentials are missing or wrong
 pull    IMAGE          not found|manifest unknown|invalid reference|InvalidImageName|couldn't parse|does not exist  its image cannot be pulled: it does not exist in the registry
-log     CREDENTIALS    access denied for user|password authentication failed|WRONGPASS|invalid username-password  the database refuses its user or password
-log     CONNECTIONS    too many connections|remaining connection slots|max number of clients  the database has no connection left
-log     READ_ONLY      --read-only option|read-only transaction|super-read-only|READONLY You can't write  the database is read-only
-log     PORT_TAKEN     address already in use|EADDRINUSE                      its port is in use already
+log     CREDENTIALS    access denied for user|password authentication failed|no pg_hba\\.conf entry|WRONGPASS|NOAUTH|invalid username[-/]password|login failed for user|ORA-01017|Mongo.{0,60}authentication failed|ACCESS_REFUSED  the database or the queue refuses its user or password
+log     CONNECTIONS    too many connections|too many clients|remaining connection slots|max number of clients|max_user_connections|ORA-12516|ORA-00020  the database has no connection left
+log     CONNECTIONS    connection is not available, request timed out|QueuePool limit|pool (?:is )?exhausted|exhausted pool|timeout exceeded when trying to connect  its pool has no connection to the database left
+log     READ_ONLY      --read-only option|read-only transaction|super-read-only|READONLY You can't write|NotWritablePrimary|database is read-only|readonly database  the database is read-only
+log     PORT_TAKEN     address already in use|EADDRINUSE|port \\d{1,5} (?:was|is) already in use|only one usage of each socket address  its port is in use already
+log     DNS            (?:UnknownHostException:?|could not (?:resolve|translate) host(?: ?name)?:?|ENOTFOUND|EAI_AGAIN) "?(?P<x>[\\w.-]{1,253})  it cannot resolve the name {x}
+log     DNS            lookup (?P<x>[\\w.-]{1,253})(?: on [\\w.:-]{1,80})?: (?:no such host|server misbehaving|temporary failure)  it cannot resolve the name {x}
+log     DNS            no such host|name resolution|name or service not known  it cannot resolve the name of a host that it calls
 log     MOUNT          permission denied|read-only file ?system|EACCES        it may not write to its volume
 place   CPU_CAPACITY   (?<!\\d)(?P<x>\\d{1,6}) Insufficient cpu                            no node has as much CPU left as it requests
 place   MEMORY_CAPACITY  (?<!\\d)(?P<x>\\d{1,6}) Insufficient memory                       no node has as much memory left as it requests
