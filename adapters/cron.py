@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -43,7 +42,7 @@ def _trigger(expression: str, zone: ZoneInfo) -> CronTrigger:
     from apscheduler.triggers.cron import CronTrigger
 
     fields = expression.split()
-    if len(fields) == 5 and re.match(r"\d", fields[4]):
+    if len(fields) == 5 and fields[4][0].isdecimal():
         raise ValueError("name weekdays, as in mon-fri, because 0 is Sunday to some and Monday to others")
     try:
         return CronTrigger.from_crontab(expression, zone)

@@ -61,6 +61,7 @@ BUILT_FROM_DATA = {
     "core.rca.view._names": "names of services, escaped",
     "core.model.silences.matches": "a matcher of Alertmanager, refused if it repeats a group",
     "core.incidents.mentions._place_of": "the name of a service, escaped",
+    "handlers.feedback.post_digest._at": "the id of a channel, escaped",
 }
 """The functions that build a pattern from what they are given, and what that is."""
 
