@@ -72,6 +72,7 @@ TYPES: Mapping[Fault, str] = {
     Fault.MOUNT: "volume_mount_permission_denied",
     Fault.CONFIGURATION: "missing_secret_binding",
     Fault.DNS: "service_dns_resolution_failure",
+    Fault.ROUTE: "gateway_misroute",
     Fault.PORT_TAKEN: "service_sidecar_port_conflict",
     Fault.CREDENTIALS: "mysql_invalid_credentials",
     Fault.DATABASE_PORT: "mysql_invalid_port",
@@ -91,7 +92,6 @@ CLOSED_LIST = tuple(
             *(f"{each}_unavailable" for each in DAEMONS),
             *(f"{each}_probe_incorrect_{what}" for each in PROBES for what in ("port", "protocol", "timing")),
             *(f"{each}_network_{what}" for each in ("pod", "node") for what in ("delay", "packet_loss")),
-            "gateway_misroute",
         }
     )
 )

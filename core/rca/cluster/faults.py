@@ -55,6 +55,7 @@ class Fault(StrEnum):
     MOUNT = "volume cannot be written"
     CONFIGURATION = "secret or configuration is missing"
     DNS = "names are not resolved"
+    ROUTE = "route leads nowhere"
     PORT_TAKEN = "port is in use"
     CREDENTIALS = "database refuses the credentials"
     CONNECTIONS = "database has no connections left"
@@ -154,6 +155,10 @@ REPAIR: Mapping[Fault, tuple[Responsibility, str]] = {
     Fault.MOUNT: (_CODE, "Check which user the container of {name} runs as, and who may write to its volume."),
     Fault.CONFIGURATION: (_CODE, "Create the secret or configuration that {name} names, or name one that exists."),
     Fault.DNS: (_PLATFORM, "Resolve the name from a pod of {name}, and look at the cluster's DNS."),
+    Fault.ROUTE: (
+        _CODE,
+        "Compare the routes of {name} with `kubectl get services`, and with the last ones that worked.",
+    ),
     Fault.PORT_TAKEN: (_CODE, "Give the containers of {name} different ports."),
     Fault.CREDENTIALS: _DATABASE,
     Fault.CONNECTIONS: (_CODE, "Find out who holds the connections of {name}, and whether they are given back."),

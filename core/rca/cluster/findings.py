@@ -58,6 +58,9 @@ log     PORT_TAKEN     address already in use|EADDRINUSE|port \\d{1,5} (?:was|is
 log     DNS            (?:UnknownHostException:?|could not (?:resolve|translate) host(?: ?name)?:?|ENOTFOUND|EAI_AGAIN) "?(?P<x>[\\w.-]{1,253})  it cannot resolve the name {x}
 log     DNS            lookup (?P<x>[\\w.-]{1,253})(?: on [\\w.:-]{1,80})?: (?:no such host|server misbehaving|temporary failure)  it cannot resolve the name {x}
 log     DNS            no such host|name resolution|name or service not known  it cannot resolve the name of a host that it calls
+log     ROUTE          (?:unable to find instance for|no (?:instances?|servers?) available for(?: service:?)?|does not contain an instance for the service|host not found in upstream) "?(?P<x>[\\w.-]{1,253})  a route of it leads to {x}, of which there is no instance
+log     CONFIGURATION  (?:environment variable|env var|env variable)s?:? ["'`]?(?P<x>[A-Za-z]\\w{1,100})["'`]? (?:is |was )?(?:not (?:set|found|defined)|missing|required|must be (?:set|defined))  it cannot start: it lacks the variable {x}
+log     CONFIGURATION  (?:(?:missing|required|undefined) (?:required )?(?:environment|env) var(?:iable)?s?|could not resolve placeholder|KeyError):? ["'`]?(?P<x>[A-Za-z][\\w.-]{1,100})  it cannot start: it lacks the setting {x}
 log     MOUNT          permission denied|read-only file ?system|EACCES        it may not write to its volume
 place   CPU_CAPACITY   (?<!\\d)(?P<x>\\d{1,6}) Insufficient cpu                            no node has as much CPU left as it requests
 place   MEMORY_CAPACITY  (?<!\\d)(?P<x>\\d{1,6}) Insufficient memory                       no node has as much memory left as it requests
@@ -92,11 +95,12 @@ _OTHER_PROTOCOL = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(
-    r"(?:\w{1,20}://)?(?:[^@/\s]{1,100}@)?(?P<host>[a-z][a-z0-9-]{0,62})(?:\.(?P<zone>[a-z0-9.-]{1,200}))?(?::(?P<port>\d{2,5}))?(?:/|$)"
+    r"(?:(?:jdbc:)?[\w+]{1,20}://)?(?:[^@/\s]{1,100}@)?(?P<host>[a-z][a-z0-9-]{0,62})(?:\.(?P<zone>[a-z0-9.-]{1,200}))?(?::(?P<port>\d{2,5}))?(?:[/,;?]|$)"
 )
 _ADDRESSES = re.compile(r"(?:ADDR|ADDRESS|HOST|HOSTNAME|URL|URI|ENDPOINT|SERVER|SERVICE)S?$", re.IGNORECASE)
 _HOST = re.compile(r"_(?:HOST|HOSTNAME|ADDR|ADDRESS|SERVER)$", re.IGNORECASE)
 _DATABASES = frozenset({"3306", "5432", "1433", "1521"})  # ports of MySQL, PostgreSQL, SQL Server and Oracle
+_STORES = _DATABASES | {"27017", "6379"}  # and of MongoDB and Redis
 _HOSTS = re.compile(r"[a-z][a-z0-9-]*")
 _THROTTLED = re.compile(r"throttl|saturation.{0,10}cpu|cpu.{0,20}(?:saturat|limit|100 ?%)", re.IGNORECASE)
 _LOST = re.compile(r"retrans|packet[ _-]?loss|packets? (?:lost|dropped)|loses packets", re.IGNORECASE)
@@ -111,7 +115,7 @@ _DAEMONS = ("kubelet", "containerd", "docker", "crio", *_CONTROL)
 
 def findings(cluster: Cluster) -> list[Finding]:
     """Return what is wrong, the most certain first; one finding of each fault of an object."""
-    rules = (_quotas, _words, _daemons, _placements, _claims, _memory, _probes, _routes, _addresses, _replicas)
+    rules = (_quotas, _words, _daemons, _placements, _claims, _memory, _probes, _ports, _routes, _addresses, _replicas)
     found: dict[tuple[str, str, Fault], Finding] = {}
     for each in chain.from_iterable(rule(cluster) for rule in (*rules, _measures)):
         key = (each.kind, each.name, each.fault)
@@ -203,7 +207,18 @@ def _words(cluster: Cluster) -> Iterator[Finding]:
     for each in cluster.said:
         hurt = not cluster.unwell or each.name in cluster.unwell
         for found in _first("log", each.shown, each.text, each.name, LIKELY if hurt else POSSIBLE):
-            yield replace(found, evidence=EvidenceKind.LOG)
+            logged = replace(found, evidence=EvidenceKind.LOG)
+            is_of_database = found.fault in (Fault.CONNECTIONS, Fault.READ_ONLY)
+            database = _database_of(each.name, cluster) if is_of_database else ""
+            cause = f"{database}: {found.cause.partition(': ')[2]}"
+            yield replace(logged, name=database, cause=cause) if database else logged
+
+
+def _database_of(app: str, cluster: Cluster) -> str:
+    """Return the only database among the services that an app's environment names; empty if there is none or several."""
+    services = {each.name: each for each in cluster.of("Service") if _STORES & {port.number for port in each.ports}}
+    named = {told["host"] for pod, _, _, told in _called(cluster) if pod.app == app and told["host"] in services}
+    return named.pop() if len(named) == 1 else ""
 
 
 def _first(where: str, shown: Shown, text: str, app: str, strength: float) -> Iterator[Finding]:
@@ -363,6 +378,19 @@ def _probe_fault(container: Container, name: str, probe: Probe, message: str) ->
             f"it kills the container {after:.0f} s after its start (delay={probe.delay:.0f}s period={probe.period:.0f}s #failure={probe.failures})",
         )
     return Fault.PROBE, message.partition(": ")[2] or message
+
+
+def _ports(cluster: Cluster) -> Iterator[Finding]:
+    """Yield the pods of which two containers listen on one port."""
+    for pod in cluster.of("Pod", "Workload"):
+        listening = dict[tuple[str, str], str]()
+        for container in pod.containers:
+            for port in container.ports:
+                other = listening.setdefault((port.number, port.protocol), container.name)
+                if other != container.name:
+                    cause = f"its containers {other} and {container.name} listen on one port, {port.number}"
+                    strength = LIKELY if pod.app in cluster.unwell else POSSIBLE
+                    yield _found(_line(pod, port.number), Fault.PORT_TAKEN, pod.app, cause, strength)
 
 
 def _routes(cluster: Cluster) -> Iterator[Finding]:
