@@ -146,7 +146,7 @@ class Conversation:
         if verdict not in subjects:
             raise MalformedInput("This button no longer applies. Reload the page.")
         at = self._console.clock.now()
-        limit = MAX_DRAFT if verdict is ButtonAction.FILE else MAX_TEXT
+        limit = MAX_DRAFT if verdict in (ButtonAction.FILE, ButtonAction.SEND_UPDATE) else MAX_TEXT
         text = comment_text(form, limit) if verdict is ButtonAction.CORRECTION or form.get("text", "").strip() else ""
         choice = form.get("choice", "")
         audience = channel_audience(place, self._console.channels)

@@ -56,6 +56,8 @@ THANKS = {
     ButtonAction.CREATE_ISSUE: "The draft is in the thread.",
     ButtonAction.PUBLISH_POSTMORTEM: "The draft is in the thread.",
     ButtonAction.FILE: "I’m filing it; the thread will link to it.",
+    ButtonAction.WRITE_UPDATE: "The draft is in the thread.",
+    ButtonAction.SEND_UPDATE: "I’m sending it; the thread will say so.",
     ButtonAction.CORRECTION: "Thanks, proposed in the thread.",
     ButtonAction.CONFIRM: "Thanks, confirmed.",
 }

@@ -19,7 +19,6 @@ from core.model.errors import MalformedInput
 from core.model.filing import FilingKind
 from core.model.messages import (
     ADDED_BELOW,
-    FILING_TEXT,
     FILING_TITLE,
     PROPOSED,
     ButtonAction,
@@ -35,7 +34,7 @@ from core.model.messages import (
 )
 
 FORM_PREFIX = "form:"  # prefix of a form's callback id, followed by its kind
-CORRECTION, HANDOVER, CAUSE, ASK, FILING = "correction", "handover", "cause", "ask", "filing"
+CORRECTION, HANDOVER, CAUSE, ASK, FILING, UPDATE = "correction", "handover", "cause", "ask", "filing", "update"
 DETAILS = "details"  # kind of a window without input
 
 INPUT, PICKER = "correction", "team"  # ids of the blocks of the text field and the picker, and of the fields in them
@@ -49,7 +48,11 @@ TEAM_GROUPS = 5  # groups of blocks.MAX_OPTIONS teams; a form is limited to 250 
 MAX_PART = 2_800  # characters of a part of a draft, which leaves room to edit it
 MAX_DRAFT_LINE = 800  # characters; a part is cut at a line end, else at a space, if there is one this near to its end
 
-FILING_TITLES = {FilingKind.ISSUE: "Create issue", FilingKind.POSTMORTEM: "Publish postmortem"}
+DRAFTS = {  # kind and title
+    FilingKind.ISSUE: (FILING, "Create issue"),
+    FilingKind.POSTMORTEM: (FILING, "Publish postmortem"),
+    FilingKind.UPDATE: (UPDATE, "Stakeholder update"),
+}
 CONTINUED = "Text, continued"
 RIGHT_NOW = "Once somebody else confirms it, I answer with it."
 TEAM_OR_NOT = "Leave it empty if you don’t know, and I’ll ask the other teams."
@@ -91,7 +94,8 @@ def feedback_form(form: Form, about: Origin) -> Block:
     about = about.model_copy(update={"subject": view.subject})
     if isinstance(form, FilingRequest):
         shown = [blocks.section(view.asked), *_draft_fields(form, view)]
-        return _view(FILING, FILING_TITLES[form.kind], shown, about, submit=view.buttons[0][1])
+        asked, title = DRAFTS[form.kind]
+        return _view(asked, title, shown, about, submit=view.buttons[0][1])
     asked, title, hint = MODALS[type(form)]
     owner = f"Current owner: {escape(form.owner, LINE)}." if isinstance(form, HandoverRequest) and form.owner else ""
     explained = view.asked if isinstance(form, CauseRequest) else ""
@@ -110,11 +114,11 @@ def _draft_fields(draft: FilingRequest, view: RequestView) -> list[Block]:
         *blocks.picker(PICKER, view.picker, view.options, picked=True),
         blocks.text_field(TITLE, FILING_TITLE, MAX_FILING_TITLE, draft.title, multiline=False),
         *(
-            blocks.text_field(field, CONTINUED if number else FILING_TEXT, blocks.MAX_TEXT, part)
+            blocks.text_field(field, CONTINUED if number else view.field, blocks.MAX_TEXT, part)
             | {"optional": number > 0}
             for number, (field, part) in enumerate(zip(DRAFT_FIELDS, parts, strict=False))
         ),
-        *small_text(ADDED_BELOW),
+        *small_text(ADDED_BELOW[draft.kind]),
     ]
 
 

@@ -25,6 +25,7 @@ from adapters.slack.forms import (
     INPUT,
     PICKER,
     TITLE,
+    UPDATE,
     Origin,
     feedback_form,
     origin,
@@ -80,7 +81,7 @@ class Interactions:
 
     def listen(self, app: AsyncApp) -> None:
         app.action(re.compile(f"^{ACTION_PREFIX}"))(self._on_button)
-        app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE}|{FILING})$"))(self._on_form)
+        app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE}|{FILING}|{UPDATE})$"))(self._on_form)
         app.message_shortcut(SHORTCUT)(self._on_shortcut)
         app.view(f"{FORM_PREFIX}{ASK}")(self._on_question)
         app.event("reaction_added")(self._on_reaction)
@@ -152,6 +153,7 @@ class Interactions:
                         CAUSE: ButtonAction.CAUSE_WRONG,
                         HANDOVER: given,
                         FILING: ButtonAction.FILE,
+                        UPDATE: ButtonAction.SEND_UPDATE,
                     }[asked],
                     subject=about.subject,
                     person=person,

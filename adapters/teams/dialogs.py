@@ -53,7 +53,7 @@ TITLES: dict[type[Form], str] = {
     CorrectionRequest: "Correct an answer",
     HandoverRequest: "Reassign",
     CauseRequest: "Wrong cause",
-    FilingRequest: "File it",
+    FilingRequest: "Edit and send",
     IncidentDetails: "Details",
 }
 
@@ -108,11 +108,12 @@ def request_card(request: Request, budget: SizeBudget) -> Card:
 
 
 def _draft_fields(draft: FilingRequest, view: RequestView, budget: SizeBudget) -> list[Element]:
+    added = ADDED_BELOW[draft.kind]
     return [
         picker("choice", view.picker, view.options, budget) | {"value": draft.targets[0]},
         text_field("title", FILING_TITLE, MAX_TITLE, draft.title, multiline=False),
         text_field("text", view.field, MAX_DRAFT, cut_draft(draft.text, budget.characters)),
-        *note(ADDED_BELOW, len(ADDED_BELOW)),
+        *note(added, len(added)),
     ]
 
 

@@ -34,7 +34,9 @@ NOTHING_TO_ASK = "This message contains no text to ask me about."
 THUMBS = {"like": True, "dislike": False}
 
 # Forms in a card, which are hidden from the person who has submitted one.
-SENT = frozenset({ButtonAction.REASSIGN, ButtonAction.NOT_OURS, ButtonAction.CORRECTION, ButtonAction.FILE})
+SENT = frozenset(
+    {ButtonAction.REASSIGN, ButtonAction.NOT_OURS, ButtonAction.CORRECTION, ButtonAction.FILE, ButtonAction.SEND_UPDATE}
+)
 
 
 def pressed_button(

@@ -16,6 +16,7 @@ COMMANDS: dict[CommandName, frozenset[str]] = {
     CommandName.STATUS: EVERYWHERE,
     CommandName.TRIAGE: SHARED,
     CommandName.RCA: SHARED,
+    CommandName.UPDATE: SHARED,
     CommandName.HOME: frozenset({"personal"}),
     CommandName.SETTINGS: EVERYWHERE,
     CommandName.QUIET: SHARED,

@@ -62,6 +62,7 @@ class CommandName(StrEnum):
     MAINTENANCE = "maintenance"
     STATUS = "status"
     INCIDENTS = "incidents"
+    UPDATE = "update"
     HOME = "home"
     SETTINGS = "settings"
     QUIET = "quiet"
@@ -79,7 +80,7 @@ def parse_command(text: str) -> Command:
     """Return the command that a message names, or the question that it asks.
 
     `help`, `home`, `incidents`, `status` and `settings` take no argument, `quiet` takes hours or `off`, and `ask`, `triage` and
-    `rca` take the rest. A question that only begins with such a word (“status of the canary?”) stays a question, which
+    `rca` take the rest. `update` takes a service or an incident's id, or nothing. A question that only begins with such a word (“status of the canary?”) stays a question, which
     is why `correct` needs its colon. A note on how an incident ended (“root cause: …”) is kept whole. Empty text is
     `help`. “Who are you?” is greeted, “what can you do?” is `help`, and “is anything broken?” is `incidents`, as is
     “the site is slow”, which names no service and is kept as its argument.
@@ -100,6 +101,8 @@ def parse_command(text: str) -> Command:
         return Command(CommandName.QUIET, rest)
     if first in (CommandName.HELP, CommandName.STATUS, CommandName.INCIDENTS, CommandName.HOME, CommandName.SETTINGS):
         return Command(CommandName(first)) if not rest else Command(CommandName.ASK, text.strip())
+    if first == CommandName.UPDATE and len(rest.split()) <= 1:
+        return Command(CommandName.UPDATE, rest.strip())
     if first == CommandName.MAINTENANCE and read_maintenance(rest) is not None:
         return Command(CommandName.MAINTENANCE, rest)
     if first in (CommandName.TRIAGE, CommandName.RCA):

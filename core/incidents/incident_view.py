@@ -445,6 +445,8 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
         yield _pressed(ButtonAction.HAND_OVER, incident.id)
     for action in message.filing:
         yield _pressed(action, incident.id)
+    if incident.source != QUESTION and incident.absorbed is None:
+        yield _pressed(ButtonAction.WRITE_UPDATE, incident.id)
     if alert := next((alert.url for alert in incident.alerts if alert.url.startswith(WEB)), ""):
         yield Control("Open alert", url=alert)
 

@@ -13,6 +13,7 @@ from core.model.conversation import PUBLIC, Audience, Person
 class FilingKind(StrEnum):
     ISSUE = "issue"
     POSTMORTEM = "postmortem"
+    UPDATE = "update"  # for people outside the teams; its targets are channels
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,11 +240,17 @@ PICK_INCIDENT = "Incident"
 FILE_IT = {
     FilingKind.ISSUE: "Edit the draft, then file it as an issue. Nothing is written until you press “File it”.",
     FilingKind.POSTMORTEM: "Edit the draft, then publish it. Nothing is written until you press “File it”.",
+    FilingKind.UPDATE: "Edit the draft and choose the channel. Nothing is sent until you press “Send”.",
 }
 PICK_TARGET = "Where"
 FILING_TITLE = "Title"
 FILING_TEXT = "Text (Markdown)"
-ADDED_BELOW = "A line is added below, which says that it was filed with Plumbline."
+UPDATE_TEXT = "Text"
+ADDED_BELOW = {
+    FilingKind.ISSUE: "A line is added below, which says that it was filed with Plumbline.",
+    FilingKind.POSTMORTEM: "A line is added below, which says that it was filed with Plumbline.",
+    FilingKind.UPDATE: "A line is added below, which says that you sent it.",
+}
 RIGHT_ANSWER = "The right answer"
 RIGHT_CAUSE = "The cause"
 SEND = "Send"
@@ -292,6 +298,8 @@ class ButtonAction(StrEnum):
     CREATE_ISSUE = "create-issue"
     PUBLISH_POSTMORTEM = "publish-postmortem"
     FILE = "file"
+    WRITE_UPDATE = "write-update"
+    SEND_UPDATE = "send-update"
     CORRECTION = "correction"
     CONFIRM = "confirm"
     WHY_ANSWER = "why-answer"
@@ -327,6 +335,8 @@ BUTTON_LABELS = {
     ButtonAction.CREATE_ISSUE: "Create issue…",
     ButtonAction.PUBLISH_POSTMORTEM: "Publish postmortem…",
     ButtonAction.FILE: "File it",
+    ButtonAction.WRITE_UPDATE: "Stakeholder update…",
+    ButtonAction.SEND_UPDATE: SEND,
     ButtonAction.CORRECTION: SEND,
     ButtonAction.CONFIRM: "Confirm",
     ButtonAction.WHY_ANSWER: WHY,
@@ -371,9 +381,12 @@ def request_view(request: Request) -> RequestView:
             buttons = ((ButtonAction.JOIN, BUTTON_LABELS[ButtonAction.JOIN]),)
             return RequestView(WHICH_INCIDENT, subject, buttons, PICK_INCIDENT, incidents)
         case FilingRequest(subject):
-            buttons = ((ButtonAction.FILE, BUTTON_LABELS[ButtonAction.FILE]),)
-            targets = tuple((name, name) for name in request.targets)
-            return RequestView(FILE_IT[request.kind], subject, buttons, PICK_TARGET, targets, FILING_TEXT, request)
+            is_update = request.kind is FilingKind.UPDATE
+            sent = ButtonAction.SEND_UPDATE if is_update else ButtonAction.FILE
+            targets = tuple((name, f"#{name}" if is_update else name) for name in request.targets)
+            field = UPDATE_TEXT if is_update else FILING_TEXT
+            buttons = ((sent, BUTTON_LABELS[sent]),)
+            return RequestView(FILE_IT[request.kind], subject, buttons, PICK_TARGET, targets, field, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,8 +402,8 @@ class Control:
 # Buttons that assign the incident to the person who presses.
 TAKING = frozenset({ButtonAction.TAKE_IT, ButtonAction.TAKE_OVER})
 
-# Buttons that open the draft of something to be filed.
-FILING_ACTIONS = (ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM)
+# Buttons that open a draft.
+FILING_ACTIONS = (ButtonAction.CREATE_ISSUE, ButtonAction.PUBLISH_POSTMORTEM, ButtonAction.WRITE_UPDATE)
 
 # Buttons that ask for the explanation of a badge.
 WHY_ACTIONS = frozenset(

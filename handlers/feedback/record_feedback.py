@@ -18,6 +18,7 @@ from handlers.incidents.group_incidents import ask_for_parent, join_incident, se
 from handlers.incidents.open_incident import present_task
 from handlers.incidents.present_incident import show_details
 from handlers.incidents.reassign_incident import ask_for_owner, owner_claim_of, reassign_incident, take_incident
+from handlers.incidents.update_stakeholders import ask_for_update, send_update
 from handlers.knowledge.learn_failing_lines import judge_failing_lines
 from handlers.questions.correct_answer import ask_for_correction, confirm_correction, propose_correction
 
@@ -40,6 +41,7 @@ ABOUT_INCIDENTS = frozenset(
         ButtonAction.DETAILS,
         *FILING_ACTIONS,
         ButtonAction.FILE,
+        ButtonAction.SEND_UPDATE,
     }
 )
 
@@ -168,5 +170,7 @@ BUTTONS: dict[ButtonAction, Callable[[Feedback, QuestionPorts], Awaitable[None]]
     ButtonAction.DETAILS: show_details,
     **dict.fromkeys(FILING_ACTIONS, ask_to_file),
     ButtonAction.FILE: file_report,
+    ButtonAction.WRITE_UPDATE: ask_for_update,
+    ButtonAction.SEND_UPDATE: send_update,
 }
 """The handlers of buttons. Every other button stores a label."""

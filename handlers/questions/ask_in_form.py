@@ -27,6 +27,7 @@ from handlers.common.ports import AudienceAt, Ports
 from handlers.incidents.file_incident import draft_of
 from handlers.incidents.present_incident import Link, message_now
 from handlers.incidents.reassign_incident import handover_request
+from handlers.incidents.update_stakeholders import draft_of_update
 
 # The kind of claim that each button disputes.
 DISPUTED = {
@@ -51,7 +52,13 @@ class AskInForm:
             return IncidentDetails(readable(incident, audience, self._ports.channels)) if incident is not None else None
         if verdict in FILING_ACTIONS:
             seen = await self._visible(subject, audience)
-            draft = await draft_of(verdict, subject, audience, person, self._ports) if seen else ""
+            if seen is None:
+                return None
+            draft = (
+                await draft_of_update(subject, audience, person, self._ports)
+                if verdict is ButtonAction.WRITE_UPDATE
+                else await draft_of(verdict, subject, audience, person, self._ports)
+            )
             return draft if isinstance(draft, FilingRequest) else None
         prediction = await self._prediction(subject) if verdict in DISPUTED else None
         if prediction is None or prediction.kind is not DISPUTED[verdict]:

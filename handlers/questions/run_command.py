@@ -15,6 +15,7 @@ from handlers.incidents.declare_maintenance import declare_maintenance
 from handlers.incidents.investigate_incident import explain, triage
 from handlers.incidents.investigate_on_demand import investigate_on_demand
 from handlers.incidents.record_resolution import record_resolution
+from handlers.incidents.update_stakeholders import offer_update
 from handlers.knowledge.learn_failing_lines import correct_failing_lines
 from handlers.questions.answer_in_incident import answer_in_incident
 from handlers.questions.answer_question import answer_question
@@ -103,6 +104,11 @@ async def _resolve(question: Question, ports: QuestionPorts) -> None:
         await ask(question, ports)
 
 
+async def _update(question: Question, ports: QuestionPorts) -> None:
+    if not await offer_update(question, ports):
+        await ask(replace(question, text=f"{CommandName.UPDATE} {question.text}"), ports)
+
+
 async def _accept_thanks(question: Question, ports: QuestionPorts) -> None:
     await ports.poster.post_once(f"thanks:{question.id}", question.place, Notice(WELCOME, NoticeKind.THANKS))
 
@@ -116,6 +122,7 @@ COMMANDS: dict[CommandName, Callable[[Question, QuestionPorts], Awaitable[None]]
     CommandName.MAINTENANCE: declare_maintenance,
     CommandName.CORRECT: _correct,
     CommandName.RESOLUTION: _resolve,
+    CommandName.UPDATE: _update,
     CommandName.SETTINGS: show_settings,
     CommandName.QUIET: set_quiet_hours,
     CommandName.THANKS: _accept_thanks,

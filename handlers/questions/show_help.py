@@ -16,6 +16,7 @@ EVERYWHERE = (
     "how do I roll back a canary?",
     "incidents: what is open now; status: the same, and when each source was last read",
     "triage …: who should own a pasted alert; rca …: why it probably fired, or why a linked build failed",
+    "update SERVICE: a draft for people outside the teams about its open incident",
     "maintenance payment-gateway 2h new ledger: post nothing about it for that long; maintenance: list the open windows",
     "settings: show the settings of this channel; quiet 22:00-07:00 Europe/Berlin: set its quiet hours",
     "home: your open incidents, my sources and my settings, as far as you may read them",
@@ -24,6 +25,7 @@ EVERYWHERE = (
 ABOUT_AN_INCIDENT = (
     "triage: who should own this incident",
     "rca: why it probably broke",
+    "update: a draft for people outside the teams, which you edit and send to a channel",
     "questions about it: what changed? who is on call? what does the runbook say? show me the logs; postmortem",
     "root cause: …; fix: …; owner: …: after it ended, a note that I learn from",
 )

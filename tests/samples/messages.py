@@ -95,6 +95,13 @@ SAMPLES: dict[str, messages.Message] = {
         "## Summary\n\n- Critical incident of payment-gateway. (evidence 1)\n\n## Evidence\n\n### Evidence 1\n\nThe alert",
         ("Payments board", "Platform board"),
     ),
+    "stakeholder update": messages.FilingRequest(
+        "incident-1",
+        FilingKind.UPDATE,
+        "Payment gateway: we are working on a problem",
+        "What is affected: payment gateway does not work, or not reliably, since 14 March, 09:30 UTC.",
+        ("status", "incidents"),
+    ),
     "join request": messages.JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
     "answer while a model still chooses": messages.AnswerMessage(answered(badge=None, prediction_id=None)),
     "proposal": messages.ProposalMessage(proposed()),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -16,10 +15,10 @@ from handlers.incidents.file_incident import NOT_ALLOWED
 from tests.fakes import block_kit, slack_payloads
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import Message, is_done, of_kind
+from tests.scenario.filled_forms import filled, incident_in_slack, slack_sends
 from tests.scenario.webhooks import alert
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-PAGES = "C0PAGES"
 
 
 @pytest.fixture(autouse=True)
@@ -27,39 +26,6 @@ def empty(bot: RunningBot) -> Iterator[None]:
     yield
     bot.tracker.items.clear()
     bot.tracker.relent()
-
-
-async def slack_sends(bot: RunningBot, payload: dict[str, Any]) -> None:
-    body = slack_payloads.interaction(payload)
-    headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/x-www-form-urlencoded"}
-    async with bot.session.post(f"{bot.address}slack/events", data=body, headers=headers) as response:
-        assert response.status == 200, await response.text()
-
-
-async def incident_in_slack(bot: RunningBot, check: str) -> tuple[str, dict[str, Any]]:
-    """Return the id of a new incident once its cause was looked for, and its message."""
-    state = {"check": {"name": f"till {check}", "id": check, "state": "firing", "level": "critical"}}
-    body = state | {"where": {"service": "till"}}
-    async with bot.session.post(f"{bot.address}webhooks/generic", json=body) as response:
-        assert response.status == 202, await response.text()
-        incident_id = (await response.json())["incident"]
-    await bot.incident(incident_id, is_done)
-
-    def posted() -> list[dict[str, Any]]:
-        return [each for each in bot.slack.messages if each["channel"] == PAGES and check in str(each["blocks"])]
-
-    await bot.slack.until(lambda: posted() and "Create issue…" in block_kit.buttons(posted()[0]["blocks"]))
-    return incident_id, posted()[0]
-
-
-def filled(view: dict[str, Any], **values: str) -> dict[str, Any]:
-    """Return what a person sends who changes these fields and leaves the others as they are."""
-    shown: dict[str, str] = {}
-    for block in (block for block in view["blocks"] if block["type"] == "input"):
-        element = block["element"]
-        picked = element.get("initial_option", {}).get("value", "")
-        shown[block["block_id"]] = element.get("initial_value", picked)
-    return slack_payloads.form_submission(view | {"id": f"V{time.monotonic_ns()}"}, shown | values)
 
 
 async def test_a_signed_press_drafts_an_issue_and_its_submission_files_it_once(bot: RunningBot) -> None:

@@ -110,6 +110,21 @@ async def test_a_draft_opens_in_a_dialog_and_comes_back_as_it_was_edited(chat: T
     assert (filed.title, filed.text) == (draft.title, "Edited.")
 
 
+async def test_an_update_opens_in_a_dialog_and_is_sent_to_the_channel_that_was_picked(chat: TeamsAdapter) -> None:
+    draft = SAMPLES["stakeholder update"]
+    assert isinstance(draft, FilingRequest)
+    chat.forms.known[ButtonAction.WRITE_UPDATE] = draft
+    data = {"verdict": "write-update", "subject": "incident-1", "msteams": {"type": "task/fetch"}}
+    card = (await invoke(chat, "task/fetch", {"data": data}))["task"]["value"]["card"]["content"]
+    shown = {field["id"]: field["value"] for field in card["body"] if field["type"].startswith("Input.")}
+    (send,) = card["actions"]
+    await invoke(chat, "task/submit", {"data": shown | {"choice": "incidents", **send["data"]}}, id="1700000000003")
+    opened, sent = chat.inbox.feedback
+    assert (opened.verdict, opened.in_form) == (ButtonAction.WRITE_UPDATE, True)
+    assert (sent.verdict, sent.subject, sent.choice) == (ButtonAction.SEND_UPDATE, "incident-1", "incidents")
+    assert (sent.title, sent.text) == (draft.title, draft.text)
+
+
 async def test_whoever_takes_an_incident_sees_it_at_once(chat: TeamsAdapter) -> None:
     chat.standing.known["1710"] = IncidentMessage(explained_incident())
     answer = await invoke(chat, "adaptiveCard/action", pressed("take-it"))

@@ -98,6 +98,7 @@ def test_few_controls_are_in_sight_and_the_others_in_menus() -> None:
         ButtonAction.WHY_OWNER,
         ButtonAction.WHY_CAUSE,
         ButtonAction.BELONGS,
+        ButtonAction.WRITE_UPDATE,
     ]
 
 

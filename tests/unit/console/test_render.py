@@ -119,7 +119,8 @@ def test_a_team_whose_name_is_markup_is_asked_by_it() -> None:
 
 def test_only_what_can_be_judged_is_asked_for() -> None:
     arrived = messages.incident()
-    assert verdict_subjects(arrived) == dict.fromkeys((ButtonAction.TAKE_IT, ButtonAction.BELONGS), "incident-1")
+    offered = (ButtonAction.TAKE_IT, ButtonAction.BELONGS, ButtonAction.WRITE_UPDATE)
+    assert verdict_subjects(arrived) == dict.fromkeys(offered, "incident-1")
     assert verdict_subjects(messages.explained_incident())[ButtonAction.CAUSE_RIGHT] == "cause-1"
 
 

@@ -56,7 +56,13 @@ def test_the_other_buttons_ask_for_something() -> None:
         ButtonAction.BELONGS,
         ButtonAction.JOIN,
     }
-    asking |= {ButtonAction.JOIN_SUGGESTED, ButtonAction.DETAILS, *FILING_ACTIONS, ButtonAction.FILE}
+    asking |= {
+        ButtonAction.JOIN_SUGGESTED,
+        ButtonAction.DETAILS,
+        *FILING_ACTIONS,
+        ButtonAction.FILE,
+        ButtonAction.SEND_UPDATE,
+    }
     assert set(ButtonAction) - CORRECT.keys() == asking
 
 

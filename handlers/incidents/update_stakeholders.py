@@ -1,0 +1,137 @@
+"""Send an update about an incident to people outside the teams: a person edits the draft, and chooses the channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.incidents.readable import visible
+from core.incidents.update import draft_update
+from core.model.audit import Act, audit_entry
+from core.model.conversation import (
+    PUBLIC,
+    Audience,
+    Channel,
+    Person,
+    Place,
+    Platform,
+    Question,
+    channel_audience,
+)
+from core.model.feedback import Feedback
+from core.model.filing import FilingKind
+from core.model.incident import Incident, may_see_incident
+from core.model.messages import FilingRequest, Notice
+from handlers.common.ports import Ports
+from handlers.common.stored_incident import incident_of_thread, stored_incident
+from handlers.incidents.incident_readers import audience_at
+
+MAX_CHANNELS = 50  # that are offered
+MAX_LISTED = 5  # incidents
+LOOKED_AT = 200  # latest open incidents
+NO_CHANNEL = "Nothing was sent. From here you may send an update to no channel that may know of this incident."
+NOT_THERE = "Nothing was sent, because not everybody in #{channel} may know of this incident."
+EMPTY = "Nothing was sent, because the title or the text is empty."
+SENT = "{person} sent an update to #{channel}."
+SIGNED = "Sent by {person} with Plumbline."
+WHICH = "Which incident? Say “update” with its service or its id: {incidents}."
+NONE_OPEN = "No incident that I can show here is open."
+
+
+async def draft_of_update(incident_id: str, audience: Audience, person: Person, ports: Ports) -> FilingRequest | str:
+    """Return the draft for a person in a place with this audience, or the reason why there is none."""
+    async with ports.store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident_id)
+    channels = _offered(incident, audience, person.platform, ports.channels) if incident is not None else []
+    if incident is None or not channels:
+        return NO_CHANNEL
+    title, text = draft_update(incident, ports.clock.now())
+    return FilingRequest(incident.id, FilingKind.UPDATE, title, text, tuple(channel.name for channel in channels))
+
+
+def _offered(incident: Incident, audience: Audience, platform: Platform, channels: Sequence[Channel]) -> list[Channel]:
+    """Return the channels on a platform to which an update may go, those without the incident's message first.
+
+    Only members of the workspace send updates. A private channel is offered only in itself, since its name is private.
+    """
+    if PUBLIC not in audience.readers:
+        return []
+    there = {(place.platform, place.channel) for place in incident.places}
+    found = [
+        channel
+        for channel in channels
+        if platform in channel.ids
+        and (not channel.private or f"channel:{channel.name}" in audience.readers)
+        and may_see_incident(_configured(channel, platform, channels), incident, channels)
+    ]
+    return sorted(found, key=lambda channel: (platform, channel.ids[platform]) in there)[:MAX_CHANNELS]
+
+
+def _configured(channel: Channel, platform: Platform, channels: Sequence[Channel]) -> Audience:
+    return channel_audience(Place(platform, channel.ids[platform]), channels)
+
+
+async def ask_for_update(feedback: Feedback, ports: Ports) -> None:
+    """Post the draft in the thread, or the reason why there is none, unless the platform has opened a form."""
+    if not feedback.in_form:
+        draft = await draft_of_update(feedback.subject, feedback.audience, feedback.person, ports)
+        message = Notice(draft) if isinstance(draft, str) else draft
+        await ports.poster.post_once(f"update-asked:{feedback.id}", feedback.place, message)
+
+
+async def send_update(feedback: Feedback, ports: Ports) -> None:
+    """Post what a person has sent in the chosen channel, once, and say so in the thread."""
+    await ports.poster.post_once(f"update-sent:{feedback.id}", feedback.place, Notice(await _sent(feedback, ports)))
+
+
+async def _sent(feedback: Feedback, ports: Ports) -> str:
+    async with ports.store.transaction() as transaction:
+        incident = await stored_incident(feedback.subject, transaction)
+    platform = feedback.person.platform
+    offered = _offered(incident, feedback.audience, platform, ports.channels)
+    channel = next((each for each in offered if each.name == feedback.choice), None)
+    if channel is None:
+        return NO_CHANNEL
+    place = Place(platform, channel.ids[platform])
+    if not may_see_incident(await audience_at(place, ports), incident, ports.channels):
+        return NOT_THERE.format(channel=channel.name)
+    title, text = " ".join(feedback.title.split()), feedback.text.strip()
+    if not (title and text):
+        return EMPTY
+    person = feedback.person.name_or_id
+    update = "\n\n".join([title, text, SIGNED.format(person=person)])
+    await ports.poster.post_once(f"update:{feedback.id}", place, Notice(update))
+    sent = audit_entry(
+        f"updated:{feedback.id}",
+        feedback.at,
+        Act.FILED,
+        feedback.person,
+        incident.id,
+        place=feedback.place,
+        detail=f"update in {channel.name}",
+    )
+    async with ports.store.transaction() as transaction:
+        await transaction.audit.add(sent)
+    return SENT.format(person=person, channel=channel.name)
+
+
+async def offer_update(question: Question, ports: Ports) -> bool:
+    """Post the draft about the incident of the thread, or the open one that is named by its service or id.
+
+    Returns False, and posts nothing, if something is named that is neither.
+    """
+    async with ports.store.transaction() as transaction:
+        of_thread = await incident_of_thread(question.place, transaction) if not question.text else None
+        latest = await transaction.incidents.latest_open(LOOKED_AT)
+    opened = [each for each in visible(latest, question.audience, ports.channels) if each.absorbed is None]
+    name = question.text.casefold()
+    found = [of_thread] if of_thread else [each for each in opened if name in ("", each.id, each.service.casefold())]
+    if name and not found:
+        return False
+    if len(found) == 1:
+        message = await draft_of_update(found[0].id, question.audience, question.asker, ports)
+    else:
+        listed = ", ".join(f"{each.service or each.title} ({each.id})" for each in found[:MAX_LISTED])
+        message = WHICH.format(incidents=listed) if found else NONE_OPEN
+    shown = Notice(message) if isinstance(message, str) else message
+    await ports.poster.post_once(f"update-drafted:{question.id}", question.place, shown)
+    return True
