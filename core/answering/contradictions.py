@@ -29,6 +29,13 @@ _BAN = re.compile(
     r"\b(?:never|must not|do not|don['’]t|no longer) (?:run|use|call|execute|issue|set)\b(?:`[^`]*`|[^.;:`])*",
     re.IGNORECASE,
 )
+_REPLACED = re.compile(
+    r"\b(?:replace[sd]|supersede[sd]|instead of)(?: (?!by\b|with\b)\w+){0,4} `[^`]*`"
+    r"|`[^`]*`(?: \w+){0,2} (?:is|was|are|were|has been|have been) (?:now )?"
+    r"(?:replaced|superseded|deprecated|obsolete|retired|removed|no longer)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[\w.-]+")
 _CODE = re.compile(r"`{1,3}([^`]+)`{1,3}")
 
 
@@ -103,7 +110,8 @@ def claim(text: str) -> Claim:
 class _Said:
     """A statement as a claim, with the names in it. `context` holds its terms and those of the headings above it.
 
-    `code` is the code in it, and `banned` the code that it says not to use.
+    `code` is the code in it, `banned` the code that it says not to use, and `replaced` the code that it says has a
+    successor.
     """
 
     claim: Claim
@@ -111,6 +119,7 @@ class _Said:
     context: frozenset[str]
     code: tuple[str, ...]
     banned: tuple[str, ...]
+    replaced: tuple[str, ...]
 
 
 def contradictions(
@@ -124,8 +133,8 @@ def contradictions(
     Two statements contradict each other if they are about the same thing and give different values for it, or if one
     denies the other. They are about the same thing if most of their other words are the same, each names only things
     that the other or the headings above it name too, and both contain the same words of the question. A statement not
-    to run code that another one contains contradicts it if they share their subject; `commands` are lines of code of the
-    answer that are contradicted only so. A past incident contradicts nothing, because it describes the past.
+    to run code that another one contains contradicts it if they share their subject, and so does a statement, unless it is
+    older, that this code was replaced; `commands` are lines of code of the answer that are contradicted only so. A past incident contradicts nothing, because it describes the past.
     """
     cited = {source.number: source for source in citations}
     own = {source.document_id for source in citations}
@@ -150,7 +159,12 @@ def contradictions(
             continue
         said = _said(sentence.text, source.title, source.heading)
         for statement, other in rivals:
-            is_against = _contradict(said, other, asked) if number < len(sentences) else _bans(other, said)
+            later = _is_later(statement.passage.updated_at, source.updated_at)
+            is_against = (
+                _contradict(said, other, asked, later=later)
+                if number < len(sentences)
+                else _bans(other, said, later=later)
+            )
             if statement.passage.document_id not in found and is_against:
                 found[statement.passage.document_id] = _conflict(
                     source, sentence, statement, len(citations) + len(found)
@@ -169,11 +183,17 @@ def _said(text: str, title: str, heading: str) -> _Said:
     said = claim(text)
     context = said.subject | claim(f"{title}\n{heading}").subject
     banned = [code for ban in _BAN.findall(text) for code in _CODE.findall(ban)]
-    return _Said(said, frozenset(names), context, tuple(_CODE.findall(text)), tuple(banned))
+    replaced = [code for part in _REPLACED.findall(text) for code in _CODE.findall(part)]
+    return _Said(said, frozenset(names), context, tuple(_CODE.findall(text)), tuple(banned), tuple(replaced))
 
 
-def _contradict(first: _Said, second: _Said, asked: frozenset[str]) -> bool:
-    if _bans(second, first) or _bans(first, second):
+def _is_later(time: datetime | None, other: datetime | None) -> bool:
+    """Return whether a time may be later than another one; an unknown one may be."""
+    return time is None or other is None or time >= other
+
+
+def _contradict(first: _Said, second: _Said, asked: frozenset[str], *, later: bool) -> bool:
+    if _bans(second, first, later=later) or _bans(first, second, later=not later):
         return True
     similarity = _overlap(first.claim.subject, second.claim.subject)
     if similarity < LIKE or len(first.context & second.context) < SHARED_TERMS:
@@ -184,14 +204,22 @@ def _contradict(first: _Said, second: _Said, asked: frozenset[str]) -> bool:
     return first.claim.differs(second.claim) or (first.claim.denies != second.claim.denies and similarity >= ALIKE)
 
 
-def _bans(first: _Said, second: _Said) -> bool:
-    """Return whether the first says not to run code of the second, which bans nothing, about the same thing."""
-    return not second.banned and any(
-        len((first.context & second.context) - distinct_terms(banned)) >= SHARED_TERMS
-        and re.search(rf"(?<![\w-]){re.escape(banned)}(?![\w-])", code)
-        for banned in first.banned
+def _bans(first: _Said, second: _Said, *, later: bool) -> bool:
+    """Return whether the first says not to run code of the second, which says so of none, about the same thing.
+
+    What the first says was replaced counts only if it is `later`.
+    """
+    return not (second.banned or second.replaced) and any(
+        len((first.context & second.context) - distinct_terms(banned)) >= SHARED_TERMS and _contains(code, banned)
+        for banned in (*first.banned, *(first.replaced if later else ()))
         for code in second.code
     )
+
+
+def _contains(code: str, banned: str) -> bool:
+    """Return whether code contains the words of a command in their order, with others, such as options, between them."""
+    words = iter(_WORD.findall(code))
+    return all(word in words for word in _WORD.findall(banned))
 
 
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:

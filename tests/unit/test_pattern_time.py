@@ -44,7 +44,6 @@ BUILT_FROM_DATA = {
     "adapters.store.forgetting._forget_chat": "the id of a chat, escaped",
     "adapters.store.forgetting._forget_person": "an id of a person, escaped",
     "adapters.teams.history.is_for": "a digest of ours",
-    "core.answering.contradictions._bans": "a word, escaped",
     "core.answering.model_text.stands_in": "a word, escaped",
     "core.answering.model_exam.is_right": "an expression of the exam",
     "core.knowledge.markdown._closing": "a fence of one character, anchored at both ends",

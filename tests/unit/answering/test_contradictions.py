@@ -98,6 +98,10 @@ ERASE = "Empty the seat store:\n\n```\nseatctl erase --all\n```"
         "Never run `seatctl erase --all` on the seat store.",
         "Do not use `seatctl erase` for the seat store, it loses every hold.",
         "You must not call `erase` on the seat store.",
+        "Emptying the seat store by `seatctl drop` replaced `seatctl erase --all` in May.",
+        "To empty the seat store, run `seatctl drop` instead of `seatctl erase`.",
+        "For the seat store `seatctl erase` is deprecated.",
+        "Never run `seatctl --all` on the seat store.",
     ],
 )
 def test_a_document_that_bans_a_command_contradicts_the_one_that_gives_it(ban: str) -> None:
@@ -113,10 +117,19 @@ def test_a_document_that_bans_a_command_contradicts_the_one_that_gives_it(ban: s
         "Never run `seat` on the seat store.",
         "The seat store never erases: `seatctl erase --all` does.",
         "Never run `seatctl erase --all` on the mail queue.",
+        "Emptying the seat store by `seatctl drop` was replaced by `seatctl erase --all`.",
+        "For the seat store `seatctl erase --everything` is deprecated.",
+        "Run `seatctl drop` on the seat store.",
     ],
 )
 def test_a_document_that_bans_something_else_contradicts_nothing(other: str) -> None:
     assert banned(ERASE, other) == ()
+
+
+def test_an_older_document_replaces_nothing_of_a_newer_one() -> None:
+    replaced = "For the seat store, `seatctl erase` was replaced by `seatctl drop`."
+    assert banned(ERASE, replaced)
+    assert banned(ERASE, replaced, year=2022) == ()
 
 
 def test_two_documents_that_ban_the_same_command_agree() -> None:
@@ -124,9 +137,9 @@ def test_two_documents_that_ban_the_same_command_agree() -> None:
     assert banned(ban, f"{ban} It loses holds.") == ()
 
 
-def banned(text: str, other: str) -> tuple[Conflict, ...]:
+def banned(text: str, other: str, year: int = 2026) -> tuple[Conflict, ...]:
     """What contradicts the last statement of a page."""
-    answer, rival = page("a", text, 2024, title="Emptying the seat store"), page("b", other, 2026, title="Holds")
+    answer, rival = page("a", text, 2024, title="Emptying the seat store"), page("b", other, year, title="Holds")
     last = statements(answer.passage)[-1]
     retrieval = Retrieval([answer, rival], dict.fromkeys(terms("how do I empty it?"), 1.0), 1.0)
     return contradictions([Sentence(last.text, (1,))], [last.cited(1)], retrieval)
