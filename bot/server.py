@@ -162,7 +162,9 @@ def _rate_limited(
 def _workflows(core: Core, poster: Poster, chats: Mapping[Platform, Chat | None], queued: QueuedQuestions) -> Workflows:
     threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
     audiences = {platform: chat.audience_at for platform, chat in chats.items() if chat and chat.audience_at}
-    return Workflows(core, question_ports(core, poster, threads, queued, audiences), asyncio.get_running_loop())
+    files = {platform: chat.files for platform, chat in chats.items() if chat and chat.files}
+    ports = question_ports(core, poster, threads, queued, audiences, files)
+    return Workflows(core, ports, asyncio.get_running_loop())
 
 
 def _pages(

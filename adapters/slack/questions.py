@@ -12,6 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.assistant import AssistantThreads
 from adapters.slack.channels import ChannelKind, Readers
+from adapters.slack.files import shared_files
 from adapters.slack.identity import BotIdentity, names_of
 from adapters.slack.mrkdwn import mentions, plain_text
 from adapters.slack.payloads import ChangeEvent, DeletionEvent, MessageEvent, SlashCommand, parse
@@ -88,6 +89,7 @@ class Questions:
                 asked_at=moment(message.ts),
                 revision=revision,
                 history=(Turn(Speaker.PERSON, attached),) if typed and attached else (),
+                files=shared_files(message.files),
             )
         )
 

@@ -24,6 +24,7 @@ from adapters.teams.events import (
     target_message,
     written_at,
 )
+from adapters.teams.files import shared_files
 from adapters.teams.invokes import Invokes, pressed_button
 from adapters.teams.references import ConversationReferences, remember
 from core.incidents.command import CommandName
@@ -196,6 +197,7 @@ class TeamsInbound:
             asked_at=written_at(activity, self._clock.now()),
             # Reading the thread needs consent; quoted messages are always available.
             history=tuple(Turn(Speaker.PERSON, quote) for quote in quoted if said),
+            files=shared_files(activity.attachments),
         )
 
 

@@ -15,7 +15,7 @@ from bot.wiring.application import Core, secret
 from bot.wiring.ports import home_pages, incident_ports
 from core.model.conversation import MessageReference, Place, Platform
 from core.model.messages import Message
-from core.ports import Inbox, Messenger, SignallingMessenger, ThreadReader
+from core.ports import FileReader, Inbox, Messenger, SignallingMessenger, ThreadReader
 from handlers.common.ports import AudienceAt
 from handlers.common.post_message import Poster
 from handlers.questions.ask_in_form import AskInForm, ShownAgain
@@ -23,7 +23,7 @@ from handlers.questions.ask_in_form import AskInForm, ShownAgain
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A chat platform: its messenger, its request handler and its thread reader.
+    """A chat platform: its messenger, its request handler, and its readers of threads and files.
 
     `audience_at` returns the current audience of a place, None if plumbline.yaml tells it. `warm_up` loads everything that would delay the first post.
     """
@@ -33,6 +33,7 @@ class Chat:
     threads: ThreadReader | None = None
     warm_up: Callable[[], Awaitable[object]] | None = None
     audience_at: AudienceAt | None = None
+    files: FileReader | None = None
 
 
 async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
@@ -41,6 +42,7 @@ async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     if settings.slack_bot_token is None:
         return None
     from adapters.slack.client import slack_client
+    from adapters.slack.files import SlackFiles
     from adapters.slack.inbound import SlackInbound
     from adapters.slack.messenger import SlackMessenger
     from adapters.slack.threads import SlackThreads
@@ -61,7 +63,13 @@ async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     stack.push_async_callback(inbound.close)
     await inbound.start()
     client = slack_client(token, settings.slack_api_url, core.session)
-    return Chat(SlackMessenger(client), inbound.handle, SlackThreads(client), audience_at=inbound.audience_at)
+    return Chat(
+        SlackMessenger(client),
+        inbound.handle,
+        SlackThreads(client),
+        audience_at=inbound.audience_at,
+        files=SlackFiles(core.session, token, settings.slack_api_url),
+    )
 
 
 async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
@@ -72,6 +80,7 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
     from adapters.teams.connector import AccessToken, Connector, TeamsGuests
     from adapters.teams.events import TeamsAudiences
+    from adapters.teams.files import TeamsFiles
     from adapters.teams.history import PostedMessages, TeamsHistory
     from adapters.teams.inbound import TeamsInbound
     from adapters.teams.messenger import TeamsMessenger
@@ -127,7 +136,9 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     stack.push_async_callback(messenger.close)
     threads = TeamsThreads(history, core.clock) if history else None
     # Without an app id, Teams may never be used, so the SDK is loaded on first use.
-    return Chat(messenger, inbound.handle, threads, transport.opened if app_id else None, audiences.at)
+    return Chat(
+        messenger, inbound.handle, threads, transport.opened if app_id else None, audiences.at, TeamsFiles(core.session)
+    )
 
 
 class MeasuredMessenger:

@@ -11,7 +11,7 @@ from bot.wiring.application import Core, ingest, redactor
 from core.model.conversation import Audience, Platform
 from core.model.curated import SOURCE as CURATED
 from core.model.messages import Home
-from core.ports import ThreadReader
+from core.ports import FileReader, ThreadReader
 from handlers.common.ports import AudienceAt, IncidentPorts, Ports, QuestionPorts, Readers, no_queue
 from handlers.common.post_message import Poster
 from handlers.common.show_waiting import QueuedQuestions
@@ -71,6 +71,7 @@ def question_ports(
     threads: Mapping[Platform, ThreadReader] | None = None,
     queued: QueuedQuestions | None = None,
     audiences: Mapping[Platform, AudienceAt] | None = None,
+    files: Mapping[Platform, FileReader] | None = None,
 ) -> QuestionPorts:
     """Return the ports of questions, commands and feedback. `queued` are the questions that wait for their work."""
     workspace = core.workspace
@@ -90,6 +91,7 @@ def question_ports(
         origins=workspace.origins,
         position=core.model.position if core.model else no_queue,
         threads=threads or {},
+        files=files or {},
         queued=queued or QueuedQuestions(),
         settings=workspace_settings(core),
         lifetime=workspace.curated_for,

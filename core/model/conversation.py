@@ -109,11 +109,20 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedFile:
+    """A text file in a message. Name and address, where its platform has it, are untrusted."""
+
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question. `id` identifies the message.
 
     `revision` identifies the latest edit of the message, empty if it was not edited. An edited question is asked again,
     and its answer replaces the earlier one. `history` is what the question quotes, or the conversation before it.
+    `files` were shared with it, and are read when it is answered.
     """
 
     id: str
@@ -124,6 +133,7 @@ class Question:
     asked_at: datetime
     history: tuple[Turn, ...] = field(default=())
     revision: str = ""
+    files: tuple[SharedFile, ...] = ()
 
     @property
     def key(self) -> str:

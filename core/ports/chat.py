@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from core.model.conversation import Audience, MessageReference, Person, Place, Question, Turn
+from core.model.conversation import Audience, MessageReference, Person, Place, Question, SharedFile, Turn
 from core.model.feedback import Feedback, Reaction
 from core.model.incident import Incident, SimilarIncident
 from core.model.messages import AnswerMessage, ButtonAction, Form, IncidentMessage, Message
@@ -85,6 +85,17 @@ class ThreadReader(Protocol):
 
         Of more than `limit` (at least 2) messages, the first and the latest are returned. A deleted thread is empty.
         Raises ChatUnavailable.
+        """
+        ...
+
+
+class FileReader(Protocol):
+    """Reads the text files that people share on one chat platform. Untrusted."""
+
+    async def text(self, file: SharedFile) -> str:
+        """Return the beginning and the end of a file's text, MAX_MESSAGE characters at most.
+
+        Raises ChatUnavailable, with a reason that people may read, if it is not text or not to be had.
         """
         ...
 

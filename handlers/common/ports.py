@@ -24,6 +24,7 @@ from core.ports import (
     CodeReader,
     DependencyReader,
     Embedder,
+    FileReader,
     LanguageModel,
     LearnedStore,
     LogReader,
@@ -173,6 +174,7 @@ class QuestionPorts(Ports):
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
     position: Callable[[str], int] = no_queue
     threads: Mapping[Platform, ThreadReader] = field(default_factory=dict[Platform, ThreadReader])
+    files: Mapping[Platform, FileReader] = field(default_factory=dict[Platform, FileReader])
     under_way: AnswersUnderWay = field(default_factory=AnswersUnderWay)
     queued: QueuedQuestions = field(default_factory=QueuedQuestions)
     settings: Sequence[tuple[str, str]] = ()

@@ -21,6 +21,7 @@ from handlers.questions.answer_in_incident import answer_in_incident
 from handlers.questions.answer_question import answer_question
 from handlers.questions.change_settings import set_quiet_hours, show_settings
 from handlers.questions.correct_answer import correct_in_words
+from handlers.questions.read_files import with_files
 from handlers.questions.read_thread import forget_conversation, in_context
 from handlers.questions.show_help import say_hello, show_help
 from handlers.questions.show_home import post_home
@@ -39,6 +40,7 @@ WENT_WRONG = (
 async def run_command(question: Question, ports: QuestionPorts) -> None:
     """Run the command with the rest of the message as its text. If the message was truncated, post a notice."""
     ports.queued.started(question.id)
+    question = await with_files(question, ports)
     command = parse_command(question.text)
     await COMMANDS[command.name](replace(question, text=command.argument), ports)
     if was_cut(question.text):

@@ -133,13 +133,23 @@ def test_it_asks_for_the_scopes_of_what_is_called_and_listened_to_and_for_no_oth
         for method in re.findall(rf'"((?:{families})\.[a-zA-Z.]+)"', module.read_text())
     }
     assert called == METHODS.keys()
-    needed = set().union(*METHODS.values(), *OF_EVENTS.values(), {"commands"})
+    needed = set().union(
+        *METHODS.values(), *OF_EVENTS.values(), {"commands", "files:read"}
+    )  # files are read at their address
     assert set(MANIFEST["oauth_config"]["scopes"]["bot"]) == needed == SCOPES.keys()
 
 
 def test_it_says_what_each_scope_is_for() -> None:
     told = dict(re.findall(r"^ +- ([a-z_]+:[a-z]+|commands) # (.+)$", TEXT, re.MULTILINE))
     assert told == SCOPES
+
+
+def test_the_one_for_socket_mode_asks_for_the_same_without_an_address() -> None:
+    text = (ROOT / "deploy/slack/manifest-socket.yaml").read_text()
+    lines = [line for line in TEXT.splitlines() if "YOUR-HOST" not in line and not line.startswith("#")]
+    expected = "\n".join(lines).replace("socket_mode_enabled: false", "socket_mode_enabled: true")
+    assert text.partition("\n")[2].strip() == expected.strip()
+    assert missing_in(yaml.safe_load(text)) == set()
 
 
 def test_the_doctor_finds_nothing_missing_in_it() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.incidents.command import Command, CommandName, parse_command
-from core.model.conversation import PUBLIC, Person, Place, Platform, Speaker, Turn
+from core.model.conversation import PUBLIC, Person, Place, Platform, SharedFile, Speaker, Turn
 from tests.fakes.slack_api import BOT, BOT_USER, CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, SHARED_CHANNEL
 from tests.fakes.slack_bot import SlackBot, slack_bot
 from tests.fakes.slack_payloads import edit, mention, message
@@ -52,6 +52,14 @@ async def test_what_a_question_forwards_is_its_context(bot: SlackBot) -> None:
     (question,) = bot.inbox.questions
     assert question.text == "what now?"
     assert question.history == (Turn(Speaker.PERSON, "quiet 00:00-23:59"),)
+
+
+async def test_a_snippet_comes_with_the_question_and_is_read_when_it_is_answered(bot: SlackBot) -> None:
+    url = "https://files.slack.com/files-pri/T0-F0/download/untitled"
+    snippet = {"id": "F0", "name": "Untitled", "mode": "snippet", "url_private_download": url}
+    await bot.event(mention(f"<@{BOT_USER}> why does it fail?") | {"files": [snippet]})
+    (question,) = bot.inbox.questions
+    assert (question.text, question.files) == ("why does it fail?", (SharedFile("Untitled", url),))
 
 
 async def test_a_forwarded_message_without_words_is_asked_about_and_is_no_command(bot: SlackBot) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from adapters.teams.files import DOWNLOAD
 from core.incidents.command import Command, CommandName, parse_command
-from core.model.conversation import PUBLIC, Place, Platform, Speaker, Turn
+from core.model.conversation import PUBLIC, Place, Platform, SharedFile, Speaker, Turn
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import BOT, CHANNEL, GROUP_CHAT, MENTION, PERSONAL_CHAT, TENANT
 from tests.scenario.teams import ASHA, THREAD, chat
@@ -39,6 +40,13 @@ async def test_a_personal_chat_is_one_thread_that_only_this_person_reads(chat: T
     [question] = chat.inbox.questions
     assert question.place == Place(Platform.TEAMS, PERSONAL_CHAT, PERSONAL_CHAT, TENANT)
     assert question.audience.readers == {PUBLIC, "person:teams:5c1f-asha"}
+
+
+async def test_a_text_file_in_a_personal_chat_comes_with_the_question(chat: TeamsAdapter) -> None:
+    url = "https://marigold-my.sharepoint.com/download?tempauth=x"
+    file = {"contentType": DOWNLOAD, "name": "build.log", "content": {"downloadUrl": url, "fileType": "log"}}
+    await chat.deliver(chat.connector.personal() | {"attachments": [file]})
+    assert chat.inbox.questions[0].files == (SharedFile("build.log", url),)
 
 
 async def test_a_group_chat_is_read_as_a_channel(chat: TeamsAdapter) -> None:
