@@ -19,7 +19,7 @@ export NO_MKDOCS_2_WARNING := 1
 # The tests start many processes, each of which would compile everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test install check format external fuzz benchmarks screenshots docs lock clean
+.PHONY: help demo test install check format external fuzz benchmarks screenshots docs dist image lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -75,6 +75,22 @@ docs: $(VENV)/.dev ## write what of docs/ follows from the code, and make a site
 	@$(BIN)/python -c "import material" 2>/dev/null || VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --group docs
 	@$(BIN)/python -m mkdocs build --quiet --strict
 	@echo "The documentation is in site/index.html."
+
+# VERSION=0.1.0 is compared with pyproject.toml, so that a tag cannot name another release than it publishes.
+dist: $(VENV)/.dev ## build the wheel and the sdist into dist/
+	@version=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml); test "$(or $(VERSION),$$version)" = "$$version" || \
+		{ echo "pyproject.toml is of version $$version, not of $(VERSION)." >&2; exit 1; }
+	@rm -rf dist
+	@$(BIN)/uv build --quiet --build-constraints requirements-bootstrap.lock --out-dir dist
+	@ls dist
+
+# IMAGE=NAME:TAG is its name; PUSH=1 pushes it to its registry, to which buildah has to be logged in.
+IMAGE ?= plumbline
+PYTHON_IMAGE ?= python:3.11-slim-bookworm
+image: ## build the image with buildah, and push it with PUSH=1
+	@buildah build --file deploy/Dockerfile --ignorefile deploy/Dockerfile.dockerignore \
+		--build-arg PYTHON_IMAGE=$(PYTHON_IMAGE) --tag $(IMAGE) .
+	@$(if $(PUSH),buildah push $(IMAGE))
 
 # Pins that are still allowed stay; `make lock UPGRADE=--upgrade` takes the newest of everything.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \

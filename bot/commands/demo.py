@@ -28,6 +28,7 @@ FIRST_INCIDENT = "connection-pool"
 INCIDENT_DELAY = 8.0  # seconds from start to the first incident, so that the page can be opened
 ALERT_AGE = timedelta(minutes=4)  # time between an alert's start and its delivery
 
+EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 -- only compared
 _STARTS_AT = re.compile(rb'"startsAt":\s*"([^"]+)"')
 _TIME = re.compile(rb"\b(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(\.\d+)?Z")
 
@@ -45,7 +46,6 @@ async def run_demo(settings: Settings, port: int, out: Console) -> int:
                 "database_url": "",
                 "qdrant_url": "",
                 "config": workspace_folder / "plumbline.yaml",
-                "host": "127.0.0.1",
                 "port": free_port(port),
             }
         )
@@ -59,7 +59,7 @@ async def _serve_demo(settings: Settings, out: Console) -> None:
         out.print(f"Indexing the sample company, {workspace.name} …", highlight=False)
         report = await ingest_with_progress(core, out)
         live = (settings.config or Path()).parent / "live"
-        address = f"http://{settings.host}:{settings.port}/"
+        address = address_of(settings.host, settings.port)
         token = settings.webhook_secret.get_secret_value() if settings.webhook_secret else ""
         recordings = [Recording(scenario, live, address, token) for scenario in scenarios()]
         replays = {each.name: each.replay for each in recordings}
@@ -74,6 +74,11 @@ async def _first_incident(send: Callable[[], Awaitable[None]]) -> None:
     await asyncio.sleep(INCIDENT_DELAY)
     await send()
     await asyncio.Event().wait()
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the address of the local page on this machine. In a container, it listens on all of its addresses."""
+    return f"http://{'127.0.0.1' if host in EVERYWHERE else host}:{port}/"
 
 
 def scenarios() -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,7 +72,23 @@ async def test_the_commands_of_the_readme_lead_from_nothing_to_an_answer(tmp_pat
         await serving.wait()
 
 
-async def test_the_demonstration_answers_at_the_address_that_it_prints(tmp_path: Path) -> None:
+async def installed(folder: Path) -> Path:
+    """Build the wheel from the sdist, install it with what it asks for into an empty environment, and return its command."""
+    tools, source = {"PATH": "/usr/bin:/bin", "HOME": os.environ["HOME"]}, folder / "source"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "tests", "docs", "build", "dist", "*.egg-info"))
+    uv = f"{PLUMBLINE.with_name('uv')} --offline --quiet"
+    for command in (
+        f"{uv} build --no-build-isolation --python {sys.executable} --out-dir dist",
+        f"{uv} venv --python {sys.executable} {folder / 'empty'}",
+        f"VIRTUAL_ENV={folder / 'empty'} {uv} pip install --constraint requirements.lock dist/*.whl",
+    ):
+        code, printed = await shell(command, source, tools)
+        assert code == 0, printed
+    return folder / "empty" / "bin" / "plumbline"
+
+
+async def test_the_demonstration_of_an_installed_wheel_answers_at_the_address_that_it_prints(tmp_path: Path) -> None:
+    command = await installed(tmp_path)
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PLUMBLINE_PORT": str(free_port()), "COLUMNS": "200"}
     log = tmp_path / "demo.log"
 
@@ -78,7 +96,7 @@ async def test_the_demonstration_answers_at_the_address_that_it_prints(tmp_path:
         found = re.search(r"Open (http://\S+)", log.read_text(encoding="utf-8"))
         return found[1] if found else None
 
-    async with aiohttp.ClientSession() as session, process([str(PLUMBLINE), "demo"], log, environment):
+    async with aiohttp.ClientSession() as session, process([str(command), "demo"], log, environment):
         address = await eventually(page, "the address is printed", STARTED_WITHIN)
         assert await answers(session, address)
 

@@ -95,7 +95,9 @@ def test_the_image_is_built_from_files_that_are_there() -> None:
     assert [name for name in copied if not any(Path(name).match(pattern) for pattern in kept)] == []
 
 
-@pytest.mark.parametrize("file", ["Dockerfile", "compose.yaml", "helm/plumbline/templates/bot.yaml"])
+@pytest.mark.parametrize(
+    "file", ["Dockerfile", "compose.yaml", "../compose.yaml", "env.example", "helm/plumbline/templates/bot.yaml"]
+)
 def test_every_variable_of_the_bot_that_is_set_is_one_that_it_reads(file: str) -> None:
     text = (DEPLOY / file).read_text(encoding="utf-8")
     code = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
@@ -103,6 +105,26 @@ def test_every_variable_of_the_bot_that_is_set_is_one_that_it_reads(file: str) -
     of_compose = {"PLUMBLINE_MODEL", "PLUMBLINE_MODELS", "PLUMBLINE_MODEL_FILE", "PLUMBLINE_CONFIG_FOLDER"}
     named = set(re.findall(r"\bPLUMBLINE_[A-Z_]+\b", code))
     assert named - VARIABLES - of_compose == set()
+
+
+def test_the_demonstration_in_a_container_needs_nothing_and_is_reached_from_this_machine_alone() -> None:
+    text = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    (demo,) = load(ROOT / "compose.yaml")["services"].values()
+    assert demo["command"] == ["demo"]
+    assert all(port.startswith("127.0.0.1:") for port in demo["ports"])
+    assert demo["environment"].keys() >= {"PLUMBLINE_CONSOLE_TOKEN", "PLUMBLINE_WEBHOOK_SECRET"}
+    assert re.findall(r"\$\{[A-Z_]+(?!:-|[A-Z_])", text) == [], "each variable has a default"
+    assert (ROOT / demo["build"]["context"] / demo["build"]["dockerfile"]).is_file()
+    assert (demo["read_only"], demo["cap_drop"]) == (True, ["ALL"])
+
+
+@pytest.mark.parametrize("file", [".github/workflows/release.yaml", ".ci/release.gitlab-ci.yml"])
+def test_a_release_makes_what_the_makefile_makes_and_only_for_a_tag(file: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert isinstance(load(ROOT / file), dict)
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {"test", "dist", "image"} == set(re.findall(r"\bmake ([a-z]+)", text)) & targets
+    assert 'tags: ["v*"]' in text or "$CI_COMMIT_TAG =~ /^v/" in text
 
 
 def test_the_chart_names_itself_and_its_version() -> None:

@@ -34,7 +34,7 @@ LINK = re.compile(r"""(?:\]\(|(?:src|srcset|href)=")([^)"\s]+)""")
 
 # The tests that run the commands of README and docs, by how these begin.
 RUN_BY = {
-    "make demo": "test_the_demonstration_answers_at_the_address_that_it_prints",
+    "make demo": "test_the_demonstration_of_an_installed_wheel_answers_at_the_address_that_it_prints",
     "make test": "",  # this very run
     "plumbline init": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
     "plumbline ingest": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",

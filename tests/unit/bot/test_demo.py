@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.alerts.alertmanager import parse
-from bot.commands.demo import ALERT_AGE, FIRST_INCIDENT, SAMPLE_COMPANY, ended, free_port, scenarios, shifted, stage
+from bot.commands.demo import (
+    ALERT_AGE,
+    FIRST_INCIDENT,
+    SAMPLE_COMPANY,
+    address_of,
+    ended,
+    free_port,
+    scenarios,
+    shifted,
+    stage,
+)
 from core.model.errors import PlumblineError
 from core.model.incident import AlertStatus
 
@@ -104,3 +114,11 @@ def test_a_port_that_is_taken_is_replaced_by_a_free_one() -> None:
 def _first_time(path: Path) -> datetime | None:
     match = re.search(rb"[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(?=(\.\d+)?Z)", path.read_bytes())
     return datetime.fromisoformat(match[0].decode()) if match else None
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("127.0.0.1", "http://127.0.0.1:8080/"), ("0.0.0.0", "http://127.0.0.1:8080/"), ("box", "http://box:8080/")],
+)
+def test_the_address_is_one_that_this_machine_can_open(host: str, address: str) -> None:
+    assert address_of(host, 8080) == address
