@@ -28,6 +28,7 @@ from adapters.sources.restrictions import (
     refuse_unparsed_readers,
 )
 from core.model.errors import MalformedInput
+from core.model.nested_yaml import refuse_deep_yaml
 
 _READERS = "readers"
 _FRONT_MATTER = re.compile(r"\A\s*^---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -78,6 +79,7 @@ def _leading_invisible(text: str) -> int:
 
 def _properties_in(front_matter: str) -> Properties:
     try:
+        refuse_deep_yaml(front_matter)
         # BaseLoader yields only strings, lists and mappings, so nothing is interpreted.
         loader = yaml.BaseLoader(front_matter)
         node = loader.get_single_node()

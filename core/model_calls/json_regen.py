@@ -16,6 +16,7 @@ import yaml
 
 from core.model.errors import InvalidReply
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from core.model.nested_yaml import refuse_deep_yaml
 from core.model_calls.prompts.template import template
 
 ROUNDS = 2  # of two replies each: YAML, then JSON
@@ -95,8 +96,10 @@ def _candidates(text: str) -> list[str]:
 
 def _json_of_yaml(text: str, schema: Mapping[str, Any]) -> str | None:
     fenced = _FENCED.findall(text)
+    text = fenced[0] if fenced else text
     try:
-        value = yaml.load(fenced[0] if fenced else text, Loader=_PlainLoader)  # noqa: S506 a safe loader, made safer
+        refuse_deep_yaml(text)
+        value = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 a safe loader, made safer
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return _written(value, schema)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import yaml
 
+from core.model.nested_yaml import refuse_deep_yaml
 from core.rca.cluster.described import is_control
 from core.rca.cluster.state import Container, Port, Probe, Shown, Thing
 
@@ -37,6 +38,7 @@ def things(text: str, source: str, seen: set[str]) -> Iterator[tuple[Thing, bool
             continue
         seen.add(part)
         try:
+            refuse_deep_yaml(part)
             document = _Loader(part).get_single_data()
         except (yaml.YAMLError, RecursionError, ValueError):
             continue

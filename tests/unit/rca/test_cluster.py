@@ -42,3 +42,14 @@ def test_a_fault_is_found_in_what_tools_print_of_it(case: str) -> None:
 def test_every_fault_has_a_next_check(fault: Fault) -> None:
     _, check = REPAIR[fault]
     assert check.format(name="till", detail="kubelet").endswith(".")
+
+
+@pytest.mark.parametrize(
+    "nested",
+    ["[" * 99_000 + "]" * 99_000, '{"a": ' * 30_000 + "1" + "}" * 30_000, "\n" + "- " * 90_000 + "x"],
+    ids=["lists", "mappings", "lists in blocks"],
+)
+def test_a_manifest_that_nests_too_deep_ends_no_process(nested: str) -> None:
+    deep = ToolOutput("kubectl_get", {"output": "yaml"}, f"kind: Pod\nmetadata: {{name: till}}\nspec: {nested}")
+    scaled = ToolOutput("kubectl_get", {"kind": "deployments"}, "NAMESPACE   NAME   READY\nshop        till   0/0\n")
+    assert [each.fault for each in findings(read([deep, scaled]))] == [Fault.NO_REPLICAS]
