@@ -95,16 +95,16 @@ def _alert(alert: _Alert, received_at: datetime) -> Alert:
     labels = fields.labels(alert.labels.items())
     annotations = alert.annotations
     status, severities = AlertStatus(alert.status), fields.severities(labels)
-    said = wording(labels, annotations, alert.generatorURL)
+    words = wording(labels, annotations, alert.generatorURL)
     return Alert(
         fingerprint=alert.identity,
-        name=fields.text(said.name, fields.MAX_VALUE_LENGTH),
+        name=fields.text(words.name, fields.MAX_VALUE_LENGTH),
         status=status,
         severity=fields.severity(*severities),
         starts_at=fields.past(alert.startsAt, received_at) or received_at,
-        service=service_of(labels, said.name),
-        summary=_summary(said, subject_of(labels, said.name)),
-        description=fields.described(said.description, severities),
+        service=service_of(labels, words.name),
+        summary=_summary(words, subject_of(labels, words.name)),
+        description=fields.described(words.description, severities),
         labels=labels,
         ends_at=fields.past(alert.endsAt, received_at) if status is AlertStatus.RESOLVED else None,
         url=fields.web_address(alert.generatorURL),
@@ -113,14 +113,14 @@ def _alert(alert: _Alert, received_at: datetime) -> Alert:
     )
 
 
-def _summary(said: Wording, subject: str) -> str:
+def _summary(words: Wording, subject: str) -> str:
     return fields.with_subject(
-        said.summary or said.description.partition("\n")[0] or (said.name if subject else ""), subject
+        words.summary or words.description.partition("\n")[0] or (words.name if subject else ""), subject
     )
 
 
 def _note(annotations: Mapping[str, str]) -> str:
     """Return the resolution in the annotations as a note (see `core.confidence.resolution`)."""
-    said = ((name, fields.first(annotations, names)) for name, names in NOTES.items())
-    cut = ((name, fields.text(text, fields.MAX_SUMMARY_LENGTH)) for name, text in said if text)
+    texts = ((name, fields.first(annotations, names)) for name, names in NOTES.items())
+    cut = ((name, fields.text(text, fields.MAX_SUMMARY_LENGTH)) for name, text in texts if text)
     return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in cut)

@@ -110,9 +110,9 @@ class _Context(Payload):
     @property
     def is_health(self) -> bool:
         """Return whether it is an event of Azure itself, even if its sources have new names."""
-        return self.eventSource in HEALTH or bool(self.said("trackingId") and self.said("incidentType"))
+        return self.eventSource in HEALTH or bool(self.text_of("trackingId") and self.text_of("incidentType"))
 
-    def said(self, name: str) -> str:
+    def text_of(self, name: str) -> str:
         value = (self.properties or {}).get(name, (self.AlertData or {}).get(name))
         return str(value) if isinstance(value, str | int | float) else ""
 
@@ -136,10 +136,10 @@ def _understood(webhook: _Webhook) -> Event | None:
     is_over = essentials.monitorCondition == "Resolved" or (is_health and _is_over(context))
     severity = "info" if essentials.severity.lower() == INFORMATIONAL else essentials.severity
     targets = "|".join(essentials.alertTargetIDs or essentials.configurationItems or ())
-    subject = context.said("trackingId" if is_health else "BudgetId")
+    subject = context.text_of("trackingId" if is_health else "BudgetId")
     group = f"{essentials.monitoringService if subject else essentials.alertRule}|{subject or targets}".lower()
     dimensions = context.dimensions
-    name = context.said("title" if is_health else "BudgetName")
+    name = context.text_of("title" if is_health else "BudgetName")
     links = (essentials.investigationLink, *(each.linkToFilteredSearchResultsUI for each in context.criteria))
     return Event(
         group=group,
@@ -162,7 +162,7 @@ def _understood(webhook: _Webhook) -> Event | None:
 
 def _description(essentials: _Essentials, context: _Context) -> str:
     sentence = fields.first(context.annotations or {}, ("summary", "description"))
-    communication = unescape(_TAG.sub(" ", context.said("communication")))
+    communication = unescape(_TAG.sub(" ", context.text_of("communication")))
     measured = (each.text for each in context.criteria)
     dimensions = (f"{name}: {value}." for name, value in context.dimensions.items())
     return " ".join(filter(None, (essentials.description, sentence, communication, *measured, *dimensions)))
@@ -170,8 +170,10 @@ def _description(essentials: _Essentials, context: _Context) -> str:
 
 def _is_over(context: _Context) -> bool:
     """Return whether the event of a notice of health is over. Raises MalformedInput if it does not say so."""
-    stages = (context.said("stage"), context.said("currentHealthStatus"), context.status)
-    stage = next((each for each in ("".join(said.lower().split()) for said in stages) if each in OVER | ONGOING), "")
+    stages = (context.text_of("stage"), context.text_of("currentHealthStatus"), context.status)
+    stage = next(
+        (each for each in ("".join(stage_text.lower().split()) for stage_text in stages) if each in OVER | ONGOING), ""
+    )
     if not stage:
         raise MalformedInput("The Azure Monitor webhook does not say whether its event is over: it has no stage.")
     return stage in OVER
@@ -185,7 +187,7 @@ def _labels(data: _Data, context: _Context, properties: Iterable[str]) -> dict[s
         "signal": essentials.signalType,
         "monitoring_service": essentials.monitoringService,
         **(data.customProperties or {}),
-        **{name: context.said(name) for name in properties},
+        **{name: context.text_of(name) for name in properties},
         **context.dimensions,
     }
 

@@ -81,21 +81,21 @@ def _understood(webhook: _Webhook) -> Event | None:
         status=status,
         severity=[priority, "warning" if transition in WARNINGS else "", kind],
         labels=fields.tags(f"{scope},{_filled_in(webhook.tags)}".split(",")),
-        description=_said(_filled_in(webhook.body)),
+        description=_monitor_text(_filled_in(webhook.body)),
         url=webhook.link,
         began=fields.epoch(webhook.date),
         as_of=fields.epoch(webhook.last_updated) or fields.epoch(webhook.date),
     )
 
 
-def _said(body: str) -> str:
+def _monitor_text(body: str) -> str:
     """Return the text of a monitor, without the marks, notified handles, pictures and links that Datadog puts around it."""
     lines = (
         _HANDLE.sub("", _PICTURE.sub("", line)).strip()
         for line in body.replace("%%%", "").replace("**", "").splitlines()
     )
-    told = [line for line in lines if not _FOOTER.match(line)]
-    return _BLANK.sub("\n\n", "\n".join(told)).strip()
+    kept = [line for line in lines if not _FOOTER.match(line)]
+    return _BLANK.sub("\n\n", "\n".join(kept)).strip()
 
 
 def _filled_in(value: str) -> str:

@@ -151,7 +151,7 @@ class Event:
             labels=kept,
             ends_at=now if self.status is AlertStatus.RESOLVED else None,
             url=web_address(self.url),
-            runbook_url=web_address(self.runbook) or runbook(kept, said=self.description),
+            runbook_url=web_address(self.runbook) or runbook(kept, prose=self.description),
             note=self.note if self.status is AlertStatus.RESOLVED else "",
             acknowledged=None if by is None else Acknowledgement(by, now, self.withdrawn),
             as_of=as_of,
@@ -201,8 +201,8 @@ def severity(*words: str) -> Severity:
 
     WARNING if none is known, because an unknown word must not make an alert less severe; INFO if it is said to have none.
     """
-    known = next(filter(None, map(_severity_in, words)), None)
-    return known or (Severity.INFO if _says_none(words) else Severity.WARNING)
+    worst = next(filter(None, map(_severity_in, words)), None)
+    return worst or (Severity.INFO if _says_none(words) else Severity.WARNING)
 
 
 def is_for_nobody(labels: Mapping[str, str]) -> bool:
@@ -215,21 +215,21 @@ def _says_none(words: Iterable[str]) -> bool:
     return any(word.strip().lower() == NO_SEVERITY for word in words)
 
 
-def _severity_in(said: str) -> Severity | None:
+def _severity_in(phrase: str) -> Severity | None:
     """Return the worst severity that a text names, as `SEV-3` or `2 - High`; None if it names none."""
-    parts = _LETTERS_OR_DIGITS.findall(said[:MAX_SEVERITY_LENGTH].lower())
+    parts = _LETTERS_OR_DIGITS.findall(phrase[:MAX_SEVERITY_LENGTH].lower())
     if not NEGATIONS.isdisjoint(parts):
         return None
     ranks = (f"p{number}" for scale, number in pairwise(parts) if scale in SCALES)
-    known = [SEVERITY_OF[word] for word in (*parts, *ranks) if word in SEVERITY_OF]
-    return min(known, key=list(Severity).index, default=None)
+    levels = [SEVERITY_OF[word] for word in (*parts, *ranks) if word in SEVERITY_OF]
+    return min(levels, key=list(Severity).index, default=None)
 
 
 def described(description: str, severities: Sequence[str]) -> str:
     """Return a description that quotes a severity that is not understood."""
-    said = next((each for each in severities if each.strip() and each.strip().lower() != NO_SEVERITY), "")
-    if said and _severity_in(said) is None:
-        description = f"{description}\n\nSeverity as sent: {said[:MAX_SEVERITY_LENGTH]}".lstrip()
+    severity_text = next((each for each in severities if each.strip() and each.strip().lower() != NO_SEVERITY), "")
+    if severity_text and _severity_in(severity_text) is None:
+        description = f"{description}\n\nSeverity as sent: {severity_text[:MAX_SEVERITY_LENGTH]}".lstrip()
     return text(description, MAX_DESCRIPTION_LENGTH)
 
 
@@ -238,14 +238,14 @@ def web_address(address: str) -> str:
     return address if address.startswith(("http://", "https://")) and len(address) <= MAX_URL_LENGTH else ""
 
 
-def runbook(*named: Mapping[str, str], said: str = "") -> str:
+def runbook(*named: Mapping[str, str], prose: str = "") -> str:
     """Return the address of the runbook from a field or from a text that mentions one; otherwise empty."""
     for texts in named:
         for name, value in texts.items():
             if _SEPARATORS.sub("", name).lower() in RUNBOOK_NAMES and (address := web_address(value.strip())):
                 return address
-    found = _RUNBOOK_IN_TEXT.search(said[:MAX_DESCRIPTION_LENGTH])
-    return web_address(found[1].rstrip(".,;:")) if found else ""
+    match = _RUNBOOK_IN_TEXT.search(prose[:MAX_DESCRIPTION_LENGTH])
+    return web_address(match[1].rstrip(".,;:")) if match else ""
 
 
 def past(at: datetime | None, received_at: datetime) -> datetime | None:

@@ -67,20 +67,20 @@ class GenericFormat:
         meaning = self._meaning(value)
         if meaning == "test":
             return None
-        said = {name: _text_at(path, value) for name, path in self._paths.items()}
+        texts = {name: _text_at(path, value) for name, path in self._paths.items()}
         event = fields.Event(
             group=self._needed("group" if self._paths["group"] else "title", value),
             title=self._needed("title", value),
             status=STATUSES[meaning],
-            severity=[said["severity"]],
+            severity=[texts["severity"]],
             labels={name: _text_at(path, value) for name, path in self._labels.items()},
-            service=said["service"],
-            description=said["description"],
-            url=said["url"],
-            runbook=said["runbook"],
-            began=_time(said["starts_at"]),
-            as_of=_time(said["updated_at"]),
-            by=said["by"] if meaning == "acknowledged" else None,
+            service=texts["service"],
+            description=texts["description"],
+            url=texts["url"],
+            runbook=texts["runbook"],
+            began=_time(texts["starts_at"]),
+            as_of=_time(texts["updated_at"]),
+            by=texts["by"] if meaning == "acknowledged" else None,
         )
         return event.delivery(SOURCE, body, received_at)
 
@@ -97,12 +97,12 @@ class GenericFormat:
         return meaning
 
     def _needed(self, name: str, value: Any) -> str:
-        said = _text_at(self._paths[name], value)
-        if not said.strip():
+        text = _text_at(self._paths[name], value)
+        if not text.strip():
             raise MalformedInput(
                 f"The generic webhook has no {name} at {self._paths[name]}: send one, or correct the path."
             )
-        return said
+        return text
 
 
 def _plain(status: str) -> str:
@@ -124,29 +124,29 @@ def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None
 def _text_at(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
     """Return the first text, number or boolean at a path; empty if there is none."""
     try:
-        found = path.match(value) if path is not None else None
+        match = path.match(value) if path is not None else None
     except jsonpath.JSONPathError as error:
         problem = str(error).partition("\n")[0][:200]
         raise MalformedInput(
             f"The generic webhook cannot be searched for {path}: {problem}; nest it less deeply."
         ) from None
-    match found.obj if found is not None else None:
-        case bool(said):
-            return str(said).lower()
-        case str(said):
-            return said
-        case int(said) | float(said):
-            return str(said)
+    match match.obj if match is not None else None:
+        case bool(scalar):
+            return str(scalar).lower()
+        case str(scalar):
+            return scalar
+        case int(scalar) | float(scalar):
+            return str(scalar)
         case _:
             return ""
 
 
-def _time(said: str) -> datetime | None:
+def _time(text: str) -> datetime | None:
     """Return a time with its zone, or a number of seconds since 1970; None for anything else."""
-    counted = fields.epoch(said)
+    counted = fields.epoch(text)
     if counted is not None:
         return counted
     try:
-        return _TIME.validate_python(said)
+        return _TIME.validate_python(text)
     except ValidationError:
         return None

@@ -37,8 +37,8 @@ def wording(labels: Mapping[str, str], annotations: Mapping[str, str], generator
     if state := STATES.get(name) or STATES.get(annotations.get("grafana_state_reason", "")):
         facts = {"Error": annotations.get("Error", ""), "Data source": labels.get("datasource_uid", "")}
         facts["If its condition held, the rule would say"] = ". ".join(filter(None, (summary, description)))
-        told = (f"{fact}: {value}" for fact, value in facts.items() if value)
-        return Wording(rule, f"{state} “{rule}”", "\n".join(("Whether its condition holds is unknown.", *told)))
+        lines = (f"{fact}: {value}" for fact, value in facts.items() if value)
+        return Wording(rule, f"{state} “{rule}”", "\n".join(("Whether its condition holds is unknown.", *lines)))
     if _fires_on_absence(generator):
         return Wording(name, f"{NO_DATA} “{name}”{f': {summary}' if summary else ''}", description)
     return Wording(name, summary, description)
@@ -47,7 +47,7 @@ def wording(labels: Mapping[str, str], annotations: Mapping[str, str], generator
 def _fires_on_absence(generator: str) -> bool:
     """Return whether the address of an expression in Prometheus holds one that is true only if series are missing."""
     try:
-        asked = parse_qs(urlsplit(fields.web_address(generator)).query).get("g0.expr", [])
+        expressions = parse_qs(urlsplit(fields.web_address(generator)).query).get("g0.expr", [])
     except ValueError:
         return False
-    return bool(asked) and all(map(_ABSENCE.match, _OR.split(asked[0])))
+    return bool(expressions) and all(map(_ABSENCE.match, _OR.split(expressions[0])))

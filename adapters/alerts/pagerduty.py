@@ -106,7 +106,7 @@ def _understood(webhook: _Webhook) -> Event | None:
 def _runbook(incident: _Incident) -> str:
     details = incident.body.details if incident.body is not None else ""
     if isinstance(details, str):
-        return fields.runbook(said=details)
+        return fields.runbook(prose=details)
     return fields.runbook({name: value for name, value in details.items() if isinstance(value, str)})
 
 

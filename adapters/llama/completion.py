@@ -36,10 +36,10 @@ class Prepared:
     prompt_tokens: int
 
 
-def messages_of(request: ModelRequest, known: Collection[str] = ()) -> list[dict[str, str]]:
-    """Return the messages in the format of all servers, without the usual control tokens and those `known` for one."""
+def messages_of(request: ModelRequest, special: Collection[str] = ()) -> list[dict[str, str]]:
+    """Return the messages in the format of all servers, without the usual control tokens and the `special` ones of one."""
     return [
-        {"role": str(message.role), "content": without_special_tokens(message.text, known)}
+        {"role": str(message.role), "content": without_special_tokens(message.text, special)}
         for message in request.messages
     ]
 
@@ -61,10 +61,10 @@ def without_thought(text: str) -> str:
     return "" if _THINKING.match(rest) else rest
 
 
-def chat_body(request: ModelRequest, model: str, known: Collection[str] = ()) -> dict[str, Any]:
+def chat_body(request: ModelRequest, model: str, special: Collection[str] = ()) -> dict[str, Any]:
     """Return the body of a chat completion for a llama.cpp server. Each of the two ignores the other's fields."""
     body = _body(request, model)
-    body |= {"messages": messages_of(request, known), "chat_template_kwargs": TEMPLATE_OPTIONS}
+    body |= {"messages": messages_of(request, special), "chat_template_kwargs": TEMPLATE_OPTIONS}
     if request.schema is not None:
         body["response_format"] = {"type": "json_object", "schema": grammar_schema(request.schema)}
     return body

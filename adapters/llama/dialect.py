@@ -154,12 +154,12 @@ async def dialect_of(connection: LlamaConnection, model: str = "", context: int 
 
     Raises ModelUnavailable if it is of no known kind, or does not answer.
     """
-    found = (
+    dialect = (
         await _native(connection, model)
         or await _python(connection, model)
         or await general_dialect(connection, model, context, parallel)
     )
-    return replace(found, context=context) if context else found
+    return replace(dialect, context=context) if context else dialect
 
 
 async def _native(connection: LlamaConnection, model: str) -> NativeDialect | None:
@@ -200,8 +200,8 @@ async def _context(connection: LlamaConnection, model: str) -> int:
     try:
         await connection.post(CHAT, _probe(model, OVERLONG))
     except TooLong as error:
-        if found := _CONTEXT.search(error.reason):
-            return int(found[1])
+        if match := _CONTEXT.search(error.reason):
+            return int(match[1])
     raise ModelUnavailable(f"The model server at {connection.host} does not report the size of its context.")
 
 

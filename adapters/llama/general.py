@@ -70,8 +70,8 @@ class GeneralDialect:
         return await _counted(connection, self.model, text)
 
     async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
-        asked = request if request.schema is None or self.abilities.schemas else with_schema_in_text(request)
-        messages = messages_of(asked, self.special)
+        adapted = request if request.schema is None or self.abilities.schemas else with_schema_in_text(request)
+        messages = messages_of(adapted, self.special)
         body: dict[str, Any] = {
             "model": self.model,
             "messages": messages,
@@ -95,13 +95,13 @@ async def general_dialect(connection: LlamaConnection, model: str, context: int,
     Raises ModelUnavailable if the server has no such interface, does not tell its model or the size of its context, or
     does not answer.
     """
-    listed = _entries(await _told(connection.get(MODELS), (Refused, Unclear)))
+    listed = _entries(await _answer_or_empty(connection.get(MODELS), (Refused, Unclear)))
     if not listed and not model:
         raise ModelUnavailable(
             f"The server at {connection.host} is neither llama-server nor llama_cpp.server, and lists no models as "
             "OpenAI's interface does. If it has that interface, set PLUMBLINE_LLM_MODEL."
         )
-    is_ollama = "version" in await _told(connection.get("api/version"))
+    is_ollama = "version" in await _answer_or_empty(connection.get("api/version"))
     name = model or await _chosen(connection, listed)
     try:
         options = await _options(connection, name, {"reasoning_effort": "none"} if is_ollama else {})
@@ -111,7 +111,7 @@ async def general_dialect(connection: LlamaConnection, model: str, context: int,
             f"The model server at {connection.host} refuses questions to {name}; it lists: {names}."
         ) from error
     abilities = await _abilities(connection, name, options)
-    details = await _told(connection.post("api/show", {"model": name})) if is_ollama else {}
+    details = await _answer_or_empty(connection.post("api/show", {"model": name})) if is_ollama else {}
     batches = any("max_model_len" in entry for entry in listed)
     slots = parallel or (BATCH if batches else 1)
     return GeneralDialect(
@@ -126,21 +126,21 @@ async def general_dialect(connection: LlamaConnection, model: str, context: int,
 
 async def _chosen(connection: LlamaConnection, listed: list[dict[str, Any]]) -> str:
     """Return the name of the loaded model, else of the first one that is not for embeddings."""
-    loaded = _entries(await _told(connection.get("api/ps")))
+    loaded = _entries(await _answer_or_empty(connection.get("api/ps")))
     names = [_name(entry) for entry in (*loaded, *listed)]
     return next((name for name in names if "embed" not in name.lower()), names[0])
 
 
 async def _context(connection: LlamaConnection, model: str, parameters: str) -> int:
     for path, fields in CONTEXTS.items():
-        for entry in _entries(await _told(connection.get(path))):
+        for entry in _entries(await _answer_or_empty(connection.get(path))):
             info = entry.get("model_info")
-            told = entry | (info if isinstance(info, dict) else {})
-            sizes = [told[field] for field in fields if type(told.get(field)) is int and told[field] > 0]
+            merged = entry | (info if isinstance(info, dict) else {})
+            sizes = [merged[field] for field in fields if type(merged.get(field)) is int and merged[field] > 0]
             if sizes and _name(entry) in {model, f"{model}:latest"}:
                 return sizes[0]
-    if found := _OLLAMA_CONTEXT.search(parameters):
-        return int(found[1])
+    if match := _OLLAMA_CONTEXT.search(parameters):
+        return int(match[1])
     raise ModelUnavailable(
         f"The model server at {connection.host} does not report the size of the context of {model}: set "
         "PLUMBLINE_LLM_CONTEXT."
@@ -160,9 +160,9 @@ async def _options(connection: LlamaConnection, model: str, effort: dict[str, An
 
 async def _abilities(connection: LlamaConnection, model: str, options: dict[str, Any]) -> Abilities:
     probe = _probe(model) | options
-    shaped = _Answer.of(await _told(connection.post(CHAT, probe | _response_format(label_schema([LABEL])))))
-    measured = _Answer.of(await _told(connection.post(CHAT, {**probe, **GeneralDialect.logprobs})))
-    counted = await _told(connection.post("tokenize", {"model": model, "prompt": LABEL}))
+    shaped = _Answer.of(await _answer_or_empty(connection.post(CHAT, probe | _response_format(label_schema([LABEL])))))
+    measured = _Answer.of(await _answer_or_empty(connection.post(CHAT, {**probe, **GeneralDialect.logprobs})))
+    counted = await _answer_or_empty(connection.post("tokenize", {"model": model, "prompt": LABEL}))
     return Abilities(
         odds=measured.alternatives > 1,
         schemas=without_thought(shaped.text).strip() == json.dumps(LABEL),
@@ -199,12 +199,12 @@ def _entries(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
-async def _told(
-    asked: Awaitable[dict[str, Any]], unknown: tuple[type[ModelUnavailable], ...] = (Refused, Unclear, Denied)
+async def _answer_or_empty(
+    answer: Awaitable[dict[str, Any]], unknown: tuple[type[ModelUnavailable], ...] = (Refused, Unclear, Denied)
 ) -> dict[str, Any]:
     """Return an answer; empty if the server does not know the question, which some say with a page or with 403."""
     try:
-        return await asked
+        return await answer
     except unknown:
         return {}
 

@@ -159,13 +159,13 @@ class LlamaServer:
 
     async def _read(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
         length = max(len(label.encode()) for label in labels) + LABEL_FRAME
-        asked = replace(request, schema=label_schema(labels), max_tokens=length, temperature=0.0)
+        labelling = replace(request, schema=label_schema(labels), max_tokens=length, temperature=0.0)
         dialect = await self._known_dialect()
         if dialect.abilities.odds:
-            grown = await self._several(asked, dialect.logprobs)
+            grown = await self._several(labelling, dialect.logprobs)
             if reading := read_labels(grown[0].steps, labels):
                 return reading
-        return await self._estimated(replace(asked, temperature=1.0), labels, dialect.unfiltered)
+        return await self._estimated(replace(labelling, temperature=1.0), labels, dialect.unfiltered)
 
     async def _estimated(
         self, request: ModelRequest, labels: tuple[str, ...], options: Mapping[str, object]

@@ -32,16 +32,16 @@ def template_tokens(template: str) -> frozenset[str]:
     return frozenset(_IN_TEMPLATE.findall(template))
 
 
-def without_special_tokens(text: str, known: Collection[str] = ()) -> str:
+def without_special_tokens(text: str, special: Collection[str] = ()) -> str:
     """Return the text with a space after the first character of every control token.
 
-    This covers the usual families of models, and the tokens `known` for one server, also in characters of another width and
+    This covers the usual families of models, and the `special` tokens of one server, also in characters of another width and
     with invisible ones in between, because some tokenizers read these alike.
     """
 
-    def opened(found: re.Match[str]) -> str:
-        apparent = plain(found[0] + (found[1] or found[2] or found[3] or ""))
-        is_token = apparent in known or _BARRED.match(apparent) or _NAMED.fullmatch(apparent)
-        return f"{found[0]} " if is_token else found[0]
+    def opened(match: re.Match[str]) -> str:
+        apparent = plain(match[0] + (match[1] or match[2] or match[3] or ""))
+        is_token = apparent in special or _BARRED.match(apparent) or _NAMED.fullmatch(apparent)
+        return f"{match[0]} " if is_token else match[0]
 
     return _OPENING.sub(opened, text)

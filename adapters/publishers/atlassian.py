@@ -66,10 +66,10 @@ class JiraIssues:
     settles_after: float = INDEXED_AFTER
 
     async def find(self, report: Report) -> Filed | None:
-        asked = {"jql": f'project = "{self.project}" AND description ~ "{report.marker}"', "fields": "description"}
+        query = {"jql": f'project = "{self.project}" AND description ~ "{report.marker}"', "fields": "description"}
         search = "rest/api/2/search/jql" if self.cloud else "rest/api/2/search"
-        found = (await self.http.parsed(search, _ISSUES, asked)).issues
-        return next((self._filed(each) for each in found if report.marker in (each.fields.description or "")), None)
+        issues = (await self.http.parsed(search, _ISSUES, query)).issues
+        return next((self._filed(each) for each in issues if report.marker in (each.fields.description or "")), None)
 
     async def file(self, report: Report) -> Filed:
         fields = {
@@ -81,9 +81,9 @@ class JiraIssues:
         return self._filed(await self.http.send("POST", "rest/api/2/issue", {"fields": fields}, _ISSUE))
 
     async def check(self) -> None:
-        asked = {"projectKey": self.project, "permissions": "CREATE_ISSUES"}
-        found = await self.http.parsed("rest/api/2/mypermissions", _PERMISSIONS, asked)
-        if not found.permissions.get("CREATE_ISSUES", _Permission()).havePermission:
+        query = {"projectKey": self.project, "permissions": "CREATE_ISSUES"}
+        granted = await self.http.parsed("rest/api/2/mypermissions", _PERMISSIONS, query)
+        if not granted.permissions.get("CREATE_ISSUES", _Permission()).havePermission:
             raise SourceUnavailable(f"The token may not create issues in the project {self.project}.")
 
     def _filed(self, issue: _Issue) -> Filed:
@@ -153,13 +153,13 @@ class ConfluencePages:
     async def find(self, report: Report) -> Filed | None:
         if self.cloud:
             space_id = str((await self._space()).id)
-            asked = {"space-id": space_id, "title": report.title, "body-format": "storage"}
-            found = await self.http.parsed("api/v2/pages", _PAGES, asked)
+            query = {"space-id": space_id, "title": report.title, "body-format": "storage"}
+            pages = await self.http.parsed("api/v2/pages", _PAGES, query)
         else:
-            asked = {"spaceKey": self.space, "title": report.title, "expand": "body.storage"}
-            found = await self.http.parsed("rest/api/content", _PAGES, asked)
+            query = {"spaceKey": self.space, "title": report.title, "expand": "body.storage"}
+            pages = await self.http.parsed("rest/api/content", _PAGES, query)
         return next(
-            (self._filed(page, report) for page in found.results if report.marker in page.body.storage.value), None
+            (self._filed(page, report) for page in pages.results if report.marker in page.body.storage.value), None
         )
 
     async def file(self, report: Report) -> Filed:
@@ -188,11 +188,11 @@ class ConfluencePages:
             return await self.http.parsed(
                 f"rest/api/space/{quote(self.space, safe='~')}", _SPACE, {"expand": "operations"}
             )
-        asked = {"keys": self.space, "include-operations": "true"}
-        found = (await self.http.parsed("api/v2/spaces", _SPACES, asked)).results
-        if not found:
+        query = {"keys": self.space, "include-operations": "true"}
+        spaces = (await self.http.parsed("api/v2/spaces", _SPACES, query)).results
+        if not spaces:
             raise SourceUnavailable(f"Confluence shows no space {self.space}: check its key and the token's rights.")
-        return found[0]
+        return spaces[0]
 
     def _filed(self, page: _Page, report: Report) -> Filed:
         return Filed(report.title, f"{self.http.url.rstrip('/')}{page.links.webui}")
@@ -228,28 +228,28 @@ def wiki_markup(text: str) -> str:
 
 
 def _wiki_inline(inline: Token) -> str:
-    said: list[str] = []
+    parts: list[str] = []
     addresses: list[str] = []
     for token in inline.children or ():
         match token.type:
             case "code_inline":
-                said.append(f"{{{{{_plain(token.content)}}}}}")
+                parts.append(f"{{{{{_plain(token.content)}}}}}")
             case "strong_open" | "strong_close":
-                said.append("*")
+                parts.append("*")
             case "em_open" | "em_close":
-                said.append("_")
+                parts.append("_")
             case "link_open":
                 href = str(token.attrGet("href"))
                 addresses.append(href.replace("|", "%7C").replace("]", "%5D") if _ADDRESS.match(href) else "")
-                said.append("[" if addresses[-1] else "")
+                parts.append("[" if addresses[-1] else "")
             case "link_close":
-                said.append(f"|{address}]" if (address := addresses.pop()) else "")
+                parts.append(f"|{address}]" if (address := addresses.pop()) else "")
             case "softbreak" | "hardbreak":
-                said.append(" ")
+                parts.append(" ")
             case _:
-                said.append(_plain(token.content))
-    return "".join(said)
+                parts.append(_plain(token.content))
+    return "".join(parts)
 
 
 def _plain(text: str) -> str:
-    return _WIKI_SPECIAL.sub(lambda found: found[0] if found[0][0] == "h" else f"\\{found[0]}", text)
+    return _WIKI_SPECIAL.sub(lambda match: match[0] if match[0][0] == "h" else f"\\{match[0]}", text)

@@ -62,13 +62,13 @@ class GitHubIssues:
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
-        asked = {"state": "all", "sort": "created", "direction": "desc", "per_page": str(PAGE)}
+        query = {"state": "all", "sort": "created", "direction": "desc", "per_page": str(PAGE)}
         since = report.since - CLOCKS_DIFFER
         for page in range(1, MAX_PAGES + 1):
-            asked |= {"since": since.isoformat(), "page": str(page)}
-            items = await self.http.parsed(f"repos/{self.repository}/issues", _ITEMS, asked)
-            if found := next((item for item in items if report.marker in (item.body or "")), None):
-                return _filed(found, self.repository)
+            query |= {"since": since.isoformat(), "page": str(page)}
+            items = await self.http.parsed(f"repos/{self.repository}/issues", _ITEMS, query)
+            if issue := next((item for item in items if report.marker in (item.body or "")), None):
+                return _filed(issue, self.repository)
             if len(items) < PAGE or (items[-1].created_at or since) < since:
                 return None
         return None
@@ -78,8 +78,8 @@ class GitHubIssues:
         return _filed(await self.http.send("POST", f"repos/{self.repository}/issues", value, _ITEM), self.repository)
 
     async def check(self) -> None:
-        found = await self.http.parsed(f"repos/{self.repository}", _REPOSITORY)
-        if not found.has_issues:
+        repository = await self.http.parsed(f"repos/{self.repository}", _REPOSITORY)
+        if not repository.has_issues:
             raise SourceUnavailable(f"Issues are disabled in the repository {self.repository}.")
 
 
@@ -97,9 +97,9 @@ class GitHubFiles:
 
     async def find(self, report: Report) -> Filed | None:
         owner = self.repository.partition("/")[0]
-        asked = {"head": f"{owner}:{_branch(report)}", "state": "all"}
-        found = await self.http.parsed(f"repos/{self.repository}/pulls", _ITEMS, asked)
-        return _filed(found[0], self.repository) if found else None
+        query = {"head": f"{owner}:{_branch(report)}", "state": "all"}
+        requests = await self.http.parsed(f"repos/{self.repository}/pulls", _ITEMS, query)
+        return _filed(requests[0], self.repository) if requests else None
 
     async def file(self, report: Report) -> Filed:
         base = (await self._repository()).default_branch

@@ -65,9 +65,9 @@ class GitLabIssues:
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
-        asked = {"search": report.marker, "in": "description", "scope": "all", "state": "all"}
-        found = await self.http.parsed(f"{_path(self.project)}/issues", _ITEMS, asked)
-        return next((_filed(item) for item in found if report.marker in (item.description or "")), None)
+        query = {"search": report.marker, "in": "description", "scope": "all", "state": "all"}
+        issues = await self.http.parsed(f"{_path(self.project)}/issues", _ITEMS, query)
+        return next((_filed(item) for item in issues if report.marker in (item.description or "")), None)
 
     async def file(self, report: Report) -> Filed:
         value = {"title": report.title, "description": report.body}
@@ -90,9 +90,9 @@ class GitLabFiles:
     settles_after: float = 0.0
 
     async def find(self, report: Report) -> Filed | None:
-        asked = {"source_branch": _branch(report), "state": "all"}
-        found = await self.http.parsed(f"{_path(self.project)}/merge_requests", _ITEMS, asked)
-        return _filed(found[0]) if found else None
+        query = {"source_branch": _branch(report), "state": "all"}
+        requests = await self.http.parsed(f"{_path(self.project)}/merge_requests", _ITEMS, query)
+        return _filed(requests[0]) if requests else None
 
     async def file(self, report: Report) -> Filed:
         base = (await self.http.parsed(_path(self.project), _PROJECT)).default_branch or "main"

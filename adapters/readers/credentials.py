@@ -66,12 +66,12 @@ class ClientToken:
             max_body=65_536,
             data=self.form,
         )
-        said = f"HTTP status {answer.status}"
+        status = f"HTTP status {answer.status}"
         if may_pass(answer.status):
-            raise ToolUnavailable(f"{login} answered with {said}.", answer.retry_after)
+            raise ToolUnavailable(f"{login} answered with {status}.", answer.retry_after)
         if answer.status != 200:
             reason = reason_in(answer.body, secrets=[self.form["client_secret"]])
-            raise ToolRefused(f"{login} issued no token ({said}{f': {reason}' if reason else ''}): check the client.")
+            raise ToolRefused(f"{login} issued no token ({status}{f': {reason}' if reason else ''}): check the client.")
         try:
             return _ISSUED.validate_json(answer.body)
         except ValidationError as error:
@@ -87,24 +87,24 @@ def opened(
     secrets: Mapping[str, str],
 ) -> Http:
     """Return the client of a system, whose errors name it `system`. Empty secrets are those that are not given."""
-    ways, known = definition.authentication, {**settings, **secrets}
+    ways, values = definition.authentication, {**settings, **secrets}
 
-    def said(template: Any) -> Any:
-        return filled(template, known)
+    def value_of(template: Any) -> Any:
+        return filled(template, values)
 
     credentials: Credentials = Token()
     signer: Signer | None = None
-    if ways.bearer and (token := said(ways.bearer)):
+    if ways.bearer and (token := value_of(ways.bearer)):
         credentials = Token(f"Bearer {token}")
-    elif ways.basic is not None and (password := said(ways.basic.password)):
-        credentials = basic(said(ways.basic.user) or "", password)
+    elif ways.basic is not None and (password := value_of(ways.basic.password)):
+        credentials = basic(value_of(ways.basic.user) or "", password)
     elif ways.oauth is not None:
         form = {"grant_type": "client_credentials", "client_id": ways.oauth.client, "client_secret": ways.oauth.secret}
         form |= {"scope": ways.oauth.scope} if ways.oauth.scope else {}
-        credentials = ClientToken(system, session, str(said(ways.oauth.url)), said(form))
+        credentials = ClientToken(system, session, str(value_of(ways.oauth.url)), value_of(form))
     elif ways.aws is not None:
-        given = said(ways.aws.model_dump())
+        given = value_of(ways.aws.model_dump())
         signer = AwsSigner(given["service"], given["region"], given["key"], given["secret"], given.get("token") or "")
-    headers = {name: value for name, value in said({**definition.headers, **ways.headers}).items() if value}
+    headers = {name: value for name, value in value_of({**definition.headers, **ways.headers}).items() if value}
     hidden = frozenset(filter(None, secrets.values()))
     return Http(system, url, session, credentials, headers, signer=signer, secrets=hidden)

@@ -255,8 +255,8 @@ class Definition(_Part):
             yield self.check
 
     def _check(self, request: Request) -> None:
-        known = OF_REQUESTS | frozenset(self.settings) | ({"schedule"} if self.people else frozenset())
-        _only([request.path, request.query, request.form, request.json_, request.headers], known, "a request")
+        names = OF_REQUESTS | frozenset(self.settings) | ({"schedule"} if self.people else frozenset())
+        _only([request.path, request.query, request.form, request.json_, request.headers], names, "a request")
         for name, form, is_whole in names_in([request.query, request.form, request.json_]):
             if form and form != RAW and (form not in {**UNITS, **TIMES} or name not in PLAIN):
                 raise ValueError(f"${{{name}:{form}}} is no form of a time")
@@ -266,8 +266,8 @@ class Definition(_Part):
                 raise ValueError(f"${{{name}}} stands within a text: name its `language`")
 
 
-def _only(template: Any, known: frozenset[str], place: str) -> None:
-    if unknown := [name for name, _, _ in names_in(template) if name not in known]:
+def _only(template: Any, names: frozenset[str], place: str) -> None:
+    if unknown := [name for name, _, _ in names_in(template) if name not in names]:
         raise ValueError(f"${{{unknown[0]}}} is unknown in {place}")
 
 
@@ -280,8 +280,8 @@ def parsed(text: str, place: str, context: str = CHECKED) -> Definition:
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         where = ".".join(map(str, problem["loc"])) or "the file"
-        said = problem["msg"].removeprefix("Value error, ").rstrip(".")
-        raise ConfigurationError(f"{place}: {where}: {said}.") from None
+        message = problem["msg"].removeprefix("Value error, ").rstrip(".")
+        raise ConfigurationError(f"{place}: {where}: {message}.") from None
 
 
 def read_definition(file: File) -> Definition:

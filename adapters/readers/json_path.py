@@ -59,11 +59,11 @@ class Path:
             return []
         root = item.within[self._outward - 1] if self._outward else item.value
         if self._keys is not None:
-            found = _at(root, self._keys)
-            return [] if found is MISSING else [found]
+            value = _at(root, self._keys)
+            return [] if value is MISSING else [value]
         if self._list is not None:
-            found = _at(root, self._list)
-            return list(cast("dict[str, Any]", found).values()) if isinstance(found, dict) else _listed(found)
+            value = _at(root, self._list)
+            return list(cast("dict[str, Any]", value).values()) if isinstance(value, dict) else _listed(value)
         from jsonpath import JSONPathError
 
         try:
@@ -80,12 +80,12 @@ class Path:
 
         Of a path with wildcards, they are the values that it finds, of which there may be none.
         """
-        found = self.all(item)
+        values = self.all(item)
         if self._keys is None:
-            return found
-        if not found or not isinstance(found[0], list | None):
+            return values
+        if not values or not isinstance(values[0], list | None):
             raise ValueError(f"there is no list at {self.text}")
-        return cast("list[Any] | None", found[0]) or []
+        return cast("list[Any] | None", values[0]) or []
 
 
 def _keys(path: str) -> tuple[str | int, ...] | None:

@@ -34,14 +34,14 @@ class Schedules:
 
     async def people(self, team_id: str, at: datetime) -> Sequence[str]:
         given = [(people, each) for people, of_team in self._kinds() for each in of_team.get(team_id, ())]
-        found = await kept(self.name, [(each, self._on_duty(people, each, at)) for people, each in given])
-        ranked = sorted(found, key=lambda person: person[0])
-        return Partial(dict.fromkeys(name for _, name in ranked), found.gaps)
+        people_read = await kept(self.name, [(each, self._on_duty(people, each, at)) for people, each in given])
+        ranked = sorted(people_read, key=lambda person: person[0])
+        return Partial(dict.fromkeys(name for _, name in ranked), people_read.gaps)
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the token, its permissions, a schedule's id or the connection are wrong."""
         if self.definition.check is not None:
-            await self.pages.asked(self.definition.check, {})
+            await self.pages.send(self.definition.check, {})
             return
         for people, of_team in self._kinds():
             for each in dict.fromkeys(each for ids in of_team.values() for each in ids):
@@ -51,14 +51,14 @@ class Schedules:
         return ((people, self.ids.get(kind, {})) for kind, people in self.definition.people.items())
 
     async def _on_duty(self, people: People, schedule: str, at: datetime) -> list[_Ranked]:
-        found = Partial[_Ranked]()
+        on_duty = Partial[_Ranked]()
         async for page in self.pages.every(people, {"schedule": schedule, "start": at, "end": at + MOMENT}):
             persons, odd = self.pages.mapped(page.items, lambda item: _person(people, item, at))
-            found += persons
-            found.gaps += (*page.gaps, *odd)
+            on_duty += persons
+            on_duty.gaps += (*page.gaps, *odd)
             if page.is_cut:
-                raise ToolUnavailable(f"{self.name} has more than {len(found)} people on call for one team.")
-        return found
+                raise ToolUnavailable(f"{self.name} has more than {len(on_duty)} people on call for one team.")
+        return on_duty
 
 
 def _person(people: People, item: Item, at: datetime) -> _Ranked | None:

@@ -14,7 +14,7 @@ from adapters.http import Answer, Http
 from adapters.readers.definition import Paging, Reading, Request
 from adapters.readers.json_path import Item, Path
 from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
-from adapters.readers.values import said
+from adapters.readers.values import text_of
 from adapters.tools.parts import answers
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason
@@ -52,20 +52,20 @@ class Pages:
     async def page(self, reading: Reading, values: Values) -> Page:
         """Return one page. Raises ToolUnavailable, and Unaskable for a name that the request cannot hold."""
         size = reading.paging.size if reading.paging is not None else values.get("limit")
-        asked = {"limit": size, **_first(reading.paging), **values}
-        if (limit := asked.get("limit")) is not None and size is not None:
-            asked["limit"] = min(limit, size)
-        answer = await self.asked(reading.request, asked)
+        parameter_values = {"limit": size, **_first(reading.paging), **values}
+        if (limit := parameter_values.get("limit")) is not None and size is not None:
+            parameter_values["limit"] = min(limit, size)
+        answer = await self.send(reading.request, parameter_values)
         roots, gaps = [await self._read(reading, answer)], list[Gap]()
-        following = _following(reading.paging, roots[0], answer, asked)
+        following = _following(reading.paging, roots[0], answer, parameter_values)
         if reading.then is not None and reading.each is not None:
-            roots, gaps = await self._each(reading, roots[0], asked)
+            roots, gaps = await self._each(reading, roots[0], parameter_values)
         items = list[Item]()
         for root in roots:
-            found, missing = await asyncio.to_thread(self._items, reading, root)
-            items += found
+            page_items, missing = await asyncio.to_thread(self._items, reading, root)
+            items += page_items
             gaps += missing
-        is_full = len(items) >= (asked.get("limit") or 1)
+        is_full = len(items) >= (parameter_values.get("limit") or 1)
         if reading.paging is not None and reading.paging.by in ("offset", "page") and reading.paging.more is None:
             following = following if is_full else None
         return Page(items, gaps, following)
@@ -80,18 +80,18 @@ class Pages:
                 return
             values = {**values, **page.following}
 
-    async def asked(self, request: Request, values: Values) -> Answer:
+    async def send(self, request: Request, values: Values) -> Answer:
         """Send one request and return its answer. Raises ToolUnavailable, and Unaskable."""
-        known = {**self.settings, **values}
-        if (link := known.get("link")) is not None:
+        all_values = {**self.settings, **values}
+        if (link := all_values.get("link")) is not None:
             return await self.http.answer(link)
         language = LANGUAGES[request.language] if request.language is not None else None
         return await self.http.answer(
-            address(request.path, known),
-            parameters(request.query, known, language),
-            form=None if request.form is None else parameters(request.form, known, language),
-            value=filled(request.json_, known, language),
-            headers={name: each for name, each in parameters(request.headers, known).items() if each},
+            address(request.path, all_values),
+            parameters(request.query, all_values, language),
+            form=None if request.form is None else parameters(request.form, all_values, language),
+            value=filled(request.json_, all_values, language),
+            headers={name: each for name, each in parameters(request.headers, all_values).items() if each},
         )
 
     def mapped(self, items: Sequence[Item], made: Callable[[Item], T | None]) -> tuple[list[T], list[Gap]]:
@@ -99,7 +99,7 @@ class Pages:
 
         Raises ToolUnavailable if all have.
         """
-        found, odd = list[T](), 0
+        results, odd = list[T](), 0
         for item in items:
             try:
                 each = made(item)
@@ -107,25 +107,25 @@ class Pages:
                 odd += 1
                 continue
             if each is not None:
-                found.append(each)
+                results.append(each)
         if odd and odd == len(items):
             raise self._unexpected()
-        return found, _odd(odd, len(items))
+        return results, _odd(odd, len(items))
 
-    async def _each(self, reading: Reading, root: Any, asked: Values) -> tuple[list[Any], list[Gap]]:
+    async def _each(self, reading: Reading, root: Any, values: Values) -> tuple[list[Any], list[Gap]]:
         assert reading.each is not None
         assert reading.then is not None
         then = reading.then
         if not isinstance(root, dict | list):
             raise self._unexpected()
         try:
-            wanted = list(dict.fromkeys(map(said, reading.each.elements(Item(root)))))
+            wanted = list(dict.fromkeys(map(text_of, reading.each.elements(Item(root)))))
         except ValueError as error:
             raise self._unexpected() from error
         chosen = wanted[:MAX_EACH]
 
         async def one(item: str) -> Any:
-            return await self._read(reading, await self.asked(then, {**asked, "item": item}))
+            return await self._read(reading, await self.send(then, {**values, "item": item}))
 
         given = await answers([(item, one(item)) for item in chosen])
         errors = [(item, each) for item, each in zip(chosen, given, strict=True) if isinstance(each, ToolUnavailable)]
@@ -177,15 +177,15 @@ def _line(text: bytes) -> Any:
 
 def _inside(path: Path, level: Sequence[Item]) -> tuple[list[Item], list[Gap]]:
     """Return the items within others, with a gap for those that hold no list. Raises ValueError if none does."""
-    found, odd = list[Item](), 0
+    inner, odd = list[Item](), 0
     for item in level:
         try:
-            found += [Item(each, (item.value, *item.within)) for each in path.elements(item)]
+            inner += [Item(each, (item.value, *item.within)) for each in path.elements(item)]
         except ValueError:
             odd += 1
     if odd and odd == len(level):
         raise ValueError(f"there is no list at {path.text}")
-    return found, _odd(odd, len(level))
+    return inner, _odd(odd, len(level))
 
 
 def _odd(odd: int, every: int) -> list[Gap]:
@@ -193,14 +193,16 @@ def _odd(odd: int, every: int) -> list[Gap]:
 
 
 def _failures(paths: Sequence[Path], root: Any) -> list[Gap]:
-    found = [value for path in paths for value in path.all(Item(root)) if value not in (None, False, "", 0, [], {})]
-    told = dict.fromkeys("an incomplete answer" if each is True else " ".join(said(each).split()) for each in found)
-    return [Gap("", GapReason.FAILED, text[:MAX_SAID].rstrip(".")) for text in list(told)[:MAX_FAILURES]]
+    values = [value for path in paths for value in path.all(Item(root)) if value not in (None, False, "", 0, [], {})]
+    reasons = dict.fromkeys(
+        "an incomplete answer" if each is True else " ".join(text_of(each).split()) for each in values
+    )
+    return [Gap("", GapReason.FAILED, text[:MAX_SAID].rstrip(".")) for text in list(reasons)[:MAX_FAILURES]]
 
 
 def _left_out(reasons: Mapping[str, Path], root: Any) -> list[Gap]:
-    found = {why: ", ".join(dict.fromkeys(map(said, path.all(Item(root))))) for why, path in reasons.items()}
-    return [Gap("", GapReason.LEFT_OUT, f"{why}: {named}"[:MAX_SAID]) for why, named in found.items() if named]
+    names = {why: ", ".join(dict.fromkeys(map(text_of, path.all(Item(root))))) for why, path in reasons.items()}
+    return [Gap("", GapReason.LEFT_OUT, f"{why}: {named}"[:MAX_SAID]) for why, named in names.items() if named]
 
 
 def _first(paging: Paging | None) -> dict[str, int]:
@@ -209,26 +211,26 @@ def _first(paging: Paging | None) -> dict[str, int]:
     return {"offset": {"offset": 0}, "page": {"page": paging.first}}.get(paging.by, {})
 
 
-def _following(paging: Paging | None, root: Any, answer: Answer, asked: Values) -> Values | None:
+def _following(paging: Paging | None, root: Any, answer: Answer, values: Values) -> Values | None:
     """Return the values that the next page needs; None if there is none."""
     if paging is None or (paging.more is not None and not paging.more.first(Item(root))):
         return None
     match paging.by:
         case "cursor":
             cursor = paging.next.first(Item(root)) if paging.next is not None else None
-            return None if cursor in (None, "", asked.get("cursor")) else {"cursor": cursor}
+            return None if cursor in (None, "", values.get("cursor")) else {"cursor": cursor}
         case "link":
             link = paging.next.first(Item(root)) if paging.next is not None else _link(answer)
-            return None if not isinstance(link, str) or link in ("", asked.get("link")) else {"link": link}
+            return None if not isinstance(link, str) or link in ("", values.get("link")) else {"link": link}
         case "offset":
-            return {"offset": asked["offset"] + paging.size}
+            return {"offset": values["offset"] + paging.size}
         case "page":
-            return {"page": asked["page"] + 1}
+            return {"page": values["page"] + 1}
         case "time":
             return None
 
 
 def _link(answer: Answer) -> str:
     """Return the next page that the header Link names; empty for none."""
-    found = _NEXT.findall(answer.headers.get("Link", "")[:20_000])
-    return next((url for url, rest in found if _IS_NEXT.search(rest) and not _NO_MORE.search(rest)), "")
+    links = _NEXT.findall(answer.headers.get("Link", "")[:20_000])
+    return next((url for url, rest in links if _IS_NEXT.search(rest) and not _NO_MORE.search(rest)), "")

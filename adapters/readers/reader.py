@@ -15,7 +15,7 @@ from adapters.readers.json_path import Item
 from adapters.readers.pages import Pages
 from adapters.readers.series import Samples, joined
 from adapters.readers.template import Unaskable, Values, is_name
-from adapters.readers.values import amount, moment, said, strings, texts
+from adapters.readers.values import amount, moment, strings, text_of, texts
 from adapters.tools.parts import answers
 from adapters.tools.trace_graph import graph_of
 from core.model.errors import ToolUnavailable
@@ -61,7 +61,7 @@ class Reader:
     async def check(self) -> None:
         """Raise ToolUnavailable if the system refuses a request."""
         if self.definition.check is not None:
-            await self.pages.asked(self.definition.check, {})
+            await self.pages.send(self.definition.check, {})
             return
         now = datetime.now(UTC)
         window = TimeWindow(now - timedelta(minutes=1), now)
@@ -75,11 +75,11 @@ class Reader:
             return []
         try:
             by_time = logs.paging is not None and logs.paging.by == "time"
-            found = await (self._backwards if by_time else self._latest)(logs, service, window, limit)
+            records = await (self._backwards if by_time else self._latest)(logs, service, window, limit)
         except Unaskable:
             return []
-        newest = sorted(found)[-limit:]
-        return Partial((LogLine(service, at, level, text) for at, _, level, text in newest), found.gaps)
+        newest = sorted(records)[-limit:]
+        return Partial((LogLine(service, at, level, text) for at, _, level, text in newest), records.gaps)
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:
         metrics = self.definition.metrics
@@ -87,22 +87,22 @@ class Reader:
             return []
         values = self._values(window, service)
         try:
-            found = await self._all("series", metrics, values, lambda item: _samples(metrics, item, window))
+            samples = await self._all("series", metrics, values, lambda item: _samples(metrics, item, window))
         except Unaskable:
             return []
-        rows = _together(found)
+        rows = _together(samples)
         if (more := len(rows) - metrics.most) > 0:
-            found.gaps += (Gap(f"{self.name}: series", GapReason.LEFT_OUT, f"{more} of {len(rows)}"),)
-        return Partial(joined(service, rows[: metrics.most], metrics.hidden, metrics.counters), found.gaps)
+            samples.gaps += (Gap(f"{self.name}: series", GapReason.LEFT_OUT, f"{more} of {len(rows)}"),)
+        return Partial(joined(service, rows[: metrics.most], metrics.hidden, metrics.counters), samples.gaps)
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         changes = self.definition.changes
         if changes is None:
             return []
-        names = {said(name): service for service, name in self.services.items()}
-        found = await self._all("changes", changes, self._values(window), lambda item: _change(changes, item, names))
-        inside = [each for each in found if window.start <= each.at < window.end]
-        return Partial(sorted(inside, key=lambda change: change.at)[-MAX_CHANGES:], found.gaps)
+        names = {text_of(name): service for service, name in self.services.items()}
+        read = await self._all("changes", changes, self._values(window), lambda item: _change(changes, item, names))
+        inside = [each for each in read if window.start <= each.at < window.end]
+        return Partial(sorted(inside, key=lambda change: change.at)[-MAX_CHANGES:], read.gaps)
 
     async def dependencies(self, window: TimeWindow) -> PartialGraph:
         calls, spans, values = self.definition.calls, self.definition.spans, self._values(window)
@@ -129,17 +129,17 @@ class Reader:
 
     async def _all(self, part: str, reading: Reading, values: Values, made: Callable[[Item], T | None]) -> Partial[T]:
         """Return what is made of the items of all pages, or of those before the first that cannot be read."""
-        found = Partial[T]()
+        results = Partial[T]()
         try:
             async for page in self.pages.every(reading, values):
                 items, odd = await asyncio.to_thread(self.pages.mapped, page.items, made)
-                found += items
-                found.gaps += self._named(part, [*page.gaps, *odd, *([CUT] if page.is_cut else [])])
+                results += items
+                results.gaps += self._named(part, [*page.gaps, *odd, *([CUT] if page.is_cut else [])])
         except ToolUnavailable as error:
-            if not found:
+            if not results:
                 raise
-            found.gaps += (gap_of(f"{self.name}: {part}", error),)
-        return found
+            results.gaps += (gap_of(f"{self.name}: {part}", error),)
+        return results
 
     def _named(self, part: str, gaps: Iterable[Gap]) -> tuple[Gap, ...]:
         return tuple(replace(gap, tool=f"{self.name}: {part}{f' of {gap.tool}' if gap.tool else ''}") for gap in gaps)
@@ -147,21 +147,21 @@ class Reader:
     async def _latest(self, logs: Logs, service: str, window: TimeWindow, limit: int) -> Partial[_Record]:
         """Read records from the latest on, page by page."""
         values = {**self._values(window, service), "limit": limit}
-        found = Partial[_Record]()
+        latest = Partial[_Record]()
         try:
             async for page in self.pages.every(logs, values):
                 records, odd = await asyncio.to_thread(self.pages.mapped, page.items, lambda item: _record(logs, item))
-                found += [each for each in records if window.start <= each[0] < window.end]
-                found.gaps += self._named("records", [*page.gaps, *odd])
-                if len(found) >= limit:
+                latest += [each for each in records if window.start <= each[0] < window.end]
+                latest.gaps += self._named("records", [*page.gaps, *odd])
+                if len(latest) >= limit:
                     break
                 if page.is_cut:
-                    found.gaps += self._named("records", [CUT])
+                    latest.gaps += self._named("records", [CUT])
         except ToolUnavailable as error:
-            if not found:
+            if not latest:
                 raise
-            found.gaps += (gap_of(f"{self.name}: records", error),)
-        return found
+            latest.gaps += (gap_of(f"{self.name}: records", error),)
+        return latest
 
     async def _backwards(self, logs: Logs, service: str, window: TimeWindow, limit: int) -> Partial[_Record]:
         """Read records backwards in time without gaps. Records on two pages are counted once.
@@ -172,33 +172,33 @@ class Reader:
         assert logs.paging is not None
         start, end = window.start, window.end
         size, length, left = min(logs.paging.size, limit), end - start, logs.paging.most
-        found, gaps, part = set[_Record](), set[Gap](), f"{self.name}: records"
-        while left and start < end and len(found) < limit:
-            count = min(left, ceil((limit - len(found)) / size)) if found else 1
+        read, gaps, part = set[_Record](), set[Gap](), f"{self.name}: records"
+        while left and start < end and len(read) < limit:
+            count = min(left, ceil((limit - len(read)) / size)) if read else 1
             edges = [*(edge for number in range(count) if (edge := end - number * length) > start), start]
             stretches = list(pairwise(edges))
-            asked = (self._stretch(logs, service, TimeWindow(low, high), size) for high, low in stretches)
-            pages = await answers([("records", each) for each in asked])
+            calls = (self._stretch(logs, service, TimeWindow(low, high), size) for high, low in stretches)
+            pages = await answers([("records", each) for each in calls])
             left -= len(pages)
-            known = len(found)
+            before = len(read)
             for (high, low), page in zip(stretches, pages, strict=True):
                 end = low
                 if isinstance(page, ToolUnavailable):
-                    if not found:
+                    if not read:
                         raise page
                     gaps.add(gap_of(f"{part} from {low:%H:%M:%S} to {high:%H:%M:%S}", page))
                     continue
-                found.update(page)
+                read.update(page)
                 gaps.update(page.gaps)
                 if len(page) >= size:  # the older part of this span is missing
                     end = min(record[0] for record in page) + TICK
                     length = max(TICK, FILLED * (high - end))
                     break
-            if len(found) == known:
+            if len(read) == before:
                 break
-        if not left and start < end and len(found) < limit:
+        if not left and start < end and len(read) < limit:
             gaps.add(Gap(part, GapReason.LEFT_OUT, f"those before {end:%H:%M:%S}"))
-        return Partial(found, gaps)
+        return Partial(read, gaps)
 
     async def _stretch(self, logs: Logs, service: str, window: TimeWindow, size: int) -> Partial[_Record]:
         page = await self.pages.page(logs, {**self._values(window, service), "limit": size})
@@ -210,14 +210,14 @@ class Reader:
 def _record(logs: Logs, item: Item) -> _Record:
     written, text = logs.at.first(item), texts(logs.text, item)
     labels = strings(logs.labels.first(item)) if logs.labels is not None else {}
-    if logs.level is not None and (level := said(logs.level.first(item))):
+    if logs.level is not None and (level := text_of(logs.level.first(item))):
         labels["level"] = level
-    return moment(written), said(written), level_of(labels, text), text[:MAX_LINE]
+    return moment(written), text_of(written), level_of(labels, text), text[:MAX_LINE]
 
 
 def _samples(metrics: Metrics, item: Item, window: TimeWindow) -> Samples:
     labels = strings(metrics.labels.first(item)) if metrics.labels is not None else {}
-    name = (said(metrics.name.first(item)) if metrics.name is not None else "") or metrics.title
+    name = (text_of(metrics.name.first(item)) if metrics.name is not None else "") or metrics.title
     if not name and not labels:
         raise ValueError("a series has no name")
     return Samples(name, labels, {at: value for at, value in _points(metrics, item) if at < window.end.timestamp()})
@@ -236,16 +236,16 @@ def _points(metrics: Metrics, item: Item) -> Iterator[tuple[float, float]]:
 
 def _together(samples: Sequence[Samples]) -> list[Samples]:
     """Return the samples of each metric and its labels together."""
-    found: dict[tuple[str, frozenset[tuple[str, str]]], Samples] = {}
+    merged: dict[tuple[str, frozenset[tuple[str, str]]], Samples] = {}
     for each in samples:
         key = each.metric, frozenset(each.labels.items())
-        known = found.get(key)
-        found[key] = each if known is None else each._replace(points={**known.points, **each.points})
-    return list(found.values())
+        earlier = merged.get(key)
+        merged[key] = each if earlier is None else each._replace(points={**earlier.points, **each.points})
+    return list(merged.values())
 
 
 def _change(changes: Changes, item: Item, names: Mapping[str, str]) -> Change | None:
-    name = said(changes.service.first(item)) if changes.service is not None else ""
+    name = text_of(changes.service.first(item)) if changes.service is not None else ""
     if names and name not in names:
         return None
     id_, title = texts(changes.id, item), texts(changes.title, item)
@@ -259,8 +259,8 @@ def _change(changes: Changes, item: Item, names: Mapping[str, str]) -> Change | 
         author=texts(changes.author, item)[:MAX_TITLE],
         title=title.partition("\n")[0][:MAX_TITLE],
         detail=texts(changes.detail, item)[:MAX_DETAIL],
-        url=said(changes.url.first(item)) if changes.url is not None else "",
-        revision=said(changes.revision.first(item)) if changes.revision is not None else "",
+        url=text_of(changes.url.first(item)) if changes.url is not None else "",
+        revision=text_of(changes.revision.first(item)) if changes.revision is not None else "",
     )
 
 
@@ -273,7 +273,7 @@ def _call(calls: Calls, item: Item) -> tuple[str, str]:
 
 def _span(spans: Spans, item: Item) -> _Span:
     trace, span, parent, service = (
-        said(path.first(item)) for path in (spans.trace, spans.span, spans.parent, spans.service)
+        text_of(path.first(item)) for path in (spans.trace, spans.span, spans.parent, spans.service)
     )
     if not span:
         raise ValueError("a span has no id")

@@ -81,8 +81,8 @@ LANGUAGES = {
 def names_in(template: Any) -> Iterator[tuple[str, str, bool]]:
     """Yield each placeholder of a template: its name, its form, and whether it is a whole text."""
     for text in _texts(template):
-        for found in _PLACEHOLDER.finditer(text):
-            yield found[1], found[2] or "", found[0] == text
+        for match in _PLACEHOLDER.finditer(text):
+            yield match[1], match[2] or "", match[0] == text
 
 
 def filled(template: Any, values: Values, language: Language | None = None) -> Any:
@@ -92,21 +92,21 @@ def filled(template: Any, values: Values, language: Language | None = None) -> A
             whole = _PLACEHOLDER.fullmatch(template)
             if whole is not None:
                 return _formed(values.get(whole[1]), whole[2])
-            return _PLACEHOLDER.sub(lambda found: _within(values.get(found[1]), found[2], language), template)
+            return _PLACEHOLDER.sub(lambda match: _within(values.get(match[1]), match[2], language), template)
         case dict():
             members = cast("dict[str, Any]", template).items()
-            found = {name: filled(each, values, language) for name, each in members}
-            return {name: each for name, each in found.items() if each is not None}
+            parts = {name: filled(each, values, language) for name, each in members}
+            return {name: each for name, each in parts.items() if each is not None}
         case list():
-            found = [filled(each, values, language) for each in cast("list[Any]", template)]
-            return [each for each in found if each is not None]
+            parts = [filled(each, values, language) for each in cast("list[Any]", template)]
+            return [each for each in parts if each is not None]
         case _:
             return template
 
 
 def address(template: str, values: Values) -> str:
     """Return a template's path, each value one part of it or of a segment. Raises Unaskable."""
-    path = _PLACEHOLDER.sub(lambda found: quote(_text(_formed(values.get(found[1]), found[2])), safe=""), template)
+    path = _PLACEHOLDER.sub(lambda match: quote(_text(_formed(values.get(match[1]), match[2])), safe=""), template)
     if not {".", ".."}.isdisjoint(path.split("/")):
         raise Unaskable(path)
     return path

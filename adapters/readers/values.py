@@ -42,7 +42,7 @@ def amount(value: Any) -> float:
         raise ValueError(f"{value!r} is not a number") from error
 
 
-def said(value: Any) -> str:
+def text_of(value: Any) -> str:
     """Return a value as text: an object or a list as JSON, nothing as an empty one."""
     if isinstance(value, str):
         return value
@@ -51,13 +51,13 @@ def said(value: Any) -> str:
 
 def texts(paths: Iterable[Path], item: Item) -> str:
     """Return what is said at some paths, the parts that there are."""
-    return " ".join(filter(None, (said(path.first(item)).strip() for path in paths)))
+    return " ".join(filter(None, (text_of(path.first(item)).strip() for path in paths)))
 
 
 def strings(value: Any) -> dict[str, str]:
     """Return the members of an object as texts; none of anything else."""
     members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return {name: said(each) for name, each in members.items()}
+    return {name: text_of(each) for name, each in members.items()}
 
 
 def _number(value: Any) -> int | float | None:

@@ -34,8 +34,8 @@ class SqlChannelSettings(Records):
 
 class SqlConversations(Records):
     async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
-        said = {"key": key, "thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
-        await insert_if_absent(self._sql, turns, said)
+        row = {"key": key, "thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
+        await insert_if_absent(self._sql, turns, row)
 
     async def forget(self, key: str) -> None:
         await self._sql.execute(turns.delete().where(turns.c.key == key))
@@ -76,9 +76,9 @@ class SqlTeamsConversations:
         self._engine = engine
 
     async def get(self, conversation_id: str) -> dict[str, Any] | None:
-        known = sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == conversation_id)
+        query = sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == conversation_id)
         async with self._transaction() as connection:
-            return await connection.scalar(known)
+            return await connection.scalar(query)
 
     async def put(self, conversation_id: str, reference: dict[str, Any]) -> None:
         async with self._transaction() as connection:
@@ -86,9 +86,9 @@ class SqlTeamsConversations:
 
     async def beginning_with(self, prefix: str) -> list[dict[str, Any]]:
         wanted = teams_conversations.c.id.startswith(prefix, autoescape=True)
-        found = sa.select(teams_conversations.c.reference).where(wanted).order_by(teams_conversations.c.id)
+        query = sa.select(teams_conversations.c.reference).where(wanted).order_by(teams_conversations.c.id)
         async with self._transaction() as connection:
-            return list(await connection.scalars(found))
+            return list(await connection.scalars(query))
 
     async def remove(self, conversation_id: str, team_id: str) -> None:
         gone = teams_conversations.c.id == conversation_id
@@ -116,11 +116,11 @@ class SqlConsoleMessages:
     async def append(
         self, channel: str, thread: int | None, kind: str, payload: Mapping[str, Any], intent: str, at: datetime
     ) -> int:
-        said = {"channel": channel, "thread": thread, "kind": kind, "payload": dict(payload), "intent": intent}
+        row = {"channel": channel, "thread": thread, "kind": kind, "payload": dict(payload), "intent": intent}
         async with self._writing() as connection:
             if (message_id := await connection.scalar(sa.select(_page.id).where(_page.intent == intent))) is not None:
                 return message_id
-            added = console_messages.insert().values(**said, at=at, revision=await _next_revision(connection))
+            added = console_messages.insert().values(**row, at=at, revision=await _next_revision(connection))
             return (await connection.execute(added.returning(_page.id))).scalar_one()
 
     async def replace(self, message_id: int, kind: str, payload: Mapping[str, Any]) -> None:

@@ -89,8 +89,8 @@ async def forget(
         if forget_workflows is not None:
             await forget_workflows(events.keys)  # outside of a transaction, because they may be in the same SQLite file
         async with engine.begin() as connection:
-            said = [turn_key(subject, speaker) for subject in events.subjects for speaker in Speaker]
-            await _delete(connection, turns.c.key, said)
+            keys = [turn_key(subject, speaker) for subject in events.subjects for speaker in Speaker]
+            await _delete(connection, turns.c.key, keys)
             await _delete(connection, tasks.c.key, events.keys)
             await _delete(connection, console_messages.c.id, await _said_on_the_page(connection, events))
             if thread:
@@ -105,11 +105,13 @@ async def forget(
 
 async def _who_speaks_in(connection: AsyncConnection, chat: str) -> str:
     """Return the person of a private chat with the bot; empty if it is unknown or not a private chat."""
-    known = await connection.scalar(sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == chat))
-    if not (known and known.get("personal")):
+    reference = await connection.scalar(
+        sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == chat)
+    )
+    if not (reference and reference.get("personal")):
         return ""
-    if known.get("person"):
-        return known["person"]
+    if reference.get("person"):
+        return reference["person"]
     spoken = sa.select(tasks.c.payload).where(tasks.c.payload["place"]["channel"].as_string() == chat).limit(1)
     return _person_of(await connection.scalar(spoken) or {}).get("id", "")
 
@@ -120,25 +122,25 @@ def _person_of(payload: dict[str, Any]) -> dict[str, Any]:
 
 async def _events_of(connection: AsyncConnection, person: str, thread: str) -> _Events:
     ended = sa.select(tasks.c.key, tasks.c.subject, tasks.c.payload).where(tasks.c.ended_at.is_not(None))
-    found = _Events()
+    events = _Events()
     personal: set[str] = set()
     for row in await connection.execute(sa.select(teams_conversations)):
         if row.reference.get("personal"):
             personal.add(row.id)
             if (person and row.reference.get("person") == person) or row.id == thread:
-                found.chats.add(row.id)
+                events.chats.add(row.id)
     async for row in await connection.stream(ended):
         who, where = _person_of(row.payload), row.payload.get("place") or {}
         if (person and who.get("id") == person) or (thread and where.get("thread") == thread):
-            found.keys.append(row.key)
-            found.subjects.append(row.subject)
+            events.keys.append(row.key)
+            events.subjects.append(row.subject)
             if where.get("platform") == Platform.CONSOLE and str(where.get("thread")).isdecimal():
-                found.threads.add(int(where["thread"]))
+                events.threads.add(int(where["thread"]))
             if who.get("id") == person and who.get("name"):
-                found.names.add(who["name"])
+                events.names.add(who["name"])
             if where.get("channel") in personal:
-                found.chats.add(where["channel"])
-    return found
+                events.chats.add(where["channel"])
+    return events
 
 
 async def _delete(connection: AsyncConnection, column: sa.Column[Any], values: Sequence[Any]) -> None:
@@ -151,7 +153,7 @@ async def _said_on_the_page(connection: AsyncConnection, events: _Events) -> lis
     """Return the messages of threads that the person began, and the person's messages with their replies elsewhere."""
     table = console_messages
     subjects = {*events.subjects, *map(answer_id, events.subjects)}
-    found: list[int] = []
+    message_ids: list[int] = []
     began: set[int] = set()
     for row in await connection.execute(sa.select(table.c.id, table.c.thread, table.c.kind, table.c.intent)):
         root = row.id if row.thread is None else row.thread
@@ -159,8 +161,8 @@ async def _said_on_the_page(connection: AsyncConnection, events: _Events) -> lis
             began.add(row.id)
         is_theirs = f"{Platform.CONSOLE}:{row.id}" in subjects or row.intent.partition(":")[2] in subjects
         if root in began or (root in events.threads and is_theirs):
-            found.append(row.id)
-    return found
+            message_ids.append(row.id)
+    return message_ids
 
 
 async def _forget_person(connection: AsyncConnection, person: str, events: _Events) -> None:

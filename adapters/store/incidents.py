@@ -62,15 +62,15 @@ class SqlIncidents(Records):
         is_near: list[sa.ColumnElement[bool]] = [incidents.c.id.in_(same_alert), incidents.c.service.in_(services)]
         if incident.service:
             is_near.append((incidents.c.service == incident.service) & (incidents.c.source != incident.source))
-        found = _bodies(_IS_OPEN, incidents.c.id != incident.id, incidents.c.opened_at >= since, sa.or_(*is_near))
-        return await self._list(found.order_by(*_OLDEST_FIRST).limit(limit))
+        query = _bodies(_IS_OPEN, incidents.c.id != incident.id, incidents.c.opened_at >= since, sa.or_(*is_near))
+        return await self._list(query.order_by(*_OLDEST_FIRST).limit(limit))
 
     async def open(self, limit: int, after: Incident | None = None) -> list[Incident]:
-        found = _bodies(_IS_OPEN).order_by(*_OLDEST_FIRST).limit(limit)
+        query = _bodies(_IS_OPEN).order_by(*_OLDEST_FIRST).limit(limit)
         if after is not None:
             same_time = (incidents.c.opened_at == after.opened_at) & (incidents.c.id > after.id)
-            found = found.where((incidents.c.opened_at > after.opened_at) | same_time)
-        return await self._list(found)
+            query = query.where((incidents.c.opened_at > after.opened_at) | same_time)
+        return await self._list(query)
 
     async def latest_open(self, limit: int) -> list[Incident]:
         return await self._list(_bodies(_IS_OPEN).order_by(*_NEWEST_FIRST).limit(limit))
@@ -83,10 +83,10 @@ class SqlIncidents(Records):
         return await self._list(_bodies(_IS_NOTED).order_by(*_NEWEST_FIRST).limit(limit))
 
     async def ended(self, limit: int, since: datetime | None = None) -> list[Incident]:
-        found = _bodies(_IS_NOTED | (incidents.c.state == IncidentState.RESOLVED))
+        query = _bodies(_IS_NOTED | (incidents.c.state == IncidentState.RESOLVED))
         if since is not None:
-            found = found.where(incidents.c.changed_at >= since)
-        return await self._list(found.order_by(*_NEWEST_FIRST).limit(limit))
+            query = query.where(incidents.c.changed_at >= since)
+        return await self._list(query.order_by(*_NEWEST_FIRST).limit(limit))
 
     async def save(self, incident: Incident) -> None:
         message = incident.message
@@ -142,7 +142,7 @@ class SqlHeldIncidents(Records):
 
     async def waiting(self) -> list[HeldIncident]:
         unreported = (held_incidents.c.told.is_(False), held_incidents.c.storm == "")
-        return await self._found(
+        return await self._held(
             sa.select(held_incidents)
             .where(*unreported)
             .order_by(held_incidents.c.channel, held_incidents.c.incident_id)
@@ -150,15 +150,15 @@ class SqlHeldIncidents(Records):
 
     async def listing(self, incident_id: str, place: Place) -> HeldIncident | None:
         listed = sa.select(held_incidents).where(_held(incident_id, place), held_incidents.c.storm != "")
-        return next(iter(await self._found(listed)), None)
+        return next(iter(await self._held(listed)), None)
 
     async def listed(self, storm: str) -> list[HeldIncident]:
         in_order = (held_incidents.c.held_at, held_incidents.c.incident_id)
-        return await self._found(sa.select(held_incidents).where(held_incidents.c.storm == storm).order_by(*in_order))
+        return await self._held(sa.select(held_incidents).where(held_incidents.c.storm == storm).order_by(*in_order))
 
     async def storms(self, since: datetime) -> dict[str, Place]:
         recent = (held_incidents.c.storm != "", held_incidents.c.held_at >= since)
-        rows = await self._found(sa.select(held_incidents).where(*recent).order_by(held_incidents.c.held_at))
+        rows = await self._held(sa.select(held_incidents).where(*recent).order_by(held_incidents.c.held_at))
         return {each.storm: each.place for each in rows}
 
     async def mark_reported(self, incident_id: str, place: Place) -> None:
@@ -167,7 +167,7 @@ class SqlHeldIncidents(Records):
     async def release(self, incident_id: str, place: Place) -> None:
         await self._sql.execute(held_incidents.delete().where(_held(incident_id, place)))
 
-    async def _found(self, query: sa.Select[Any]) -> list[HeldIncident]:
+    async def _held(self, query: sa.Select[Any]) -> list[HeldIncident]:
         return [record_of(HeldIncident, row) for row in await self._sql.execute(query)]
 
 

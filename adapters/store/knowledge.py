@@ -22,8 +22,8 @@ from core.ports import Ingestion, SourceCursor
 
 class SqlCursors(Records):
     async def load(self, source: str) -> SourceCursor | None:
-        found = await self._sql.execute(sa.select(source_cursors).where(source_cursors.c.source == source))
-        return next((record_of(SourceCursor, row) for row in found), None)
+        rows = await self._sql.execute(sa.select(source_cursors).where(source_cursors.c.source == source))
+        return next((record_of(SourceCursor, row) for row in rows), None)
 
     async def save(self, source: str, cursor: SourceCursor) -> None:
         await upsert(self._sql, source_cursors, source=source, **values_of(cursor))
@@ -85,8 +85,10 @@ class SqlBuildFailures(Records):
     async def in_thread(self, place: Place) -> RecordedFailure | None:
         if place.thread is None:
             return None
-        found = await self._failures(build_failures.c.channel == place.channel, build_failures.c.thread == place.thread)
-        return next((each for each in found if each.place and each.place.platform is place.platform), None)
+        failures = await self._failures(
+            build_failures.c.channel == place.channel, build_failures.c.thread == place.thread
+        )
+        return next((each for each in failures if each.place and each.place.platform is place.platform), None)
 
     async def forget_older(self, project: str, keep: int) -> None:
         for confirmed in (True, False):
@@ -95,6 +97,6 @@ class SqlBuildFailures(Records):
             await self._sql.execute(build_failures.delete().where(*of_kind, build_failures.c.id.not_in(kept)))
 
     async def _failures(self, *conditions: sa.ColumnElement[Any], limit: int | None = None) -> list[RecordedFailure]:
-        found = sa.select(build_failures.c.body, build_failures.c.log).where(*conditions)
-        rows = await self._sql.execute(found.order_by(*_NEWEST_FIRST).limit(limit))
+        query = sa.select(build_failures.c.body, build_failures.c.log).where(*conditions)
+        rows = await self._sql.execute(query.order_by(*_NEWEST_FIRST).limit(limit))
         return [replace(body, log=zlib.decompress(log).decode()) for body, log in rows]

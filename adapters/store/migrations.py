@@ -47,14 +47,14 @@ def upgrade(connection: sa.Connection) -> None:
     """
     if connection.dialect.name == "postgresql":  # several replicas may start at once
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
-    inspector, known = sa.inspect(connection), schema_versions()
+    inspector, versions = sa.inspect(connection), schema_versions()
     before = set(inspector.get_table_names())
     version = connection.scalar(sa.select(_version)) if _version.name in before else None
-    if version == known[-1]:
+    if version == versions[-1]:
         return
-    if version and version not in known:
+    if version and version not in versions:
         raise ConfigurationError(
-            f"The database has the schema of a newer Plumbline ({version}; this one knows up to {known[-1]}): install "
+            f"The database has the schema of a newer Plumbline ({version}; this one knows up to {versions[-1]}): install "
             "that version again, or restore a backup from before the upgrade."
         )
     _version.create(connection, checkfirst=True)
@@ -64,9 +64,9 @@ def upgrade(connection: sa.Connection) -> None:
             _complete(connection, table, inspector)
     if "audit" not in before:
         connection.exec_driver_sql(_AUDIT_TRIGGER[connection.dialect.name])
-    _convert(connection, version or known[-1])
+    _convert(connection, version or versions[-1])
     connection.execute(sa.delete(_version))
-    connection.execute(sa.insert(_version).values(version_num=known[-1]))
+    connection.execute(sa.insert(_version).values(version_num=versions[-1]))
 
 
 def _complete(connection: sa.Connection, table: sa.Table, inspector: sa.Inspector) -> None:

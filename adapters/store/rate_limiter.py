@@ -44,20 +44,20 @@ class SqlRateLimiter:
 
     async def take(self, lane: str, ticket: str, rate: PostingRate) -> float:
         try:
-            return await self._change(lane, rate, lambda found, now: found.take(_digest(ticket), rate, now))
+            return await self._change(lane, rate, lambda state, now: state.take(_digest(ticket), rate, now))
         except StoreUnavailable as error:
             log.info("turns are not shared", reason=str(error))
             return await self._alone.take(lane, ticket, rate)
 
     async def answered(self, lane: str, rate: PostingRate) -> None:
         try:
-            await self._change(lane, rate, lambda found, now: (found.answered(rate, now), None))
+            await self._change(lane, rate, lambda state, now: (state.answered(rate, now), None))
         except StoreUnavailable:
             await self._alone.answered(lane, rate)
 
     async def rest(self, lane: str, seconds: float, rate: PostingRate) -> None:
         try:
-            await self._change(lane, rate, lambda found, now: (found.rest(seconds, rate, now), None))
+            await self._change(lane, rate, lambda state, now: (state.rest(seconds, rate, now), None))
         except StoreUnavailable:
             await self._alone.rest(lane, seconds, rate)
 
@@ -73,8 +73,8 @@ class SqlRateLimiter:
                     new = {"name": row, "body": {}, "used_at": datetime.now(UTC)}
                     await insert_if_absent(connection, rate_limits, new)
                 now = await connection.scalar(sa.select(self._clock)) or 0.0
-                found = _BODY.validate_python(saved) if saved else new_limiter_state(rate, now)
-                changed, result = change(found, now)
+                current = _BODY.validate_python(saved) if saved else new_limiter_state(rate, now)
+                changed, result = change(current, now)
                 values = {"body": _BODY.dump_python(changed, mode="json"), "used_at": datetime.fromtimestamp(now, UTC)}
                 await connection.execute(rate_limits.update().where(lane).values(values))
                 return result

@@ -80,15 +80,15 @@ class SqlPosts(Records):
         return record_of(Post, (await self._sql.execute(sa.select(posts).where(posts.c.intent == intent))).one())
 
     async def at(self, reference: MessageReference) -> Post | None:
-        found = await self._sql.execute(sa.select(posts).where(posts.c.message == _message_key(reference)).limit(1))
-        return next((record_of(Post, row) for row in found), None)
+        rows = await self._sql.execute(sa.select(posts).where(posts.c.message == _message_key(reference)).limit(1))
+        return next((record_of(Post, row) for row in rows), None)
 
     async def attempted(self, intent: str) -> None:
         await self._update(intent, attempted=True)
 
     async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:
-        known = {"reference": reference, "message": _message_key(reference)}
-        made = posts.update().where(posts.c.intent == intent).values(**known, content_hash=content_hash, claim=claim)
+        values = {"reference": reference, "message": _message_key(reference)}
+        made = posts.update().where(posts.c.intent == intent).values(**values, content_hash=content_hash, claim=claim)
         return not (await self._sql.execute(made.returning(posts.c.withdrawn))).scalar_one()
 
     async def edited(self, intent: str, content_hash: str, claim: str = "") -> None:
@@ -104,11 +104,11 @@ class SqlPosts(Records):
 
     async def mark_stale(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
         # Locked, so that a process that marks it current waits for this transaction; SQLite has only one writer.
-        known = sa.select(posts.c.asked_at, posts.c.wishes).where(posts.c.intent == intent).with_for_update()
-        post = (await self._sql.execute(known)).one_or_none()
+        query = sa.select(posts.c.asked_at, posts.c.wishes).where(posts.c.intent == intent).with_for_update()
+        post = (await self._sql.execute(query)).one_or_none()
         if post is None:
             await self.intend(intent, place)
-            post = (await self._sql.execute(known)).one()
+            post = (await self._sql.execute(query)).one()
         is_asked = post.asked_at is not None and abs(at - post.asked_at) < patience  # a clock may be set back
         await self._update(intent, asked_at=post.asked_at if is_asked else at, wishes=post.wishes + 1)
         return None if is_asked else post.wishes + 1
@@ -182,16 +182,16 @@ class SqlAudit(Records):
         await insert_if_absent(self._sql, audit, values_of(entry))
 
     async def latest(self, limit: int, before: int | None = None, act: Act | None = None) -> list[NumberedEntry]:
-        found = sa.select(audit).order_by(audit.c.number.desc()).limit(limit)
+        query = sa.select(audit).order_by(audit.c.number.desc()).limit(limit)
         if before is not None:
-            found = found.where(audit.c.number < before)
+            query = query.where(audit.c.number < before)
         if act is not None:
-            found = found.where(audit.c.act == act)
-        return await self._entries(found)
+            query = query.where(audit.c.act == act)
+        return await self._entries(query)
 
     async def since(self, at: datetime, after: int, limit: int) -> list[NumberedEntry]:
-        found = sa.select(audit).where(audit.c.at >= at, audit.c.number > after)
-        return await self._entries(found.order_by(audit.c.number).limit(limit))
+        query = sa.select(audit).where(audit.c.at >= at, audit.c.number > after)
+        return await self._entries(query.order_by(audit.c.number).limit(limit))
 
     async def _entries(self, query: sa.Select[Any]) -> list[NumberedEntry]:
         return [

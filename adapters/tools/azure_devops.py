@@ -116,8 +116,8 @@ class AzureDevOps:
         return None
 
     async def _timeline(self, project: str, run: Run, part: str = "") -> dict[str, _Record]:
-        found = await self._http.parsed(f"{_builds(project)}/{run.id}/timeline{part}", _TIMELINE, VERSION)
-        return {record.id: record for record in found.records} if found is not None else {}
+        timeline = await self._http.parsed(f"{_builds(project)}/{run.id}/timeline{part}", _TIMELINE, VERSION)
+        return {record.id: record for record in timeline.records} if timeline is not None else {}
 
     async def log(self, project: str, run: Run, step: Step, last: int) -> str:
         if not step.log:
@@ -132,10 +132,10 @@ class AzureDevOps:
             return []
         newest, before = runs[0], runs[first]
         if newest is before:
-            found = await self._changes(project, f"builds/{newest.id}/changes", {})
+            commits = await self._changes(project, f"builds/{newest.id}/changes", {})
         else:
-            found = await self._changes(project, "changes", {"fromBuildId": before.id, "toBuildId": newest.id})
-        return mapped(found, lambda commit: commit.change)
+            commits = await self._changes(project, "changes", {"fromBuildId": before.id, "toBuildId": newest.id})
+        return mapped(commits, lambda commit: commit.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
         runs = [run for run in await self._runs(project, window.end) if run.result == "succeeded"]
@@ -162,18 +162,18 @@ class AzureDevOps:
         return with_files(commit, (await self._http.parsed(path, _FILES, VERSION)).value)
 
     async def _runs(self, project: str, before: datetime) -> list[_Build]:
-        asked = {
+        query = {
             "definitions": project.rpartition("/")[2],
             "maxTime": f"{before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
             "queryOrder": "queueTimeDescending",
             "$top": str(MAX_RUNS),
         }
-        runs = (await self._http.parsed(_builds(project), _BUILDS, asked | VERSION)).value
+        runs = (await self._http.parsed(_builds(project), _BUILDS, query | VERSION)).value
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
-    async def _changes(self, project: str, path: str, asked: dict[str, str]) -> list[Commit]:
+    async def _changes(self, project: str, path: str, query: dict[str, str]) -> list[Commit]:
         address = f"{_builds(project).removesuffix('builds')}{path}"
-        return (await self._http.parsed(address, _COMMITS, asked | {"$top": str(MAX_COMMITS)} | VERSION)).value
+        return (await self._http.parsed(address, _COMMITS, query | {"$top": str(MAX_COMMITS)} | VERSION)).value
 
 
 def _builds(project: str) -> str:
@@ -184,8 +184,8 @@ def _steps(records: dict[str, _Record], within: str) -> list[Step]:
     """Return the steps within a record; all for an empty one."""
     inside = [record for record in records.values() if not within or within in _ancestors(record, records)]
     for pair in STEPS:
-        if found := [each for each in inside if (each.type, each.outcome) == pair]:
-            return [_as_step(each, records) for each in sorted(found, key=lambda each: each.startTime or "")]
+        if failures := [each for each in inside if (each.type, each.outcome) == pair]:
+            return [_as_step(each, records) for each in sorted(failures, key=lambda each: each.startTime or "")]
     return []
 
 
@@ -199,11 +199,11 @@ def _step(records: dict[str, _Record], linked: str) -> Step:
 
 def _ancestors(record: _Record, records: dict[str, _Record]) -> list[str]:
     """Return the ids of the records that contain a record, nearest first."""
-    found: list[str] = []
-    while (parent := record.parentId or "") in records and parent not in found:
-        found.append(parent)
+    ids: list[str] = []
+    while (parent := record.parentId or "") in records and parent not in ids:
+        ids.append(parent)
         record = records[parent]
-    return found
+    return ids
 
 
 def _as_step(record: _Record, records: dict[str, _Record]) -> Step:

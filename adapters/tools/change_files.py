@@ -56,25 +56,25 @@ class ChangeFiles:
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         paths = [path for path in await asyncio.to_thread(self._files.paths) if path.name == NAME]
-        found = await kept(self.name, [(str(path), asyncio.to_thread(self._files.content, path)) for path in paths])
-        inside = (change for change in found if window.start <= change.at < window.end)
-        return Partial(sorted(inside, key=lambda change: change.at), found.gaps)
+        changes = await kept(self.name, [(str(path), asyncio.to_thread(self._files.content, path)) for path in paths])
+        inside = (change for change in changes if window.start <= change.at < window.end)
+        return Partial(sorted(inside, key=lambda change: change.at), changes.gaps)
 
 
 def _read(path: Path) -> list[Change]:
     """Return the changes, and a gap for the first wrong line. Raises ToolUnavailable if no line is right."""
-    found: list[Change] = []
+    changes: list[Change] = []
     wrong: list[ToolUnavailable] = []
     with open_text(path) as file:
         for number, line in enumerate(islice(file, MAX_LINES), start=1):
             try:
-                found += [_change(line, path, number)] if line.strip() else []
+                changes += [_change(line, path, number)] if line.strip() else []
             except ToolUnavailable as error:
                 wrong.append(error)
-    if wrong and not found:
+    if wrong and not changes:
         raise wrong[0]
     more = f"; {len(wrong) - 1} more like it" if len(wrong) > 1 else ""
-    return Partial(found, [Gap("", GapReason.LEFT_OUT, f"{str(wrong[0]).rstrip('.')}{more}")] if wrong else [])
+    return Partial(changes, [Gap("", GapReason.LEFT_OUT, f"{str(wrong[0]).rstrip('.')}{more}")] if wrong else [])
 
 
 def _change(line: str, path: Path, number: int) -> Change:

@@ -158,8 +158,8 @@ class Builds:
         except ValueError:
             return None
         for service, link in links:
-            if link is not None and (found := await self._linked(service, link, url)):
-                return found
+            if link is not None and (build := await self._linked(service, link, url)):
+                return build
         return None
 
     async def _linked(self, service: str, link: BuildLink, url: str) -> FailedBuild | None:
@@ -183,7 +183,7 @@ class Builds:
             return None
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
-        known = tuple(service for service in services if service in self._projects)
+        built = tuple(service for service in services if service in self._projects)
 
         async def runs(service: str) -> str:
             return await self._runs(self._projects[service], window.end)
@@ -191,11 +191,11 @@ class Builds:
         async def failure(service: str) -> str:
             return await self._failure(self._projects[service], window.end)
 
-        if not known:
+        if not built:
             return []
         return [
-            ServiceTool("build_runs", "The last builds and deployments of a service, with failed steps.", known, runs),
-            ServiceTool("build_failure", "The end of the log of the last build that failed.", known, failure),
+            ServiceTool("build_runs", "The last builds and deployments of a service, with failed steps.", built, runs),
+            ServiceTool("build_failure", "The end of the log of the last build that failed.", built, failure),
         ]
 
     async def _runs(self, project: str, before: datetime) -> str:
@@ -227,12 +227,12 @@ class Builds:
         else:
             steps = [] if run.result in PASSED else await self._server.steps(project, run)
             state = _state(run.result)
-        step, log = await self._telling(project, run, steps)
+        step, log = await self._failing_step(project, run, steps)
         if step is None or not log.strip():
             raise NoFailedBuild(f"{named} of {project} {state}")
         return FailedBuild(self.name, project, service, run.id, step.name, whole_lines(log), url or run.url, run.at)
 
-    async def _telling(self, project: str, run: Run, steps: Sequence[Step]) -> tuple[Step | None, str]:
+    async def _failing_step(self, project: str, run: Run, steps: Sequence[Step]) -> tuple[Step | None, str]:
         """Return the first failed step with its log; else the first one that was cancelled because it took too long."""
         for step in (each for each in steps if each.failed):
             return step, await self._server.log(project, run, step, MAX_FAILED_LOG)
@@ -253,13 +253,13 @@ def _state(result: str) -> str:
 
 async def all_pages(page: Callable[[dict[str, str]], Awaitable[list[T]]]) -> list[T]:
     """Return the items of all pages of a list on GitHub or GitLab, up to MAX_PAGES. `page` receives the parameters."""
-    found: list[T] = []
+    all_items: list[T] = []
     for number in range(1, MAX_PAGES + 1):
         items = await page({"per_page": str(MAX_PAGE), "page": str(number)})
-        found += items
+        all_items += items
         if len(items) < MAX_PAGE and not gaps_in(items):
             break
-    return found
+    return all_items
 
 
 def whole_lines(log: str) -> str:

@@ -100,7 +100,7 @@ class CodeRepositories:
 
     def _definitions(self, names: frozenset[str]) -> list[Definition]:
         wanted = frozenset(name.encode() for name in names)
-        found: list[Definition] = []
+        definitions: list[Definition] = []
         for service, folder in sorted(self._folders.items()):
             if not folder.is_dir():
                 raise ToolUnavailable(
@@ -109,10 +109,10 @@ class CodeRepositories:
             for path, text in _files(folder) if names else ():
                 if wanted.intersection(_IDENTIFIER.findall(text)):
                     relative = path.relative_to(folder).as_posix()
-                    found += _read(service, relative, text, GRAMMARS[path.suffix], names)
-                if len(found) >= MAX_DEFINITIONS:
-                    return found[:MAX_DEFINITIONS]
-        return found
+                    definitions += _read(service, relative, text, GRAMMARS[path.suffix], names)
+                if len(definitions) >= MAX_DEFINITIONS:
+                    return definitions[:MAX_DEFINITIONS]
+        return definitions
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, bytes]]:
@@ -177,16 +177,16 @@ def _receiver(node: Node) -> str:
 
 def _references(node: Node, grammar: _Grammar) -> tuple[str, ...]:
     """Return the names of called functions and used types, in order."""
-    found: dict[str, None] = {}
+    references: dict[str, None] = {}
     for each in _within(node):
         callee = each.child_by_field_name(grammar.callees[each.type]) if each.type in grammar.callees else None
         if callee is not None:
-            found[_callee(each, callee)] = None
+            references[_callee(each, callee)] = None
         elif each.type == "type_identifier" and _text(each) not in BUILT_IN:
-            found[_text(each)] = None
+            references[_text(each)] = None
     name = node.child_by_field_name("name")
-    found.pop(_text(name) if name is not None else "", None)
-    return tuple(reference for reference in found if reference)[:MAX_REFERENCES]
+    references.pop(_text(name) if name is not None else "", None)
+    return tuple(reference for reference in references if reference)[:MAX_REFERENCES]
 
 
 def _callee(call: Node, callee: Node) -> str:

@@ -53,16 +53,16 @@ class GitHistory:
         log, patches = await answers([("commits", named), ("diffs", self._patches(folder, window))])
         if isinstance(log, ToolUnavailable):
             raise log
-        found: Partial[Change] = Partial()
+        changes: Partial[Change] = Partial()
         if isinstance(patches, ToolUnavailable):
-            found.gaps += (Gap(f"{self.name}: diffs of {folder}", GapReason.LEFT_OUT, str(patches).rstrip(".")),)
+            changes.gaps += (Gap(f"{self.name}: diffs of {folder}", GapReason.LEFT_OUT, str(patches).rstrip(".")),)
             patches = ""
         diffs = _diffs(patches)
         for change in _commits(log):
             services = self._services(folder, change.files)
             only, several = (services[0], ()) if len(services) == 1 else ("", services)
-            found.append(replace(change, service=only, services=several, diff=diffs.get(change.revision, "")))
-        return found
+            changes.append(replace(change, service=only, services=several, diff=diffs.get(change.revision, "")))
+        return changes
 
     def _services(self, folder: Path, files: Sequence[str]) -> tuple[str, ...]:
         return tuple(
@@ -93,8 +93,8 @@ class GitHistory:
 
 def _diffs(log: str) -> dict[str, str]:
     """Return the diff of each commit, without context."""
-    found = (record.partition("\n") for record in log.split("\x1e")[1:])
-    return {commit.strip(): diff.strip()[:MAX_DIFF] for commit, _, diff in found}
+    records = (record.partition("\n") for record in log.split("\x1e")[1:])
+    return {commit.strip(): diff.strip()[:MAX_DIFF] for commit, _, diff in records}
 
 
 def _commits(log: str) -> Iterator[Change]:

@@ -111,8 +111,8 @@ class GitHub:
 
     async def runs(self, project: str, before: datetime) -> Sequence[Run]:
         created = f"<={before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        asked = {"per_page": str(MAX_RUNS), "created": created}
-        runs = (await self._http.parsed(f"{_path(project)}/actions/runs", _RUNS, asked)).workflow_runs
+        query = {"per_page": str(MAX_RUNS), "created": created}
+        runs = (await self._http.parsed(f"{_path(project)}/actions/runs", _RUNS, query)).workflow_runs
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
     async def steps(self, project: str, run: Run) -> list[Step]:
@@ -130,8 +130,8 @@ class GitHub:
         """Return the jobs of an attempt; of the latest one for an empty one."""
         path = f"{_path(project)}/actions/runs/{run.id}{f'/attempts/{attempt}' if attempt else ''}/jobs"
 
-        async def page(asked: dict[str, str]) -> list[_Job]:
-            return (await self._http.parsed(path, _JOBS, asked)).jobs
+        async def page(query: dict[str, str]) -> list[_Job]:
+            return (await self._http.parsed(path, _JOBS, query)).jobs
 
         return await all_pages(page)
 
@@ -139,8 +139,8 @@ class GitHub:
         return await self._http.text(f"{_path(project)}/actions/jobs/{step.job}/logs", last=last)
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:
-        asked = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
-        return mapped(await self._http.parsed(f"{_path(project)}/commits", COMMITS, asked), lambda each: each.change)
+        query = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
+        return mapped(await self._http.parsed(f"{_path(project)}/commits", COMMITS, query), lambda each: each.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
         """Return the deployments that succeeded, and those of which that is not known."""
@@ -151,13 +151,13 @@ class GitHub:
         statuses = await answers(
             [(f"statuses of deployment {each.id}", self._statuses(project, each)) for each in created[:MAX_STATUSES]]
         )
-        found = Partial[Change](gaps=gaps_in(listed))
+        changes = Partial[Change](gaps=gaps_in(listed))
         for deployment, given in zip(created, statuses, strict=False):
             if isinstance(given, ToolUnavailable):
-                found.gaps += (gap_of(f"statuses of deployment {deployment.id}", given),)
-            found += _outcome(deployment, given)
-        found += [_unknown(each.change, UNREAD) for each in created[MAX_STATUSES:]]
-        return found
+                changes.gaps += (gap_of(f"statuses of deployment {deployment.id}", given),)
+            changes += _outcome(deployment, given)
+        changes += [_unknown(each.change, UNREAD) for each in created[MAX_STATUSES:]]
+        return changes
 
     async def _statuses(self, project: str, deployment: Deployment) -> list[_Status]:
         address = f"{_path(project)}/deployments/{deployment.id}/statuses"

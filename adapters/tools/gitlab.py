@@ -83,8 +83,8 @@ class GitLab:
 
     async def runs(self, project: str, before: datetime) -> Sequence[Run]:
         created = f"{before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        asked = {"per_page": str(MAX_RUNS), "created_before": created, "order_by": "id", "sort": "desc"}
-        runs = await self._http.parsed(f"{_path(project)}/pipelines", _RUNS, asked)
+        query = {"per_page": str(MAX_RUNS), "created_before": created, "order_by": "id", "sort": "desc"}
+        runs = await self._http.parsed(f"{_path(project)}/pipelines", _RUNS, query)
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
     async def steps(self, project: str, run: Run) -> list[Step]:
@@ -119,12 +119,12 @@ class GitLab:
         return await self._http.text(f"{_path(project)}/jobs/{step.job}/trace", last=last)
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:
-        asked = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
-        found = await self._http.parsed(f"{_path(project)}/repository/commits", COMMITS, asked)
-        return mapped(found, lambda each: each.change)
+        query = {"since": window.start.isoformat(), "until": window.end.isoformat(), "per_page": str(MAX_COMMITS)}
+        commits = await self._http.parsed(f"{_path(project)}/repository/commits", COMMITS, query)
+        return mapped(commits, lambda each: each.change)
 
     async def deployments(self, project: str, window: TimeWindow) -> list[Change]:
-        asked = {
+        query = {
             "updated_after": window.start.isoformat(),
             "updated_before": window.end.isoformat(),
             "order_by": "updated_at",
@@ -132,8 +132,8 @@ class GitLab:
             "status": "success",
             "per_page": str(MAX_DEPLOYMENTS),
         }
-        found = await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, asked)
-        return mapped(found, lambda each: each.change)
+        deployments = await self._http.parsed(f"{_path(project)}/deployments", _DEPLOYMENTS, query)
+        return mapped(deployments, lambda each: each.change)
 
     async def with_diff(self, project: str, commit: Change) -> Change:
         path = f"{_path(project)}/repository/commits/{quote(commit.id)}/diff"

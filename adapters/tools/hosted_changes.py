@@ -46,9 +46,9 @@ class HostedChanges:
             self._services.setdefault(project, []).append(service)
 
     async def changes(self, window: TimeWindow) -> list[Change]:
-        found = await kept(self.name, [part for project in self._services for part in self._parts(project, window)])
-        changes = [change for change in found if window.start <= change.at < window.end]
-        return Partial(sorted(changes, key=lambda change: change.at), found.gaps)
+        read = await kept(self.name, [part for project in self._services for part in self._parts(project, window)])
+        changes = [change for change in read if window.start <= change.at < window.end]
+        return Partial(sorted(changes, key=lambda change: change.at), read.gaps)
 
     def _parts(self, project: str, window: TimeWindow) -> list[Part[Change]]:
         return [
@@ -70,8 +70,8 @@ class HostedChanges:
 
     async def _deployments(self, project: str, window: TimeWindow) -> list[Change]:
         owners = self._services[project]
-        found = await self._host.deployments(project, window)
-        return mapped(found, lambda change: replace(change, service=_deployed(change, owners)))
+        deployments = await self._host.deployments(project, window)
+        return mapped(deployments, lambda change: replace(change, service=_deployed(change, owners)))
 
 
 def _deployed(deployment: Change, owners: Sequence[str]) -> str:

@@ -88,30 +88,30 @@ class Kubernetes:
             for pod in pods[:MAX_PODS]
             for container, previous in pod.logs(window.start)
         ]
-        found = await kept(self.name, [*logs, ("events", self._warnings(service, pods, window))])
-        gaps = (*pods.gaps, *found.gaps)
+        records = await kept(self.name, [*logs, ("events", self._warnings(service, pods, window))])
+        gaps = (*pods.gaps, *records.gaps)
         if (more := len(pods) - MAX_PODS) > 0:
             gaps += (Gap(f"{self.name}: logs", GapReason.LEFT_OUT, f"those of {more} of {len(pods)} pods"),)
-        return Partial(sorted(found, key=lambda line: line.at)[-limit:], gaps)
+        return Partial(sorted(records, key=lambda line: line.at)[-limit:], gaps)
 
     async def _warnings(self, service: str, pods: Sequence[Pod], window: TimeWindow) -> list[LogLine]:
         events = await self._events_of(self._workloads[service], pods, window)
-        found = [
+        lines = [
             LogLine(service, at, "WARN", f"Kubernetes {event.reason}: {event.message}"[:MAX_LINE])
             for at, event in events
             if event.type == "Warning"
         ]
-        return Partial(found, events.gaps)
+        return Partial(lines, events.gaps)
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
-        known = tuple(service for service in services if service in self._workloads)
+        mapped_services = tuple(service for service in services if service in self._workloads)
 
         async def events(service: str) -> str:
             workload = self._workloads[service]
-            found = await self._events_of(workload, await self._pods(workload), window)
-            rows = [format_event(at, event) for at, event in found[-MAX_EVENTS:]]
+            partial = await self._events_of(workload, await self._pods(workload), window)
+            rows = [format_event(at, event) for at, event in partial[-MAX_EVENTS:]]
             shown = "\n".join([EVENTS_HEAD, *rows]) if rows else f"No event about {service}."
-            return "\n".join([shown, *(f"Not read: {gap.text}" for gap in found.gaps)])
+            return "\n".join([shown, *(f"Not read: {gap.text}" for gap in partial.gaps)])
 
         async def describe(service: str) -> str:
             pods = await self._pods(self._workloads[service])
@@ -131,18 +131,22 @@ class Kubernetes:
         async def state(service: str) -> str:
             workload = self._workloads[service]
             parts = [(kind, objects(workload, kind, path, own=own)) for kind, path, own in _STATE]
-            found = await kept(self.name, parts)
-            return "\n---\n".join([*found, *(f"# Not read: {gap.text}" for gap in found.gaps)])
+            partial = await kept(self.name, parts)
+            return "\n---\n".join([*partial, *(f"# Not read: {gap.text}" for gap in partial.gaps)])
 
-        if not known:
+        if not mapped_services:
             return []
         return [
-            ServiceTool("kubernetes_events", "What Kubernetes reported about the pods of a service.", known, events),
-            ServiceTool("kubernetes_pods", "The pods of a service: state, restarts, why they ended.", known, describe),
+            ServiceTool(
+                "kubernetes_events", "What Kubernetes reported about the pods of a service.", mapped_services, events
+            ),
+            ServiceTool(
+                "kubernetes_pods", "The pods of a service: state, restarts, why they ended.", mapped_services, describe
+            ),
             ServiceTool(
                 "kubernetes_objects",
                 "The workload of a service, and the services, quotas, volumes and nodes around it, as manifests.",
-                known,
+                mapped_services,
                 state,
             ),
         ]
@@ -162,20 +166,20 @@ class Kubernetes:
         events = await kept(self.name, [("events", self._all(f"{_namespace(workload)}/events", _EVENTS, {}))])
         sets = Partial[Set]() if pods else await self._sets(workload)
         family = Family.of(pods, sets)
-        found = [
+        dated = [
             (event.at, event)
             for event in events
             if event.at and window.start <= event.at < window.end and family.has(event)
         ]
-        return Partial(sorted(found, key=lambda each: each[0]), (*events.gaps, *sets.gaps))
+        return Partial(sorted(dated, key=lambda each: each[0]), (*events.gaps, *sets.gaps))
 
     async def _sets(self, workload: Workload) -> Partial[Set]:
         """Return what would own the pods of a service that has none, for example because they cannot be created."""
         names = dict.fromkeys(("ReplicaSets", "StatefulSets", "DaemonSets"), "apps/v1") | {"Jobs": "batch/v1"}
-        asked = {"labelSelector": workload.selector}
+        query = {"labelSelector": workload.selector}
         namespace = _namespace(workload).removeprefix("api/v1/")
         parts = [
-            (name, self._all(f"apis/{version}/{namespace}/{name.lower()}", _SETS, asked))
+            (name, self._all(f"apis/{version}/{namespace}/{name.lower()}", _SETS, query))
             for name, version in names.items()
         ]
         try:
@@ -185,7 +189,7 @@ class Kubernetes:
 
     async def _all(self, path: str, kind: TypeAdapter[List[T]], parameters: Mapping[str, str]) -> Partial[T]:
         """Return the items of all pages, up to one that cannot be read."""
-        found: Partial[T] = Partial()
+        items: Partial[T] = Partial()
         following = ""
         for _ in range(MAX_PAGES):
             position = {"continue": following} if following else {}
@@ -194,17 +198,17 @@ class Kubernetes:
             except ToolUnavailable as error:
                 if not following:
                     raise
-                return Partial(found, (*found.gaps, gap_of("", error)))
-            found += page.items
-            found.gaps += gaps_in(page.items)
+                return Partial(items, (*items.gaps, gap_of("", error)))
+            items += page.items
+            items.gaps += gaps_in(page.items)
             following = page.metadata.continuation
             if not following:
-                return found
-        return Partial(found, (*found.gaps, Gap("", GapReason.LEFT_OUT, f"all after the first {len(found)}")))
+                return items
+        return Partial(items, (*items.gaps, Gap("", GapReason.LEFT_OUT, f"all after the first {len(items)}")))
 
     async def _objects(self, kind: str, path: str, selector: str) -> Partial[str]:
-        found = await self._all(path, _OBJECTS, {"labelSelector": selector} if selector else {})
-        return Partial([manifest(kind, each) for each in found], found.gaps)
+        objects = await self._all(path, _OBJECTS, {"labelSelector": selector} if selector else {})
+        return Partial([manifest(kind, each) for each in objects], objects.gaps)
 
     async def _log(
         self, service: str, pod: Pod, container: str, window: TimeWindow, limit: int, *, previous: bool

@@ -98,13 +98,13 @@ class Pod(BaseModel):
         Before a container starts, Kubernetes refuses its log. Before it starts again, its log is the previous one.
         """
         spec, status = self.spec, self.status
-        known = (*status.initContainerStatuses, *status.containerStatuses, *status.ephemeralContainerStatuses)
-        statuses = {each.name: each for each in known}
+        all_statuses = (*status.initContainerStatuses, *status.containerStatuses, *status.ephemeralContainerStatuses)
+        statuses = {each.name: each for each in all_statuses}
         for container in (*spec.initContainers, *spec.containers, *spec.ephemeralContainers):
-            found = statuses.get(container.name)
-            if found.state.get("waiting") is None if found else status.phase != "Pending":
+            own = statuses.get(container.name)
+            if own.state.get("waiting") is None if own else status.phase != "Pending":
                 yield container.name, False
-            ended = next(filter(None, found.lastState.values()), None) if found else None
+            ended = next(filter(None, own.lastState.values()), None) if own else None
             if ended and (ended.finishedAt is None or ended.finishedAt >= since):
                 yield container.name, True
 

@@ -40,8 +40,8 @@ class LogFiles:
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         paths = await run_in_reading_thread(self._files.of_service, "logs", service)
         parts = [(str(path), run_in_reading_thread(self._lines, path, service, window, limit)) for path in paths]
-        found = await kept(self.name, parts)
-        return Partial(sorted(found, key=lambda line: line.at)[-limit:], found.gaps)
+        records = await kept(self.name, parts)
+        return Partial(sorted(records, key=lambda line: line.at)[-limit:], records.gaps)
 
     def _lines(self, path: Path, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         if path.stat().st_size <= MAX_KEPT and not self._files.is_growing(path):

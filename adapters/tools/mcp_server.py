@@ -44,11 +44,11 @@ class McpServer:
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
         offered = {each.name: each for each in await self._offered()}
-        found: list[Tool] = []
+        tools: list[Tool] = []
         for name, description in self.allowed.items():
             if name in offered and not _objection(offered[name]):
-                found.append(_McpTool(self, name, description, _kinds(offered[name]), _parameters(offered[name])))
-        return found
+                tools.append(_McpTool(self, name, description, _kinds(offered[name]), _parameters(offered[name])))
+        return tools
 
     async def check(self) -> None:
         """Raise ToolUnavailable, with the reason, if a listed tool is missing or cannot be offered."""
@@ -69,16 +69,16 @@ class McpServer:
         return "\n".join(text[:MAX_ANSWER].splitlines()[:MAX_ROWS])
 
     async def _offered(self) -> list[Offered]:
-        found: list[Offered] = []
+        tools: list[Offered] = []
         async with self._client() as client:
             cursor: str | None = None
             for _ in range(MAX_PAGES):
                 page = await client.list_tools(cursor=cursor)
-                found += page.tools
+                tools += page.tools
                 cursor = page.next_cursor
                 if cursor is None:
                     break
-        return found
+        return tools
 
     @asynccontextmanager
     async def _client(self) -> AsyncGenerator[Client]:

@@ -27,11 +27,11 @@ def _readable(value: object, validate: ValidatorFunctionWrapHandler) -> list[Any
     try:
         return validate(value)
     except ValidationError:
-        found = [item for each in cast("list[object]", value) for item in _valid(each, validate)]
-        if not found:
+        items = [item for each in cast("list[object]", value) for item in _valid(each, validate)]
+        if not items:
             raise
-        odd = f"{len(value) - len(found)} of {len(value)} in an unexpected format"
-        return Partial(found, [Gap("", GapReason.LEFT_OUT, odd)])
+        odd = f"{len(value) - len(items)} of {len(value)} in an unexpected format"
+        return Partial(items, [Gap("", GapReason.LEFT_OUT, odd)])
 
 
 def _valid(item: object, validate: ValidatorFunctionWrapHandler) -> list[Any]:
@@ -58,31 +58,31 @@ async def kept(tool: str, parts: Sequence[Part[T]]) -> Partial[T]:
 
     `tool` is the reader's name; empty within one of its parts.
     """
-    found: Partial[T] = Partial()
+    items: Partial[T] = Partial()
     errors: list[ToolUnavailable] = []
     for (name, _), answer in zip(parts, await answers(parts), strict=True):
         if isinstance(answer, ToolUnavailable):
             errors.append(answer)
-            found.gaps += (gap_of(_part(tool, name), answer),)
+            items.gaps += (gap_of(_part(tool, name), answer),)
         else:
-            found += answer
-            found.gaps += tuple(replace(gap, tool=_part(tool, gap.tool or name)) for gap in gaps_in(answer))
+            items += answer
+            items.gaps += tuple(replace(gap, tool=_part(tool, gap.tool or name)) for gap in gaps_in(answer))
     if errors and len(errors) == len(parts):
         raise errors[0]
-    return found
+    return items
 
 
 async def detailed(tool: str, items: Sequence[tuple[str, T, Awaitable[T]]]) -> Partial[T]:
     """Return items with their details, in order, or without them, and with a gap, where those could not be read."""
-    found: Partial[T] = Partial()
+    complete: Partial[T] = Partial()
     outcomes = await answers([(name, details) for name, _, details in items])
     for (name, item, _), outcome in zip(items, outcomes, strict=True):
         if isinstance(outcome, ToolUnavailable):
-            found.append(item)
-            found.gaps += (gap_of(_part(tool, name), outcome),)
+            complete.append(item)
+            complete.gaps += (gap_of(_part(tool, name), outcome),)
         else:
-            found.append(outcome)
-    return found
+            complete.append(outcome)
+    return complete
 
 
 def _part(tool: str, name: str) -> str:

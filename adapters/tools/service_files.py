@@ -40,17 +40,17 @@ class FolderFiles(Generic[T]):
             )
         with self._lock:
             seen: dict[str, tuple[int, list[str], list[str]]] = {}
-            found: list[Path] = []
+            files: list[Path] = []
             waiting = [str(self._root)]
             while waiting:
                 folder = waiting.pop()
-                known = self._folder(folder)
-                if known is not None:
-                    seen[folder] = known
-                    waiting += known[1]
-                    found += map(Path, known[2])
+                entry = self._folder(folder)
+                if entry is not None:
+                    seen[folder] = entry
+                    waiting += entry[1]
+                    files += map(Path, entry[2])
             self._listed = seen
-        return sorted(found)
+        return sorted(files)
 
     def of_service(self, folder: str, service: str) -> list[Path]:
         """Return the files `<root>/**/<folder>/<service><suffix>`.
@@ -65,8 +65,8 @@ class FolderFiles(Generic[T]):
         with self._lock:
             status = path.stat()
             stamp = (status.st_mtime_ns, status.st_size)
-            known = self._contents.pop(path, None)
-            content = known[1] if known is not None and known[0] == stamp else self._read(path)
+            cached = self._contents.pop(path, None)
+            content = cached[1] if cached is not None and cached[0] == stamp else self._read(path)
             if status.st_size <= MAX_KEPT and _is_settled(status.st_mtime_ns):
                 self._contents[path] = (stamp, content)
                 while sum(size for (_, size), _ in self._contents.values()) > MAX_KEPT:
@@ -81,9 +81,9 @@ class FolderFiles(Generic[T]):
         """Return a folder's modification time, subfolders and files; None if it is missing or not readable."""
         try:
             changed = Path(folder).stat().st_mtime_ns
-            known = self._listed.get(folder)
-            if known is not None and known[0] == changed:
-                return known
+            cached = self._listed.get(folder)
+            if cached is not None and cached[0] == changed:
+                return cached
             with os.scandir(folder) as scanned:
                 entries = list(scanned)
             folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]

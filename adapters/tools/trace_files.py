@@ -97,8 +97,8 @@ class TraceFiles:
 
     async def dependencies(self, window: TimeWindow) -> PartialGraph:
         paths = (await asyncio.to_thread(self._files.paths))[-MAX_FILES:]
-        found = await kept(self.name, [(str(path), asyncio.to_thread(self._within, path, window)) for path in paths])
-        return PartialGraph(graph_of((call.caller, call.service) for call in found), found.gaps)
+        calls = await kept(self.name, [(str(path), asyncio.to_thread(self._within, path, window)) for path in paths])
+        return PartialGraph(graph_of((call.caller, call.service) for call in calls), calls.gaps)
 
     async def check(self) -> None:
         """Raise ToolUnavailable if the folder does not exist, or a file in it cannot be read or holds no traces."""
@@ -115,17 +115,17 @@ class TraceFiles:
 def _read(path: Path) -> Partial[_Call]:
     """Return the calls in a file, with a gap for what in it is no trace."""
     documents = [traces for value in _values(path) for traces in _traces(value)]
-    found = [each for traces in documents if traces is not None for each in _spans(traces)]
-    service_of = {(span.trace_id, span.span_id): service for service, span in found}
+    spans = [each for traces in documents if traces is not None for each in _spans(traces)]
+    service_of = {(span.trace_id, span.span_id): service for service, span in spans}
     calls = [
         _Call(
             datetime.fromtimestamp(span.start_time_unix_nano / 1e9, UTC),
             service_of.get((span.trace_id, span.parent_span_id or ""), ""),
             service,
         )
-        for service, span in found
+        for service, span in spans
     ]
-    return Partial(calls, _gaps(len(documents), documents.count(None), len(found)))
+    return Partial(calls, _gaps(len(documents), documents.count(None), len(spans)))
 
 
 def _gaps(documents: int, unread: int, spans: int) -> list[Gap]:

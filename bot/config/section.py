@@ -19,7 +19,7 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _known(name: str) -> str:
+def _time_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -27,7 +27,7 @@ def _known(name: str) -> str:
     return name
 
 
-TimeZoneName = Annotated[str, AfterValidator(_known)]
+TimeZoneName = Annotated[str, AfterValidator(_time_zone)]
 """An IANA time zone name."""
 
 

@@ -298,8 +298,10 @@ def _read(path: Path) -> _File:
         raise ConfigurationError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     except ValidationError as error:
         problem = error.errors()[0]
-        said = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"].removeprefix("Value error, ")
-        raise _mistake(path, text, problem["loc"], said) from None
+        message = (
+            "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"].removeprefix("Value error, ")
+        )
+        raise _mistake(path, text, problem["loc"], message) from None
     for location, problem in _contradictions(file):
         raise _mistake(path, text, location, problem)
     return file
@@ -316,8 +318,8 @@ def _line(text: str, location: Location) -> int:
     line = 0
     for part in location:
         if isinstance(node, yaml.MappingNode):
-            known = {key.value: (key, value) for key, value in node.value}
-            key, node = known.get(part, (node, node))
+            entries = {key.value: (key, value) for key, value in node.value}
+            key, node = entries.get(part, (node, node))
             line = key.start_mark.line
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
             node = node.value[part]

@@ -109,7 +109,7 @@ def model_calls(url: str) -> Watch:
 
     @contextmanager
     def watch(model: str, request: ModelRequest) -> Generator[Callable[[Sequence[ModelReply]], None]]:
-        asked = {
+        parameters = {
             "gen_ai.request.model": model,
             "gen_ai.request.max_tokens": request.max_tokens,
             "gen_ai.request.temperature": request.temperature,
@@ -119,7 +119,7 @@ def model_calls(url: str) -> Watch:
         with gen_ai_tracer.start_as_current_span(
             f"chat {model}",
             kind=SpanKind.CLIENT,
-            attributes=fixed | place | asked,
+            attributes=fixed | place | parameters,
             record_exception=False,  # its message may quote the model
             set_status_on_exception=False,
         ) as span:

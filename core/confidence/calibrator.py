@@ -95,8 +95,8 @@ def fit(
     pooled = Calibrator(version, steps, len(labelled), fitted_at)
     if not any(label.group for label in labelled):
         return pooled
-    said = np.array([pooled.probability(label.evaluation) for label in labelled])
-    return replace(pooled, offsets=fit_offsets(said, correct, [label.group for label in labelled]))
+    probabilities = np.array([pooled.probability(label.evaluation) for label in labelled])
+    return replace(pooled, offsets=fit_offsets(probabilities, correct, [label.group for label in labelled]))
 
 
 def _curves(

@@ -195,9 +195,9 @@ def fit_ensemble(tally: Tally) -> Fitted:
     return Fitted((softmax(held_out) @ members).round(PLACES), float(evidence))
 
 
-def _likelihoods(known: Tally, held_out: Tally) -> FloatArray:
-    """Return the log-likelihood of the held-out labels under each member fitted to the known ones, shape (members,)."""
-    members = _members(known)
+def _likelihoods(tally: Tally, held_out: Tally) -> FloatArray:
+    """Return the log-likelihood of the held-out labels under each member fitted to those of `tally`, shape (members,)."""
+    members = _members(tally)
     return np.log(members) @ held_out.right + np.log1p(-members) @ held_out.wrong
 
 

@@ -53,10 +53,10 @@ def _held_out(
     """Return the log-likelihood of each fold's labels under offsets fitted to the other folds."""
     total = 0.0
     for fold in range(FOLDS):
-        known, asked = folds != fold, folds == fold
-        offsets = _offsets(logits[known], correct[known], names[known], spread)
-        moved = logits[asked] + np.array([offsets.get(name, 0.0) for name in names[asked].tolist()])
-        total -= float(np.logaddexp(0.0, np.where(correct[asked] > 0.5, -moved, moved)).sum())
+        others, fold_mask = folds != fold, folds == fold
+        offsets = _offsets(logits[others], correct[others], names[others], spread)
+        moved = logits[fold_mask] + np.array([offsets.get(name, 0.0) for name in names[fold_mask].tolist()])
+        total -= float(np.logaddexp(0.0, np.where(correct[fold_mask] > 0.5, -moved, moved)).sum())
     return total
 
 

@@ -62,8 +62,8 @@ def reliability(probabilities: FloatArray, correct: FloatArray) -> Reliability:
 
 def ece(probabilities: FloatArray, correct: FloatArray) -> float:
     """Return the expected calibration error (LM-PACE, equation 2)."""
-    found = reliability(probabilities, correct)
-    return float(found.counts @ np.abs(found.accuracy - found.confidence) / len(correct))
+    bins = reliability(probabilities, correct)
+    return float(bins.counts @ np.abs(bins.accuracy - bins.confidence) / len(correct))
 
 
 def ece_floor(probabilities: FloatArray, draws: int = FLOOR_DRAWS, seed: int = SEED) -> float:

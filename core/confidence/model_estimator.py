@@ -40,7 +40,7 @@ def settled_case(incident: PastIncident) -> Reference:
         ("Root cause: ", incident.root_cause),
         ("Fix: ", incident.fix),
     )
-    text = "\n".join(f"{label}{said}" for label, said in parts if said.strip())
+    text = "\n".join(f"{label}{value}" for label, value in parts if value.strip())
     return Reference(incident.id, text, incident.resolved_at or incident.started_at)
 
 
@@ -124,12 +124,12 @@ async def _within_budget(model: LanguageModel, texts: Sequence[str], effort: Eff
 
 async def _judged(model: LanguageModel, question: _Question, request: ModelRequest, effort: Effort) -> dict[str, float]:
     """Return the mean label distribution over all analyses."""
-    asked = replace(request, messages=question.analysis, temperature=1.0, max_tokens=effort.analysis_tokens)
-    analyses = await model.sample(asked, effort.analyses)
+    sampled = replace(request, messages=question.analysis, temperature=1.0, max_tokens=effort.analysis_tokens)
+    analyses = await model.sample(sampled, effort.analyses)
     distributions = await asyncio.gather(
         *(
             model.expect(
-                replace(asked, messages=question.score(question.analysis, analysis.text), max_tokens=LABEL_TOKENS),
+                replace(sampled, messages=question.score(question.analysis, analysis.text), max_tokens=LABEL_TOKENS),
                 question.choices,
             )
             for analysis in analyses

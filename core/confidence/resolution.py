@@ -29,10 +29,10 @@ _FIELD = re.compile(
 def read_resolution(note: str) -> Resolution:
     """Return the fields of a note, separated by line ends or semicolons: “root cause: …; fix: …; owner: …”."""
     fields: dict[str, str] = {}
-    for found in _FIELD.finditer(note.replace(";", "\n")):
-        name = found["name"].lower()
+    for match in _FIELD.finditer(note.replace(";", "\n")):
+        name = match["name"].lower()
         kind = "owner" if "own" in name else "root_cause" if "cause" in name else "fix"
-        fields.setdefault(kind, found["text"].strip()[:MAX_FIELD])
+        fields.setdefault(kind, match["text"].strip()[:MAX_FIELD])
     return Resolution(fields.get("root_cause", ""), fields.get("fix", ""), fields.get("owner", ""))
 
 
@@ -66,9 +66,9 @@ def fit_threshold(agreements: Sequence[float], correct: Sequence[bool]) -> float
     if len(labels) < MIN_LABELS or labels.all() or not labels.any():
         return DEFAULT_THRESHOLD
     levels = np.unique(scores)
-    said = scores[:, None] >= levels[None, :]
-    right = (said & labels[:, None]).sum(axis=0)
-    f1 = 2 * right / (said.sum(axis=0) + labels.sum())
+    predictions = scores[:, None] >= levels[None, :]
+    right = (predictions & labels[:, None]).sum(axis=0)
+    f1 = 2 * right / (predictions.sum(axis=0) + labels.sum())
     best = int(np.argmax(f1))
     below = levels[best - 1] if best else 0.0
     return float((levels[best] + below) / 2)

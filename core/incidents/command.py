@@ -148,14 +148,14 @@ def read_maintenance(text: str) -> MaintenanceWish | None:
 
     A window lasts at most LONGEST.
     """
-    said = _WORDS.fullmatch(text)
-    if said is None:
+    match = _WORDS.fullmatch(text)
+    if match is None:
         return None
-    if said["ended"]:
-        return MaintenanceWish(said["over"])
-    if not said["service"]:
+    if match["ended"]:
+        return MaintenanceWish(match["over"])
+    if not match["service"]:
         return MaintenanceWish()
-    length = min(timedelta(**{_UNITS[said["unit"].lower()]: int(said["count"])}), LONGEST)
+    length = min(timedelta(**{_UNITS[match["unit"].lower()]: int(match["count"])}), LONGEST)
     if not length:
         return None
-    return MaintenanceWish(said["service"], length, " ".join(said["reason"].split())[:MAX_REASON])
+    return MaintenanceWish(match["service"], length, " ".join(match["reason"].split())[:MAX_REASON])

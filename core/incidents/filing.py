@@ -84,7 +84,7 @@ def without_links(title: str) -> str:
 
 
 def _without_references(text: str) -> str:
-    return _REFERENCE.sub(lambda found: found[0] if found["kept"] else f"{found[0]}{_WORD_JOINER}", text)
+    return _REFERENCE.sub(lambda match: match[0] if match["kept"] else f"{match[0]}{_WORD_JOINER}", text)
 
 
 def _redacted(draft: Postmortem, redact: Callable[[str], str]) -> Postmortem:

@@ -59,15 +59,15 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
 
     Returns the same object if the delivery contains nothing newer than what is known.
     """
-    known = {alert.fingerprint: alert for alert in incident.alerts}
-    told = [_succeeding(known.get(alert.fingerprint), alert) for alert in delivery.alerts]
-    delivered = {alert.fingerprint: alert for alert in told if alert is not None}
+    current = {alert.fingerprint: alert for alert in incident.alerts}
+    updates = [_succeeding(current.get(alert.fingerprint), alert) for alert in delivery.alerts]
+    delivered = {alert.fingerprint: alert for alert in updates if alert is not None}
     if not delivered:
         return incident
-    new = [each for each in delivered if each not in known and not _holds(incident.also_firing, each)]
+    new = [each for each in delivered if each not in current and not _holds(incident.also_firing, each)]
     seen_count = incident.alert_count - incident.unseen_count + len(new)
     alert_count = max(incident.alert_count, seen_count, len(delivered) + delivery.omitted)
-    firing, settled = _by_status((known | delivered).values())
+    firing, settled = _by_status((current | delivered).values())
     also_firing = _changed(incident.also_firing, delivered, [alert.fingerprint for alert in firing[MAX_KEPT_ALERTS:]])
     is_firing = bool(firing or also_firing)
     is_reopened = is_firing and incident.state is IncidentState.RESOLVED
@@ -109,11 +109,11 @@ def _holds(ordered: Sequence[str], name: str) -> bool:
     return place < len(ordered) and ordered[place] == name
 
 
-def _severity(incident: Incident, told: Iterable[Alert]) -> Severity:
+def _severity(incident: Incident, alerts: Iterable[Alert]) -> Severity:
     """Return the worst severity reported so far, unless a person set the severity."""
     if incident.severity_by:
         return incident.severity
-    return min((incident.severity, *(alert.severity for alert in told)), key=list(Severity).index)
+    return min((incident.severity, *(alert.severity for alert in alerts)), key=list(Severity).index)
 
 
 def reopens(incident: Incident, delivery: AlertDelivery) -> bool:
@@ -140,40 +140,40 @@ def _flaps(reopenings: tuple[datetime, ...]) -> bool:
     return len(reopenings) >= FLAPS and reopenings[-1] - reopenings[-FLAPS] <= FLAP_WINDOW
 
 
-def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
+def _succeeding(current: Alert | None, update: Alert) -> Alert | None:
     """Return a known alert after an update; None if the update changes nothing."""
-    if known is None:
-        return told if told.status is not AlertStatus.UPDATED else None
+    if current is None:
+        return update if update.status is not AlertStatus.UPDATED else None
     # Some senders leave out in later events what they said in the first.
-    told = replace(told, **{name: getattr(told, name) or getattr(known, name) for name in KEPT})
-    if known.as_of is not None and told.as_of is not None and told.as_of < known.as_of:
+    update = replace(update, **{name: getattr(update, name) or getattr(current, name) for name in KEPT})
+    if current.as_of is not None and update.as_of is not None and update.as_of < current.as_of:
         return None
-    held, acknowledged = known.acknowledged if known.status is AlertStatus.FIRING else None, told.acknowledged
+    held, acknowledged = current.acknowledged if current.status is AlertStatus.FIRING else None, update.acknowledged
     # Some senders repeat the acknowledgement with every event.
     if acknowledged is None or (held is not None and replace(acknowledged, at=held.at) == held):
         acknowledged = held
-    if told.status is AlertStatus.RESOLVED and known.status is AlertStatus.FIRING:
-        return _ended(replace(told, acknowledged=acknowledged), known)
-    if told.status is not AlertStatus.UPDATED:
-        return replace(told, acknowledged=acknowledged)
+    if update.status is AlertStatus.RESOLVED and current.status is AlertStatus.FIRING:
+        return _ended(replace(update, acknowledged=acknowledged), current)
+    if update.status is not AlertStatus.UPDATED:
+        return replace(update, acknowledged=acknowledged)
     return replace(
-        told,
-        status=known.status,
-        starts_at=known.starts_at,
-        ends_at=known.ends_at,
-        note=known.note,
+        update,
+        status=current.status,
+        starts_at=current.starts_at,
+        ends_at=current.ends_at,
+        note=current.note,
         acknowledged=acknowledged,
     )
 
 
-def _ended(told: Alert, known: Alert) -> Alert:
+def _ended(update: Alert, current: Alert) -> Alert:
     """Return a resolved alert, without the times of an earlier one that its end may carry.
 
     A later start is kept: the alert fired again in the meantime, without a delivery.
     """
-    starts_at = max(known.starts_at, told.starts_at)
-    ends_at = told.ends_at if told.ends_at is not None and told.ends_at >= starts_at else None
-    return replace(told, starts_at=starts_at, ends_at=ends_at)
+    starts_at = max(current.starts_at, update.starts_at)
+    ends_at = update.ends_at if update.ends_at is not None and update.ends_at >= starts_at else None
+    return replace(update, starts_at=starts_at, ends_at=ends_at)
 
 
 def _noted(delivery: AlertDelivery) -> Resolution | None:

@@ -130,7 +130,7 @@ def suggested_parent(
     """
     distances = callees(service_of(incident, dependencies), dependencies)
     cause = incident.explanation.cause if incident.explanation is not None else None
-    found = [
+    parents = [
         other
         for other in others
         if other.state is IncidentState.OPEN
@@ -138,9 +138,9 @@ def suggested_parent(
         and _depends(incident, other, dependencies)
         and (cause is None or _leads_to(cause.service, service_of(other, dependencies), dependencies))
     ]
-    if not found:
+    if not parents:
         return None
-    best = min(found, key=lambda other: (distances[service_of(other, dependencies)], _order(other)))
+    best = min(parents, key=lambda other: (distances[service_of(other, dependencies)], _order(other)))
     reason = DEPENDS.format(service=service_of(incident, dependencies), cause=service_of(best, dependencies))
     return SuggestedParent(best.id, best.title, reason)
 
@@ -186,12 +186,12 @@ def parent_of(
     channels: Sequence[Channel],
 ) -> tuple[Incident, str] | None:
     """Return the open incident that best explains this one (same alert first, then earliest), and the reason."""
-    found = [
+    parents = [
         (other, reason)
         for other in others
         if other.state is IncidentState.OPEN and (reason := explanation_by(incident, other, dependencies, channels))
     ]
-    return min(found, key=lambda pair: (pair[1] != SAME_ALERT, _order(pair[0])), default=None)
+    return min(parents, key=lambda pair: (pair[1] != SAME_ALERT, _order(pair[0])), default=None)
 
 
 def parent_in_storm(
@@ -214,8 +214,8 @@ def parent_in_storm(
     reasons, linked, frontier = dict[str, str](), list[Incident](), [first]
     while frontier:
         each = frontier.pop(0)
-        found = [(other, reason) for other in apart if (reason := _shared(each, other, calls))]
-        for other, reason in found:
+        neighbours = [(other, reason) for other in apart if (reason := _shared(each, other, calls))]
+        for other, reason in neighbours:
             reasons[other.incident.id] = reasons.get(each.incident.id, reason)
             apart.remove(other)
             linked.append(other.incident)
@@ -274,8 +274,8 @@ def share_an_audience(incident: Incident, other: Incident, channels: Sequence[Ch
 
 def _names(incident: Incident) -> set[str]:
     """Return the names of an incident and its alerts, without the tags that senders put before a title."""
-    said = (incident.title, *(text for alert in incident.alerts for text in (alert.name, alert.summary)))
-    return {" ".join(_TAG.sub("", text).casefold().split()) for text in said if text}
+    texts = (incident.title, *(text for alert in incident.alerts for text in (alert.name, alert.summary)))
+    return {" ".join(_TAG.sub("", text).casefold().split()) for text in texts if text}
 
 
 def _order(incident: Incident) -> tuple[datetime, datetime, str]:

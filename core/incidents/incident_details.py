@@ -70,8 +70,8 @@ def _sections(incident: Incident) -> Iterator[Section]:
 def _alerts(incident: Incident) -> Iterator[Entry]:
     """Yield the first alerts, each with its text beyond the incident's title."""
     for alert in incident.alerts[:3]:
-        said = (text for text in (alert.summary, alert.description) if text and text != incident.title)
-        yield Entry(" ".join(dict.fromkeys(said)), link=Link(alert.name, alert.url), at=alert.starts_at)
+        texts = (text for text in (alert.summary, alert.description) if text and text != incident.title)
+        yield Entry(" ".join(dict.fromkeys(texts)), link=Link(alert.name, alert.url), at=alert.starts_at)
 
 
 def _less_likely(incident: Incident) -> Iterator[str]:
@@ -104,7 +104,7 @@ def _causes(explanation: Explanation) -> Iterator[Section]:
 
 
 def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
-    told = [
+    remarks = [
         ("Would disprove it", hypothesis.disproof),
         ("Solution proposed by the language model", hypothesis.solution),
         ("Next check", hypothesis.next_check),
@@ -114,7 +114,7 @@ def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
     entries = (
         *map(_evidence, hypothesis.evidence),
         *(_evidence(each, "Evidence against it: ") for each in hypothesis.contradicting),
-        *(Entry(f"{name}: {text}") for name, text in told if text),
+        *(Entry(f"{name}: {text}") for name, text in remarks if text),
     )
     return Section(title, entries, "lines of evidence", badge.text if badge is not None else "")
 
@@ -126,9 +126,9 @@ def _evidence(evidence: Evidence, against: str = "") -> Entry:
 
 def _similar(past: SimilarIncident) -> Entry:
     facts = (("owner", past.owner), ("cause", past.root_cause), ("fix", past.fix))
-    told = ". ".join(f"{name}: {value.rstrip('.')}" for name, value in facts if value)
+    summary = ". ".join(f"{name}: {value.rstrip('.')}" for name, value in facts if value)
     same = "same cause. " if past.same_cause else ""
-    return Entry(f"{same}{told}", link=Link(f"{past.id} {past.title}", past.url))
+    return Entry(f"{same}{summary}", link=Link(f"{past.id} {past.title}", past.url))
 
 
 def owner_story(incident: Incident) -> tuple[str, ...]:
@@ -142,22 +142,22 @@ def format_votes(incident: Incident) -> tuple[str, ...]:
     """Return every vote, the last round first. Each reason is listed once, and not if it is a reason for the owner."""
     votes = incident.owner.votes if incident.owner is not None else ()
     names = _names(incident)
-    told = {reason.casefold().rstrip(".") for reason in owner_story(incident)}
+    reasons = {reason.casefold().rstrip(".") for reason in owner_story(incident)}
     rounds = {(vote.hop, vote.round) for vote in votes}
     lines: dict[str, None] = {}
     for vote in sorted(votes, key=lambda vote: (-vote.hop, -vote.round)):
-        lines[_vote(vote, names, told, names_round=len(rounds) > 1)] = None
+        lines[_vote(vote, names, reasons, names_round=len(rounds) > 1)] = None
     return tuple(lines)
 
 
 def format_suggestions(incident: Incident) -> tuple[str, ...]:
     """Return the evidence for the suggested severity and duplicate, line by line. Untrusted."""
-    told: list[str] = []
+    lines: list[str] = []
     if severity := shown_severity(incident):
-        told += [f"Looks {severity.severity}: {each}" for each in severity.evidence]
+        lines += [f"Looks {severity.severity}: {each}" for each in severity.evidence]
     if duplicate := incident.suggested_duplicate:
-        told += [f"Duplicate of {duplicate.incident_id}: {each}" for each in duplicate.evidence]
-    return tuple(told)
+        lines += [f"Duplicate of {duplicate.incident_id}: {each}" for each in duplicate.evidence]
+    return tuple(lines)
 
 
 def _names(incident: Incident) -> dict[str, str]:
@@ -169,21 +169,21 @@ def _names(incident: Incident) -> dict[str, str]:
 
 
 def _hop(hop: Hop, names: dict[str, str]) -> str:
-    told = f"Not {names.get(hop.turned_away, hop.turned_away)}'s" if hop.turned_away else "Sent on"
+    decision = f"Not {names.get(hop.turned_away, hop.turned_away)}'s" if hop.turned_away else "Sent on"
     given = f", given to {names.get(hop.given_to, hop.given_to)}" if hop.given_to else ""
     reason = f": {hop.reason}" if hop.reason else ""
-    return f"{told}, says {hop.person}{given}{reason}"
+    return f"{decision}, says {hop.person}{given}{reason}"
 
 
-def _vote(vote: Vote, names: dict[str, str], told: set[str], *, names_round: bool) -> str:
-    """Return a vote with those of its reasons that are not yet in `told`, and add them to it."""
+def _vote(vote: Vote, names: dict[str, str], listed: set[str], *, names_round: bool) -> str:
+    """Return a vote with those of its reasons that are not yet `listed`, and add them to it."""
     choice = names.get(vote.choice, vote.choice) if vote.choice else "nobody"
     voter = names.get(vote.voter, vote.voter)
     reasons: list[str] = []
     for reason in _REASONS.split(vote.reason):
         bare = reason.removeprefix(f"{choice}: ").removeprefix(f"For {voter}: ").strip()
-        if bare and bare.casefold().rstrip(".") not in told:
-            told.add(bare.casefold().rstrip("."))
+        if bare and bare.casefold().rstrip(".") not in listed:
+            listed.add(bare.casefold().rstrip("."))
             reasons.append(f"for {voter}: {bare}" if reason.startswith(f"For {voter}: ") and voter != choice else bare)
     hop = f"Hop {vote.hop}, " if vote.hop else ""
     when = f"{hop}round {vote.round}: ".capitalize() if names_round else ""
@@ -209,8 +209,8 @@ def gaps_by_tool(incidents: Iterable[Incident]) -> list[ToolGaps]:
     reasons: defaultdict[str, Counter[GapReason]] = defaultdict(Counter)
     affected: Counter[str] = Counter()
     for incident in incidents:
-        known = incident.explanation.gaps if incident.explanation is not None else ()
-        gaps = [gap for gap in known if not gap.reason.is_read]
+        recorded = incident.explanation.gaps if incident.explanation is not None else ()
+        gaps = [gap for gap in recorded if not gap.reason.is_read]
         affected.update({gap.system for gap in gaps})
         for tool, reason in {(gap.system, gap.reason) for gap in gaps}:
             reasons[tool][reason] += 1

@@ -63,8 +63,8 @@ class Line:
     @property
     def plain(self) -> str:
         """Return the line without any markup."""
-        said = (self.text.replace("`", ""), self.code, " ".join(link.text for link in self.links), self.badge)
-        return " ".join(filter(None, (self.label, " · ".join(filter(None, said)))))
+        parts = (self.text.replace("`", ""), self.code, " ".join(link.text for link in self.links), self.badge)
+        return " ".join(filter(None, (self.label, " · ".join(filter(None, parts)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class IncidentView:
     @property
     def summary(self) -> str:
         """Return the line that stands in for the message in a notification or a screen reader."""
-        told = [line for line in self.lines if line.label in (OWNER, CAUSE)]
-        return " · ".join((self.headline, self.state, *(f"{line.label}: {line.text}" for line in told))).replace(
+        lines = [line for line in self.lines if line.label in (OWNER, CAUSE)]
+        return " · ".join((self.headline, self.state, *(f"{line.label}: {line.text}" for line in lines))).replace(
             "`", ""
         )
 

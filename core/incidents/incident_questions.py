@@ -116,8 +116,8 @@ def _runbook(incident: Incident) -> Sequence[str]:
     if cited is None:
         return [f"The alert names {runbook.url} as its runbook. I haven’t read that page."]
     action = f": {runbook.next_action}" if runbook.next_action != cited.heading else ""
-    said = [f"{cited.title}, “{cited.heading}”{action}", runbook.command, cited.deep_link or cited.document_id]
-    return [line for line in said if line]
+    lines = [f"{cited.title}, “{cited.heading}”{action}", runbook.command, cited.deep_link or cited.document_id]
+    return [line for line in lines if line]
 
 
 def _fix(incident: Incident) -> Sequence[str]:
@@ -171,11 +171,11 @@ def _on_call(incident: Incident) -> Sequence[str]:
     if proposal is None:
         return taken or ["Still looking for the owner."]
     if proposal.owner is None:
-        asked = [
+        teams = [
             f"{team.team_name}, {format_on_call(team)}" if format_on_call(team) else team.team_name
             for team in proposal.asked
         ]
-        settled_by = f"Asked: {'; '.join(asked)}." if asked else "A person should decide."
+        settled_by = f"Asked: {'; '.join(teams)}." if teams else "A person should decide."
         return [*taken, f"The owner is not clear. {settled_by}"]
     unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else ""
     people = "; ".join(filter(None, (", ".join(proposal.on_call), unknown)))
@@ -184,22 +184,22 @@ def _on_call(incident: Incident) -> Sequence[str]:
 
 def _logs(incident: Incident, observations: Observations | None) -> Sequence[str]:
     cause = incident.explanation.cause if incident.explanation is not None else None
-    telling = [
+    quotes = [
         f"{_clock(each.at) if each.at else ''} {each.source}: {each.quote[:MAX_QUOTE]}".strip()
         for each in (cause.evidence if cause is not None else ())
         if each.kind is EvidenceKind.LOG
     ]
     if observations is None:
-        return telling or ["I could not read any logs."]
+        return quotes or ["I could not read any logs."]
     own = [line for line in observations.logs if line.service == incident.service]
     trouble = [line for line in own if level_named(line.level) in TROUBLE or _TROUBLE.search(line.text)]
-    latest = [] if telling else [_line(line) for line in (trouble or own)[-MAX_LINES:]]
+    latest = [] if quotes else [_line(line) for line in (trouble or own)[-MAX_LINES:]]
     if latest:
         latest.insert(0, "No line explains it. The latest warnings and errors:" if trouble else "The latest lines:")
-    elif not telling:
+    elif not quotes:
         latest = [f"No log line of {incident.service or 'its service'} was found around {_clock(incident.started_at)}."]
     counted = f"I read {len(own)} lines of {incident.service}; {len(trouble)} are warnings or errors." if own else ""
-    return [*dict.fromkeys(telling[:MAX_LINES]), *latest, *filter(None, [counted]), *_gaps(observations)]
+    return [*dict.fromkeys(quotes[:MAX_LINES]), *latest, *filter(None, [counted]), *_gaps(observations)]
 
 
 def _line(line: LogLine) -> str:

@@ -98,13 +98,13 @@ def incident_view(message: IncidentMessage) -> IncidentView:
 
 def _state(incident: Incident) -> str:
     severity = str(incident.severity).capitalize()
-    said = f"{severity} (set by {cut(incident.severity_by, MAX_NAME)})" if incident.severity_by else severity
+    severity_text = f"{severity} (set by {cut(incident.severity_by, MAX_NAME)})" if incident.severity_by else severity
     began = _minute(incident.started_at, incident.opened_at)
     if incident.resolved_at is not None:
         lasted = format_duration(incident.resolved_at - incident.started_at)
         state = f"Resolved {_minute(incident.resolved_at, incident.opened_at)} after {lasted}"
     else:
-        state = f"{said} again, first {began}" if incident.reopened_count else f"{said} since {began}"
+        state = f"{severity_text} again, first {began}" if incident.reopened_count else f"{severity_text} since {began}"
     return " · ".join(filter(None, (state, cut(incident.service, MAX_NAME), _alerts(incident))))
 
 
@@ -141,16 +141,16 @@ def _grouping(message: IncidentMessage) -> Iterator[Line]:
     incident, parent, parts = message.incident, message.leader, message.parts
     if parent is not None and incident.absorbed is not None:
         yield Line("Part of", "", links=(_link(parent),))
-        said = f"merged by {incident.absorbed.person}" if incident.absorbed.person else incident.absorbed.reason
-        yield from _line("", said, subtle=True)
+        notice = f"merged by {incident.absorbed.person}" if incident.absorbed.person else incident.absorbed.reason
+        yield from _line("", notice, subtle=True)
     if parts:
         yield _parts(incident, parts)
     elif incident.suggested_parent is not None and incident.absorbed is None:
         parent = incident.suggested_parent
         title = cut(parent.title, MAX_NAME)
         yield Line("May be part of", cut(parent.reason, MAX_TEXT), links=(Link(title, "", parent.incident_id),))
-    for said in irregularities(incident):
-        yield from _line("", said, subtle=True)
+    for notice in irregularities(incident):
+        yield from _line("", notice, subtle=True)
 
 
 def _parts(incident: Incident, parts: Sequence[RelatedIncident]) -> Line:
@@ -250,9 +250,9 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
     if explanation.cause is None:
         yield from _line(CAUSE, f"none found{_not_read(explanation)}")
     else:
-        said = explanation.summary.rstrip(".")
+        summary = explanation.summary.rstrip(".")
         badge = explanation.badge.text if explanation.badge is not None else ""
-        yield from _line(CAUSE, COULD_IT_BE.format(cause=said) if asks else said, badge=badge)
+        yield from _line(CAUSE, COULD_IT_BE.format(cause=summary) if asks else summary, badge=badge)
         yield from _model_s(explanation)
     if explanation.rechecked_after is not None:
         yield from _line("", f"Re-checked after {cut(explanation.rechecked_after.person, MAX_NAME)}’s note")
@@ -326,9 +326,9 @@ def _suggested(incident: Incident) -> Iterator[Line]:
     if severity is not None:
         yield Line("Severity", f"looks {severity.severity}", badge=severity.badge.text)
     if duplicate is not None and incident.absorbed is None:
-        told = "is a sign of" if incident.duplicate_of else "may be a sign of"
+        claim = "is a sign of" if incident.duplicate_of else "may be a sign of"
         link = Link(cut(duplicate.title, MAX_NAME), "", duplicate.incident_id)
-        yield Line("Duplicate", told, badge="" if incident.duplicate_of else duplicate.badge.text, links=(link,))
+        yield Line("Duplicate", claim, badge="" if incident.duplicate_of else duplicate.badge.text, links=(link,))
 
 
 def _page(incident: Incident) -> Iterator[Line]:
@@ -337,11 +337,11 @@ def _page(incident: Incident) -> Iterator[Line]:
     is_answered = bool(incident.taken_by) or incident.acknowledged is not None or incident.absorbed is not None
     if page is None or page.badge.probability is None or is_answered or incident.state is not IncidentState.OPEN:
         return
-    said, badge = page_claim(page.badge, incident.severity)
+    claim, badge = page_claim(page.badge, incident.severity)
     if page.from_prior and (badge.probability or 0.0) < EVEN:
         return  # “may need a person” would be said of almost every incident of the first days
     shown = "" if page.from_prior else badge.text  # a percentage would say that incidents of this company were counted
-    yield from _line("", f"{said}: {', '.join(page.evidence[:MAX_REASONS])}", badge=shown, subtle=True)
+    yield from _line("", f"{claim}: {', '.join(page.evidence[:MAX_REASONS])}", badge=shown, subtle=True)
 
 
 def page_claim(badge: Badge, severity: Severity) -> tuple[str, Badge]:
@@ -491,9 +491,9 @@ def _line(
     subtle: bool = False,
 ) -> Iterator[Line]:
     """Yield the line, unless it is empty."""
-    said = cut(text, MAX_TEXT)
-    if said or code or links:
-        yield Line(label, said, badge, code, links, subtle)
+    shortened = cut(text, MAX_TEXT)
+    if shortened or code or links:
+        yield Line(label, shortened, badge, code, links, subtle)
 
 
 def _minute(at: datetime, day: datetime) -> str:

@@ -21,5 +21,5 @@ def _place_of(service: str, text: str) -> int | None:
     A part of a longer word, such as `till` in “until”, does not count, nor does the beginning of a host's name. Letters
     of scripts without spaces between words may be adjacent.
     """
-    found = re.search(rf"(?<![^\W_]){re.escape(service)}(?![^\W_]|\.[\w-]+\.)", text, re.IGNORECASE | re.ASCII)
-    return found.start() if found else None
+    match = re.search(rf"(?<![^\W_]){re.escape(service)}(?![^\W_]|\.[\w-]+\.)", text, re.IGNORECASE | re.ASCII)
+    return match.start() if match else None

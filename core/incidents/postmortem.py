@@ -59,9 +59,9 @@ class Postmortem:
 
 def worth_a_postmortem(incident: Incident) -> bool:
     """Return whether an incident is over and has more to report than its alerts: a cause, an owner, or a note."""
-    found = incident.explanation is not None and incident.explanation.cause is not None
+    has_cause = incident.explanation is not None and incident.explanation.cause is not None
     owned = incident.owner is not None and incident.owner.owner is not None
-    return incident.state is IncidentState.RESOLVED and (found or owned or incident.resolution is not None)
+    return incident.state is IncidentState.RESOLVED and (has_cause or owned or incident.resolution is not None)
 
 
 def offers_postmortem(incident: Incident) -> bool:
@@ -86,8 +86,8 @@ def postmortem_address(incident: Incident, public_url: str) -> str:
 def draft_postmortem(incident: Incident, only: Collection[str] = ()) -> Postmortem:
     """Return the draft as far as the record goes. `only` limits it to these sections and the sources that they cite."""
     draft = _Draft(incident)
-    asked = [(title, write) for title, write in _SECTIONS.items() if not only or title in only]
-    sections = tuple(Section(title, lines) for title, write in asked if (lines := write(draft)))
+    writers = [(title, write) for title, write in _SECTIONS.items() if not only or title in only]
+    sections = tuple(Section(title, lines) for title, write in writers if (lines := write(draft)))
     return Postmortem(f"Postmortem: {incident.title}", sections, tuple(draft.sources))
 
 
@@ -123,8 +123,8 @@ def escaped(text: str) -> str:
 def _line(line: Line, *, filed: bool) -> str:
     numbers = ", ".join(map(str, line.sources))
     links = " ".join(f"[{number}](#evidence-{number})" for number in line.sources)
-    told = f"(evidence {numbers})" if numbers else ""
-    return f"- {escaped(line.text)} {told if filed else links}".rstrip()
+    reference = f"(evidence {numbers})" if numbers else ""
+    return f"- {escaped(line.text)} {reference if filed else links}".rstrip()
 
 
 def _source(source: Source) -> str:
@@ -156,8 +156,10 @@ class _Draft:
             entries.append((incident.started_at, alerted))
         entries.append((incident.opened_at, self._recorded(f"{_clock(incident.opened_at)} The alert arrived.")))
         for note in incident.notes:
-            told = Line(f"{_clock(note.at)} {note.person or 'Somebody'} in the thread: {note.text}", (self._record(),))
-            entries.append((note.at, told))
+            remark = Line(
+                f"{_clock(note.at)} {note.person or 'Somebody'} in the thread: {note.text}", (self._record(),)
+            )
+            entries.append((note.at, remark))
         if incident.resolved_at is not None:
             resolved = self._recorded(f"{_clock(incident.resolved_at)} The last alert was resolved.")
             entries.append((incident.resolved_at, resolved))
@@ -253,10 +255,10 @@ class _Draft:
 
     def _of(self, entry: TimelineEntry) -> int:
         """Return the source of an entry: its evidence, otherwise the alert, otherwise what the investigation read."""
-        told = frozenset(terms(entry.text))
+        words = frozenset(terms(entry.text))
         for hypothesis in self._explanation.hypotheses:
             for evidence in hypothesis.evidence:
-                if evidence.at == entry.at and not told.isdisjoint(terms(evidence.quote)):
+                if evidence.at == entry.at and not words.isdisjoint(terms(evidence.quote)):
                     return self._evidence(evidence)
         is_alert = entry.at == self.incident.started_at and self.incident.title in entry.text
         return (
@@ -268,17 +270,17 @@ class _Draft:
         return self._cite(Source(f"{evidence.kind.capitalize()}: {evidence.source}{at}", evidence.quote, evidence.url))
 
     def _alerts(self) -> tuple[int, ...]:
-        found = [
+        numbers = [
             self._cite(Source(f"Alert {alert.name}, {_clock(alert.starts_at)}", alert.summary, alert.url))
             for alert in self.incident.alerts[:MAX_ALERTS]
         ]
-        return tuple(found) or (self._record(),)
+        return tuple(numbers) or (self._record(),)
 
     def _note(self) -> int:
         noted = self.incident.resolution
-        said: Sequence[str] = (noted.root_cause, noted.fix, noted.owner) if noted else ()
+        texts: Sequence[str] = (noted.root_cause, noted.fix, noted.owner) if noted else ()
         return self._cite(
-            Source("The note with which the incident was closed", "; ".join(each for each in said if each))
+            Source("The note with which the incident was closed", "; ".join(each for each in texts if each))
         )
 
     def _recorded(self, text: str) -> Line:

@@ -50,8 +50,8 @@ def readable(incident: Incident, audience: Audience, channels: Sequence[Channel]
     notes = tuple(note for note in incident.notes if may_read(note.readers))
     explanation = incident.explanation and _with_evidence(incident.explanation, may_quote, quotes=quotes)
     if explanation is not None and len(notes) < len(incident.notes):
-        told = tuple(line for line in explanation.ruled_out if not line.endswith(f"{DENIED}."))
-        explanation = replace(explanation, ruled_out=told)
+        lines = tuple(line for line in explanation.ruled_out if not line.endswith(f"{DENIED}."))
+        explanation = replace(explanation, ruled_out=lines)
     if explanation is not None and (last := explanation.rechecked_after) and not may_read(last.readers):
         explanation = replace(explanation, rechecked_after=None)
     seen = replace(
@@ -74,9 +74,9 @@ def note_readers(incident: Incident, channels: Sequence[Channel]) -> Mapping[str
     """
     note = incident.resolution or Resolution()
     sent = {getattr(read_resolution(alert.note), name) for alert in incident.alerts if alert.note for name in NOTED}
-    said = [name for name in NOTED if getattr(note, name) not in {"", *sent}]
-    known = {name: (frozenset(readers),) for name, readers in note.readers.items()}
-    return {name: known.get(name, _all_places(incident, channels)) for name in said}
+    names = [name for name in NOTED if getattr(note, name) not in {"", *sent}]
+    stored = {name: (frozenset(readers),) for name, readers in note.readers.items()}
+    return {name: stored.get(name, _all_places(incident, channels)) for name in names}
 
 
 def _all_places(incident: Incident, channels: Sequence[Channel]) -> tuple[frozenset[str], ...]:

@@ -127,7 +127,7 @@ def is_at(address: str, passage: Passage) -> bool:
 
 def sections_of(passages: Sequence[Passage]) -> list[Section]:
     """Return the sections of a page in order, without text that a passage repeats from the one before it."""
-    found: list[Section] = []
+    sections: list[Section] = []
     before: set[str] = set()
     for passage in passages:
         own = blocks(passage.text)
@@ -135,13 +135,13 @@ def sections_of(passages: Sequence[Passage]) -> list[Section]:
             if block.text in before and block.kind is not BlockKind.HEADING:
                 continue
             heading = block.heading or passage.heading
-            if not found or (found[-1].heading, found[-1].repeat) != (heading, block.repeat):
-                found.append(Section(heading, block.repeat, (), passage))
+            if not sections or (sections[-1].heading, sections[-1].repeat) != (heading, block.repeat):
+                sections.append(Section(heading, block.repeat, (), passage))
             if block.kind is not BlockKind.HEADING:
-                last = found.pop()
-                found.append(Section(last.heading, last.repeat, (*last.blocks, block), last.passage))
+                last = sections.pop()
+                sections.append(Section(last.heading, last.repeat, (*last.blocks, block), last.passage))
         before = {block.text for block in own}
-    return found
+    return sections
 
 
 def best_section(sections: Sequence[Section], cause: frozenset[str]) -> Section | None:
@@ -212,18 +212,18 @@ def _steps(section: Section) -> list[_Step]:
 
     If the section begins with a command, its heading is the instruction.
     """
-    found: list[_Step] = []
+    steps: list[_Step] = []
     for index, block in enumerate(section.blocks):
         if block.kind is BlockKind.CODE and not index:
-            found.append(_Step(section.heading, _code(block)))
+            steps.append(_Step(section.heading, _code(block)))
         if block.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
             continue
         sentences = _SENTENCE_END.split(_MARKER.sub("", " ".join(block.text.split())))
         instructions = [each for each in sentences if _INSTRUCTION.search(plain(each)) and not _FORBIDDEN.search(each)]
         for sentence in instructions:
             command = _inline_command(sentence) or _command_beside(section.blocks, index, sentence)
-            found.append(_Step(sentence, command))
-    return found
+            steps.append(_Step(sentence, command))
+    return steps
 
 
 def _inline_command(sentence: str) -> str:
@@ -235,12 +235,12 @@ def _inline_command(sentence: str) -> str:
     return ""
 
 
-def _command_beside(found: Sequence[Block], index: int, sentence: str) -> str:
+def _command_beside(section_blocks: Sequence[Block], index: int, sentence: str) -> str:
     """Return the code block that belongs to an instruction in a block: the next block, otherwise the previous one."""
-    after = found[index + 1] if index + 1 < len(found) else None
+    after = section_blocks[index + 1] if index + 1 < len(section_blocks) else None
     if after is not None and after.kind is BlockKind.CODE:
         return _code(after)
-    before = found[index - 1] if index else None
+    before = section_blocks[index - 1] if index else None
     if before is not None and before.kind is BlockKind.CODE and not sentence.endswith(":"):
         return _code(before)
     return ""

@@ -45,8 +45,8 @@ def storm_summary(listed: Sequence[ListedIncident], more: int, since: datetime, 
     count, alerts = len(listed) + more, sum(each.alert_count for each in listed) + more
     still_open = sum(each.is_open for each in listed) + more
     incidents = "1 more incident" if count == 1 else f"{count} more incidents"
-    told = "1 alert" if alerts == 1 else f"{alerts} alerts"
-    head = f"Many alerts at once: {incidents} with {told} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
+    alert_count = "1 alert" if alerts == 1 else f"{alerts} alerts"
+    head = f"Many alerts at once: {incidents} with {alert_count} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
     why = HOW.format(limit=limit, until=until.astimezone(UTC)) if still_open else OVER_HOW
     lines = [f"{head} {_common([each.incident for each in listed])}".rstrip(), why]
     shown = [_line(each) for each in ordered[:MAX_LISTED]]
@@ -73,5 +73,5 @@ def _line(listed: ListedIncident) -> str:
     incident = listed.incident
     alerts = f"{listed.alert_count} alerts" if listed.alert_count > 1 else ""
     service = incident.service if incident.service and incident.service not in incident.title else ""
-    said = (cut(incident.title, MAX_TITLE), service, alerts, format_owner(incident) if listed.is_open else "over")
-    return f"• {MARKS[incident.severity] if listed.is_open else OVER} {' · '.join(filter(None, said))}"
+    parts = (cut(incident.title, MAX_TITLE), service, alerts, format_owner(incident) if listed.is_open else "over")
+    return f"• {MARKS[incident.severity] if listed.is_open else OVER} {' · '.join(filter(None, parts))}"

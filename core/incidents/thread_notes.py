@@ -100,13 +100,13 @@ def with_note(incident: Incident, note: ThreadNote) -> Incident:
 
 def remarks(notes: Sequence[ThreadNote]) -> list[Remark]:
     """Return the remarks in the notes, clause by clause, oldest first."""
-    found: list[Remark] = []
+    clauses: list[Remark] = []
     for note in notes:
         for clause in _CLAUSE.split(note.text):
             words = frozenset(term for term in terms(clause) if len(term) > 1) - _GENERIC
             if words:
-                found.append(Remark(note, clause.strip(), _DENIAL.search(clause) is not None, words))
-    return found
+                clauses.append(Remark(note, clause.strip(), _DENIAL.search(clause) is not None, words))
+    return clauses
 
 
 def without_denied(observations: Observations) -> tuple[Observations, tuple[str, ...]]:
@@ -138,11 +138,11 @@ def without_denied(observations: Observations) -> tuple[Observations, tuple[str,
 
 def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out: Collection[str]) -> Explanation:
     """Return the explanation with the causes that people named first, citing them, and without those they ruled out."""
-    said = remarks(notes)
+    statements = remarks(notes)
     kept: list[tuple[bool, Hypothesis]] = []
     lines = list(ruled_out)
     for hypothesis in explanation.hypotheses:
-        about = [remark for remark in said if remark.means(hypothesis, _change_of(hypothesis))]
+        about = [remark for remark in statements if remark.means(hypothesis, _change_of(hypothesis))]
         latest = about[-1] if about else None
         if latest is not None and latest.denies:
             lines.append(f"{hypothesis.cause.rstrip('.')}: {DENIED}.")
@@ -170,8 +170,8 @@ def _with_evidence(hypothesis: Hypothesis, note: ThreadNote) -> Hypothesis:
 def _change_of(hypothesis: Hypothesis) -> str:
     """Return the id of the change that a hypothesis is about; empty if it is about none."""
     changes = (each.source for each in hypothesis.evidence if each.kind is EvidenceKind.CHANGE)
-    found = _CHANGE_SOURCE.match(next(changes, ""))
-    return found[1] if found else ""
+    match = _CHANGE_SOURCE.match(next(changes, ""))
+    return match[1] if match else ""
 
 
 def _is_named(name: str, text: str) -> bool:

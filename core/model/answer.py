@@ -151,5 +151,5 @@ class Answer:
     @property
     def text(self) -> str:
         """Return all that the answer says, as Markdown, without its sources; empty for an abstention."""
-        said = [excerpt.text for excerpt in self.excerpts] or [" ".join(each.text for each in self.sentences)]
-        return "\n\n".join(said)
+        texts = [excerpt.text for excerpt in self.excerpts] or [" ".join(each.text for each in self.sentences)]
+        return "\n\n".join(texts)

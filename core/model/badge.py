@@ -104,12 +104,12 @@ class Policy:
         return self.ping_owner_above is not None
 
     def asks(self, badge: Badge | None) -> bool:
-        known = badge.probability if badge else None
-        return self.ask_below is not None and known is not None and known < self.ask_below
+        probability = badge.probability if badge else None
+        return self.ask_below is not None and probability is not None and probability < self.ask_below
 
     def pings(self, badge: Badge | None) -> bool:
-        known = badge.probability if badge else None
-        return self.ping_owner_above is not None and known is not None and known > self.ping_owner_above
+        probability = badge.probability if badge else None
+        return self.ping_owner_above is not None and probability is not None and probability > self.ping_owner_above
 
 
 NO_POLICY = Policy()

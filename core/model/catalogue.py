@@ -22,7 +22,7 @@ class Catalogue:
     code: tuple[CodeOwners, ...] = ()
 
 
-def merged_teams(written: Sequence[Team], found: Iterable[Team]) -> tuple[Team, ...]:
+def merged_teams(written: Sequence[Team], discovered: Iterable[Team]) -> tuple[Team, ...]:
     """Merge teams: written ones, completed from the found ones, then those that are only found.
 
     A found team is the same as a written one if its id or name matches the id, name or alias of that one. A service
@@ -30,17 +30,17 @@ def merged_teams(written: Sequence[Team], found: Iterable[Team]) -> tuple[Team, 
     """
     teams = {team.id: team for team in written}
     claimed = {service for team in written for service in team.services}
-    for each in found:
+    for each in discovered:
         other = replace(each, services=each.services - claimed)
-        known = teams.get(each.id) or team_named(each.id, written) or team_named(each.name, written)
-        teams[known.id if known else each.id] = _completed(teams[known.id], other) if known else other
+        match = teams.get(each.id) or team_named(each.id, written) or team_named(each.name, written)
+        teams[match.id if match else each.id] = _completed(teams[match.id], other) if match else other
     return tuple(teams.values())
 
 
-def merged_dependencies(written: Dependencies, found: Iterable[Dependencies]) -> dict[str, tuple[str, ...]]:
+def merged_dependencies(written: Dependencies, discovered: Iterable[Dependencies]) -> dict[str, tuple[str, ...]]:
     """Merge dependencies. Those in plumbline.yaml replace the service's dependencies from catalogues."""
     calls: dict[str, tuple[str, ...]] = {}
-    for each in found:
+    for each in discovered:
         for service, callees in each.items():
             calls[service] = tuple(dict.fromkeys((*calls.get(service, ()), *callees)))
     return calls | dict(written)
@@ -128,9 +128,9 @@ class _Index:
 
     def candidates(self, parts: Sequence[str]) -> Iterator[OwnershipRule]:
         """Return the rules that may match a path, in file order."""
-        found = {*self.others, *self.by_beginning.get("".join(parts[:1]), ())}
-        found.update(number for part in parts for number in self.by_name.get(part, ()))
-        return (self.rules[number] for number in sorted(found))
+        numbers = {*self.others, *self.by_beginning.get("".join(parts[:1]), ())}
+        numbers.update(number for part in parts for number in self.by_name.get(part, ()))
+        return (self.rules[number] for number in sorted(numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +184,9 @@ class CodeOwners:
         """
         parts = [part for part in path.split("/") if part not in {"", "."}][-MAX_PARTS:]
         for start in range(len(parts)):
-            found = [rule for rule in self.rules_for("/".join(parts[start:])) if not rule.covers_everything]
-            if found:
-                return tuple(found)
+            rules = [rule for rule in self.rules_for("/".join(parts[start:])) if not rule.covers_everything]
+            if rules:
+                return tuple(rules)
         return ()
 
 
@@ -260,10 +260,10 @@ def _after(step: int, globs: Sequence[str], part: str) -> Iterator[int]:
 
 def _skipping(reached: set[int], steps: Sequence[str]) -> set[int]:
     """Return the positions including those behind a `**`, which also matches no folder."""
-    found = set(reached)
+    positions = set(reached)
     for step in sorted(reached):
         after = step
         while after < len(steps) and steps[after] == "**":
             after += 1
-            found.add(after)
-    return found
+            positions.add(after)
+    return positions

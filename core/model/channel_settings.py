@@ -71,16 +71,16 @@ def parse_quiet_hours(text: str) -> QuietHours | None:
     """
     if text.strip().lower() == "off":
         return None
-    said = _QUIET.fullmatch(text.strip())
-    if said is None:
+    match = _QUIET.fullmatch(text.strip())
+    if match is None:
         raise MalformedInput(f"I don’t understand these quiet hours. {HOW}")
     try:
-        start, end = (datetime.strptime(said[name], "%H:%M").time() for name in ("start", "end"))  # noqa: DTZ007 -- a time of day
+        start, end = (datetime.strptime(match[name], "%H:%M").time() for name in ("start", "end"))  # noqa: DTZ007 -- a time of day
     except ValueError:
         raise MalformedInput(f"Times of day go from 00:00 to 23:59. {HOW}") from None
     if start == end:
         raise MalformedInput(f"Quiet hours must begin and end at different times. {HOW}")
-    return QuietHours(start, end, _zone(said["zone"] or UTC), _severity(said["severity"]))
+    return QuietHours(start, end, _zone(match["zone"] or UTC), _severity(match["severity"]))
 
 
 def _zone(name: str) -> str:
@@ -94,5 +94,5 @@ def _severity(name: str | None) -> Severity:
     try:
         return Severity(name.lower()) if name else Severity.CRITICAL
     except ValueError:
-        known = ", ".join(Severity)
-        raise MalformedInput(f"There is no severity “{str(name)[:40]}”. After “except”, use one of {known}.") from None
+        names = ", ".join(Severity)
+        raise MalformedInput(f"There is no severity “{str(name)[:40]}”. After “except”, use one of {names}.") from None

@@ -64,12 +64,12 @@ def closed_incident(
 
 def _undisputed(incident: Incident, teams: Sequence[Team], labels: OwnerLabels) -> str:
     """Return the owner on which assignment, taking person and labels agree; empty if there is none or they disagree."""
-    found = [_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
-    said = {team.id: team for team in found if team is not None}
+    statements = [_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
+    owners = {team.id: team for team in statements if team is not None}
     denied = labels.wrong | incident.turned_away
-    if len(said) != 1:
+    if len(owners) != 1:
         return ""
-    ((owner, team),) = said.items()
+    ((owner, team),) = owners.items()
     return "" if denied.intersection((owner, *team.aliases)) else owner
 
 
@@ -79,5 +79,5 @@ def _given_to(incident: Incident, teams: Sequence[Team]) -> Team | None:
 
 def _taken_by(incident: Incident, teams: Sequence[Team]) -> Team | None:
     """Return the only team that this person belongs to."""
-    found = [team for team in teams if incident.taken_by and incident.taken_by in team.people]
-    return found[0] if len(found) == 1 else None
+    memberships = [team for team in teams if incident.taken_by and incident.taken_by in team.people]
+    return memberships[0] if len(memberships) == 1 else None

@@ -212,8 +212,8 @@ class OwnerProposal:
     @property
     def not_asked(self) -> tuple[TeamScore, ...]:
         """Return the candidates that are not asked."""
-        asked = {team.team_id for team in self.asked}
-        return tuple(candidate for candidate in self.candidates if candidate.team_id not in asked)
+        team_ids = {team.team_id for team in self.asked}
+        return tuple(candidate for candidate in self.candidates if candidate.team_id not in team_ids)
 
 
 @dataclass(frozen=True, slots=True)

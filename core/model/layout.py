@@ -29,8 +29,8 @@ def thread_urls(message: str, url: str, replies: Sequence[tuple[str, str]]) -> t
 
     Returns nothing if no message has an address.
     """
-    said = [(message, url), (RESPONSES, url), *replies] if replies else [(message, url)]
-    urls = [address for text, address in said for _ in _parts(text)]
+    messages = [(message, url), (RESPONSES, url), *replies] if replies else [(message, url)]
+    urls = [address for text, address in messages for _ in _parts(text)]
     return tuple(urls) if any(urls) else ()
 
 

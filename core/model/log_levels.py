@@ -134,17 +134,17 @@ def _of_fields(fields: Mapping[str, object], *, is_record: bool) -> str:
     nested = fields.get("log")
     if isinstance(nested, dict) and "level" in nested:
         return level_named(str(cast("dict[str, object]", nested)["level"]))
-    known = [(key, str(value)) for key, value in fields.items() if isinstance(value, (str, int)) and value is not True]
-    named = (level_named(value) for key, value in known if _plain(key) in _FIELDS)
+    values = [(key, str(value)) for key, value in fields.items() if isinstance(value, (str, int)) and value is not True]
+    named = (level_named(value) for key, value in values if _plain(key) in _FIELDS)
     if level := next(filter(None, named), ""):
         return level
     if is_record and {"s", "c", "id"} <= fields.keys():  # MongoDB
         return _LETTERS.get(str(fields["s"])[:1], "")
     if is_record and not _RECORD_KEYS & {key.lower() for key in fields}:
         return ""
-    rest = " ".join(f"{key} {value}" for key, value in known if _plain(key) not in _FIELDS)
+    rest = " ".join(f"{key} {value}" for key, value in values if _plain(key) not in _FIELDS)
     syslog = not is_record or bool(_GELF & fields.keys())
-    return next(filter(None, (_stated(key, value, rest, syslog=syslog) for key, value in known)), "")
+    return next(filter(None, (_stated(key, value, rest, syslog=syslog) for key, value in values)), "")
 
 
 def _stated(key: str, value: str, rest: str, *, syslog: bool = False) -> str:

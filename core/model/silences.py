@@ -43,10 +43,10 @@ class Matcher:
         if len(patterns) < len(self.values):
             return False
         try:
-            found = any(re.fullmatch(pattern, value) for pattern in patterns for value in given)
+            is_match = any(re.fullmatch(pattern, value) for pattern in patterns for value in given)
         except re.error:
             return False
-        return found is self.is_equal
+        return is_match is self.is_equal
 
 
 def _is_quick(pattern: str) -> bool:
@@ -100,14 +100,16 @@ class WeeklyWindow:
     def occurrences(self, at: datetime) -> list[Silence]:
         """Return the occurrences that may cover `at`: those of its day and of the day before."""
         today = at.astimezone(self.zone).date()
-        found: list[Silence] = []
+        silences: list[Silence] = []
         for day in (today - timedelta(days=1), today):
             if day.weekday() in self.days:
                 until = day if self.ends > self.begins else day + timedelta(days=1)
                 begins = datetime.combine(day, self.begins, self.zone)
                 ends = datetime.combine(until, self.ends, self.zone)
-                found.append(Silence(f"weekly:{begins.isoformat()}", self.matchers, begins, ends, reason=self.reason))
-        return found
+                silences.append(
+                    Silence(f"weekly:{begins.isoformat()}", self.matchers, begins, ends, reason=self.reason)
+                )
+        return silences
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +145,16 @@ def silenced_now(
 
     None if a firing alert is not covered, or was only counted. The result lasts until the first of the silences ends.
     """
-    known = list(silences)
+    candidates = list(silences)
     firing = [alert for alert in incident.alerts if alert.status is AlertStatus.FIRING]
     if not firing or incident.also_firing or incident.unseen_count:
         return None
     covering: list[Silence] = []
     for alert in firing:
         facts = alert_facts(alert, incident.source, teams)
-        silence = max((each for each in known if each.covers(facts, at)), key=lambda each: each.ends_at, default=None)
+        silence = max(
+            (each for each in candidates if each.covers(facts, at)), key=lambda each: each.ends_at, default=None
+        )
         if silence is None:
             return None
         covering.append(silence)
@@ -186,11 +190,11 @@ def incident_place(
     Raises ConfigurationError if no route leads to a channel on an enabled platform.
     """
     main = (_main_place(route, facts, channels, platforms) for route in routes)
-    if (found := next(filter(None, main), None)) is not None:
-        return found
-    known = {name: " or ".join(sorted(values)) for name, values in sorted(facts.items()) if any(values)}
+    if (place := next(filter(None, main), None)) is not None:
+        return place
+    names = {name: " or ".join(sorted(values)) for name, values in sorted(facts.items()) if any(values)}
     raise ConfigurationError(
-        f"No route in plumbline.yaml leads an incident with {known} to a channel on "
+        f"No route in plumbline.yaml leads an incident with {names} to a channel on "
         f"{' or '.join(platforms)}: add a route without `match` as the last one."
     )
 
@@ -198,8 +202,8 @@ def incident_place(
 def _main_place(route: Route, facts: Facts, channels: Sequence[Channel], platforms: Sequence[Platform]) -> Place | None:
     if not route.matches(facts):
         return None
-    found = [place for name in route.channels for place in _places(name, channels, platforms)]
-    return min(found, key=lambda place: platforms.index(place.platform), default=None)
+    places = [place for name in route.channels for place in _places(name, channels, platforms)]
+    return min(places, key=lambda place: platforms.index(place.platform), default=None)
 
 
 def _places(name: str, channels: Sequence[Channel], platforms: Sequence[Platform]) -> list[Place]:

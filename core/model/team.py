@@ -94,10 +94,10 @@ def team_named(text: str, teams: Sequence[Team]) -> Team | None:
 
     Current ids and names take precedence over aliases.
     """
-    said = text.strip(" \t\r\n.,@#").casefold().removeprefix("team ").removesuffix(" team").strip()
-    by_id = next((team for team in teams if said == team.id.casefold()), None)
-    by_name = next((team for team in teams if said == team.name.casefold()), None)
-    by_alias = next((team for team in teams if said in map(str.casefold, team.aliases)), None)
+    name = text.strip(" \t\r\n.,@#").casefold().removeprefix("team ").removesuffix(" team").strip()
+    by_id = next((team for team in teams if name == team.id.casefold()), None)
+    by_name = next((team for team in teams if name == team.name.casefold()), None)
+    by_alias = next((team for team in teams if name in map(str.casefold, team.aliases)), None)
     return by_id or by_name or by_alias
 
 

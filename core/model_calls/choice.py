@@ -61,17 +61,20 @@ async def choose(
 
     `request` gives requester, urgency and deadline; its messages are replaced. Raises the errors of the port.
     """
-    told = await model.expect(replace(request, messages=messages, max_tokens=NAME_TOKENS), [*names, NONE])
-    return [told[name] for name in (*names, NONE)]
+    distribution = await model.expect(replace(request, messages=messages, max_tokens=NAME_TOKENS), [*names, NONE])
+    return [distribution[name] for name in (*names, NONE)]
 
 
-def weighed(told: Sequence[float], before: Sequence[float], right: float) -> list[float]:
+def weighed(distribution: Sequence[float], before: Sequence[float], right: float) -> list[float]:
     """Return the probability of each candidate and of none, by Bayes' rule; they sum to 1.
 
-    `told` is the model's distribution, which sums to 1; `before` are the probabilities without the model. A model that
+    `distribution` is the model's distribution, which sums to 1; `before` are the probabilities without the model. A model that
     is right in the share `right` of its choices is assumed to choose at random otherwise, so that a model that always
     chooses at random changes nothing.
     """
-    odds = [prior * (right * share + (1.0 - right) / len(told)) for prior, share in zip(before, told, strict=True)]
+    odds = [
+        prior * (right * share + (1.0 - right) / len(distribution))
+        for prior, share in zip(before, distribution, strict=True)
+    ]
     total = math.fsum(odds) or 1.0
     return [each / total for each in odds]

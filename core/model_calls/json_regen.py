@@ -114,6 +114,6 @@ class _PlainLoader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def _after(request: ModelRequest, said: str, asked: str) -> ModelRequest:
-    conversation = (ChatMessage(Role.ASSISTANT, said), ChatMessage(Role.USER, asked))
+def _after(request: ModelRequest, reply: str, instruction: str) -> ModelRequest:
+    conversation = (ChatMessage(Role.ASSISTANT, reply), ChatMessage(Role.USER, instruction))
     return replace(request, messages=request.messages + conversation)

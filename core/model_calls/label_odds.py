@@ -46,8 +46,8 @@ def read_labels(steps: Sequence[TokenStep], labels: Sequence[str]) -> LabelReadi
     spelled = {label: json.dumps(label, ensure_ascii=False) for label in labels}
     settled, undecided = dict.fromkeys(labels, 0.0), dict[tuple[str, ...], float]()
     alive, written, weight = tuple(labels), "", 1.0
-    for told in steps:
-        step = told if written else _without_space(told)
+    for original in steps:
+        step = original if written else _without_space(original)
         if not step.text:
             continue
         rests = {label: spelled[label][len(written) :] for label in alive}
@@ -94,10 +94,12 @@ def _shares(step: TokenStep, rests: Mapping[str, str], path: tuple[str, ...]) ->
     have the same odds as the path, and left out.
     """
     groups = {text: _begun_by(text, rests) for text in step.alternatives}
-    told = {text: group for text, group in groups.items() if group and (len(group) < len(rests) or group == path)}
-    highest = max(step.alternatives[text] for text in told)
+    informative = {
+        text: group for text, group in groups.items() if group and (len(group) < len(rests) or group == path)
+    }
+    highest = max(step.alternatives[text] for text in informative)
     masses: dict[tuple[str, ...], float] = {}
-    for text, group in told.items():
+    for text, group in informative.items():
         masses[group] = masses.get(group, 0.0) + math.exp(step.alternatives[text] - highest)
     total = math.fsum(masses.values())
     return {group: mass / total for group, mass in masses.items()}

@@ -53,12 +53,12 @@ async def structured(
     reply = await model.generate(replace(request, schema=schema_of(kind, choices)))
     on_reply(reply)
     try:
-        found: T = _adapter(kind).validate_json(reply.text)
+        parsed: T = _adapter(kind).validate_json(reply.text)
     except ValidationError as error:
         shortened = "it was cut at max_tokens" if not reply.complete else f"{error.error_count()} faults"
         raise InvalidReply(f"{model.name} gave no valid {kind.__name__}: {shortened}.") from error
     for name, values in choices.items():
-        said: str | Sequence[str] = getattr(found, name)
-        if not {said} <= set(values) if isinstance(said, str) else not set(said) <= set(values):
+        value: str | Sequence[str] = getattr(parsed, name)
+        if not {value} <= set(values) if isinstance(value, str) else not set(value) <= set(values):
             raise InvalidReply(f"{model.name} gave no valid {kind.__name__}: {name} is none of those allowed.")
-    return found
+    return parsed

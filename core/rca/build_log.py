@@ -44,8 +44,8 @@ def failing_steps(lines: Sequence[str]) -> list[range]:
 
     `lines` are those of a `plain` log.
     """
-    found = _github(lines) or _gitlab(lines) or _jenkins(lines)
-    return [step for step in found if any(lines[number].strip() for number in step)]
+    steps = _github(lines) or _gitlab(lines) or _jenkins(lines)
+    return [step for step in steps if any(lines[number].strip() for number in step)]
 
 
 def _github(lines: Sequence[str]) -> list[range]:
@@ -103,10 +103,10 @@ def _jenkins(lines: Sequence[str]) -> list[range]:
         return [range(marks[0], over)]
     before = [-1, *(mark for mark in marks if mark < over), over]
     outputs = [range(start + 1, end) for start, end in pairwise(before)]
-    told = [step for step in outputs if any(lines[number].strip() for number in step)]
+    printed = [step for step in outputs if any(lines[number].strip() for number in step)]
     tail = range(marks[-1] + 1, len(lines))
     own = any(line.strip() and not line.startswith(_REPEATS) for line in lines[tail.start :])
-    return [*told[-1:], *([tail] if own else [])]
+    return [*printed[-1:], *([tail] if own else [])]
 
 
 MAX_LINE = 1_000  # bytes read of a line
@@ -153,11 +153,11 @@ _INDENT_SHIFT = len(NAMES)
 
 
 def _bits(classes: Mapping[str, str]) -> dict[bytes, int]:
-    found: dict[bytes, int] = {}
+    bits: dict[bytes, int] = {}
     for name, words in classes.items():
         for word in words.split():
-            found[word.encode()] = found.get(word.encode(), 0) | _BIT[name]
-    return found
+            bits[word.encode()] = bits.get(word.encode(), 0) | _BIT[name]
+    return bits
 
 
 _ANYWHERE, _AT_START, _AT_END = _bits(ANYWHERE), _bits(AT_START), _bits(AT_END)

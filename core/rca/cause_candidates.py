@@ -193,12 +193,12 @@ def _creeps_since(view: View, revision: Revision) -> float:
 
 def _shared(view: View, place: int) -> dict[str, float]:
     """Return the terms that a change and the signs have in common, with their weights."""
-    said = view.words[place]
-    found: dict[str, float] = {}
+    words = view.words[place]
+    weights: dict[str, float] = {}
     for signal, named, _ in view.signs:
-        for term in said & named:
-            found[term] = max(found.get(term, 0.0), view.rarity[term] * signal.strength)
-    return found
+        for term in words & named:
+            weights[term] = max(weights.get(term, 0.0), view.rarity[term] * signal.strength)
+    return weights
 
 
 def _kinds(view: View, place: int) -> float:

@@ -44,14 +44,14 @@ def evaluate_cause(
 def _coverage(incident_signals: IncidentSignals, observations: Observations) -> float:
     """Return the share of the kinds of data that were available, less if a tool could not be read."""
     service = observations.incident.service
-    known = (
+    available = (
         any(line.service == service for line in observations.logs) or bool(observations.outputs or observations.builds),
         any(series.service == service for series in observations.series),
         bool(observations.changes),
         bool(incident_signals.by_service or observations.outputs or observations.builds),
     )
     has_failed = any(gap.reason.is_failure for gap in observations.gaps)
-    return sum(known) / len(known) * (FAILED_TOOL_WEIGHT if has_failed else 1.0)
+    return sum(available) / len(available) * (FAILED_TOOL_WEIGHT if has_failed else 1.0)
 
 
 def is_unsure(evaluation: Evaluation | None) -> bool:
@@ -59,12 +59,14 @@ def is_unsure(evaluation: Evaluation | None) -> bool:
     return evaluation is None or badge_for(evaluation, None, scale=PROBABLE).strength is not Strength.STRONG
 
 
-def evaluate_finding(found: Hypothesis, incident_signals: IncidentSignals, observations: Observations) -> Evaluation:
+def evaluate_finding(
+    hypothesis: Hypothesis, incident_signals: IncidentSignals, observations: Observations
+) -> Evaluation:
     """Return the evaluation of a cause that a language model found: RCE is its score.
 
     It is never strong, because no plan has checked it; only people's verdicts on such findings make it so.
     """
-    return Evaluation(coe=_coverage(incident_signals, observations), rce=min(found.score, NOT_STRONG))
+    return Evaluation(coe=_coverage(incident_signals, observations), rce=min(hypothesis.score, NOT_STRONG))
 
 
 def evaluate_ranking(

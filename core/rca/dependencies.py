@@ -13,9 +13,9 @@ def service_of(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) 
     """Return the incident's service; if there is none, the first known one in its labels or text; empty if none."""
     if incident.service:
         return incident.service
-    known = {*dependencies, *(callee for called in dependencies.values() for callee in called)}
+    services = {*dependencies, *(callee for called in dependencies.values() for callee in called)}
     words = [*incident.labels.values(), *(word.strip(".,:;()'\"") for word in incident.description.split())]
-    return next((word for word in words if word in known), "")
+    return next((word for word in words if word in services), "")
 
 
 def united(graphs: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:

@@ -105,18 +105,18 @@ class Setting:
 
 def active_lines(diff: str) -> list[tuple[str, str]]:
     """Return the lines of a diff that can change what a program does, each with its sign."""
-    found: list[tuple[str, str]] = []
+    lines: list[tuple[str, str]] = []
     inert = False
     for line in diff.splitlines():
         if match := _FILE.match(line):
             inert = _INERT_FILE.search(match["path"]) is not None
         elif not inert and line[:1] in "+-" and line[:1] and not _INERT_LINE.match(line[1:].strip()):
-            found.append((line[0], line[1:]))
-    counts = {sign: Counter(_plain(text) for each, text in found if each == sign) for sign in "+-"}
+            lines.append((line[0], line[1:]))
+    counts = {sign: Counter(_plain(text) for each, text in lines if each == sign) for sign in "+-"}
     moved = counts["+"] & counts["-"]
     kept: list[tuple[str, str]] = []
     left = {sign: moved.copy() for sign in "+-"}
-    for sign, text in found:
+    for sign, text in lines:
         if left[sign][_plain(text)] > 0:
             left[sign][_plain(text)] -= 1
         else:
@@ -151,12 +151,12 @@ def is_inert(change: Change) -> bool:
 
 def settings(change: Change) -> list[Setting]:
     """Return the settings that the text or the diff of a change gives another value."""
-    found = [
+    stated = [
         Setting(match["name"], match["before"], match["after"].rstrip("."))
         for match in _SET_TO.finditer(f"{change.title}; {change.detail}")
         if _is_setting(match)
     ]
-    return [*found, *_set_in(active_lines(change.diff))]
+    return [*stated, *_set_in(active_lines(change.diff))]
 
 
 def _set_in(lines: Sequence[tuple[str, str]]) -> Iterator[Setting]:

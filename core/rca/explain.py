@@ -69,17 +69,19 @@ def _with_tool_causes(
     hypotheses: Sequence[Hypothesis], observations: Observations, incident_signals: IncidentSignals
 ) -> tuple[Hypothesis, ...]:
     """Return the hypotheses with the causes in tool outputs, which support, and may extend, one about their service."""
-    found = tuple(hypotheses)
+    merged = tuple(hypotheses)
     for cause in tool_causes(observations, incident_signals):
-        known = next((each for each in found if each.service == cause.service), None)
-        if known is None and cause.score < max(MIN_SCORE, MIN_SHARE * max((each.score for each in found), default=0.0)):
+        rival = next((each for each in merged if each.service == cause.service), None)
+        if rival is None and cause.score < max(
+            MIN_SCORE, MIN_SHARE * max((each.score for each in merged), default=0.0)
+        ):
             continue
-        if known is not None and all(each.kind is not EvidenceKind.CHANGE for each in known.evidence):
-            found = tuple(
-                replace(each, cause=f"{each.cause} {cause.cause}") if each is known else each for each in found
+        if rival is not None and all(each.kind is not EvidenceKind.CHANGE for each in rival.evidence):
+            merged = tuple(
+                replace(each, cause=f"{each.cause} {cause.cause}") if each is rival else each for each in merged
             )
-        found = joined(found, cause, cause.score)
-    return found
+        merged = joined(merged, cause, cause.score)
+    return merged
 
 
 def _best(ranked: Sequence[CauseCandidate]) -> list[CauseCandidate]:
@@ -128,14 +130,14 @@ def _ruled_out(
         ("log message", with_logs - with_metrics, " No metrics were found there."),
         ("metric", with_metrics - with_logs, " No logs were found there."),
     ):
-        if found := services.intersection(calm):
-            lines.append(f"No unusual {what} in {part}{_listed(found)}.{missing}")
-    asked = by_service(observations)
-    quiet = [service for service in asked if service and service not in blamed]
+        if silent := services.intersection(calm):
+            lines.append(f"No unusual {what} in {part}{_listed(silent)}.{missing}")
+    outputs_of = by_service(observations)
+    quiet = [service for service in outputs_of if service and service not in blamed]
     if quiet:
-        tools = dict.fromkeys(output.tool for service in quiet for output in asked[service])
+        tools = dict.fromkeys(output.tool for service in quiet for output in outputs_of[service])
         lines.append(f"Nothing in {_listed(tools)} shows a cause in {_listed(quiet)}.")
-    unread = [service for service in observations.services if service not in read and service not in asked]
+    unread = [service for service in observations.services if service not in read and service not in outputs_of]
     if unread:
         lines.append(f"No logs or metrics of {_listed(unread)} were found for the time before the alert.")
     return tuple(lines)
@@ -157,7 +159,7 @@ def _timeline(
     best: Sequence[CauseCandidate], incident_signals: IncidentSignals, observations: Observations
 ) -> tuple[TimelineEntry, ...]:
     incident = incident_signals.incident
-    known = {incident.service, *incident_signals.distances, *(candidate.service for candidate in best)}
+    services = {incident.service, *incident_signals.distances, *(candidate.service for candidate in best)}
     entries = [TimelineEntry(incident.started_at, f"Alert: {incident.title}")]
     entries += [
         TimelineEntry(
@@ -165,7 +167,7 @@ def _timeline(
             f"{change.kind} {change.id}{' of ' + ', '.join(change.touched) if change.touched else ''}: {change.title}",
         )
         for change in observations.changes
-        if (not change.touched or known.intersection(change.touched))
+        if (not change.touched or services.intersection(change.touched))
         and change.at >= incident.started_at - TIMELINE_BACK
     ]
     entries += [
@@ -174,7 +176,7 @@ def _timeline(
         if build.at
     ]
     signals = sorted(
-        (signal for found in incident_signals.by_service.values() for signal in found),
+        (signal for of_service in incident_signals.by_service.values() for signal in of_service),
         key=lambda signal: -signal.strength,
     )
     entries += [TimelineEntry(signal.since, f"{signal.service}: {signal.what}") for signal in signals]

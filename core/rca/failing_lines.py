@@ -24,7 +24,7 @@ from core.ports import FailedBuild
 from core.rca.build_log import NAMES, ReadLog, plain
 from core.rca.failure_history import FailureHistory
 from core.rca.failures import decisiveness, responsibility_of
-from core.rca.tool_outputs.clues import cut, said
+from core.rca.tool_outputs.clues import cut, message_of
 
 WEIGHTS: Mapping[str, tuple[float, float, float, float, float]] = {
     "error": (-0.18, 0.32, -0.22, -0.26, 0.5),
@@ -115,19 +115,19 @@ def failing_segments(log: str, history: FailureHistory = NO_HISTORY, most: int =
     anywhere = _best_run(everything[0], inside, first, last, longest)
     if anywhere[0] > STEP_ODDS + max(_best_run(place, inside, first, last, longest)[0] for place in places):
         places = everything
-    found: list[tuple[float, range]] = []
-    while places and len(found) < most:
+    runs: list[tuple[float, range]] = []
+    while places and len(runs) < most:
         scored = [_best_run(place, inside, first, last, longest) for place in places]
         score, run = max(scored, key=lambda each: each[0])
-        if found and (score <= 0 or score < SHARE * found[0][0]):
+        if runs and (score <= 0 or score < SHARE * runs[0][0]):
             break
-        found.append((score, run))
+        runs.append((score, run))
         place = places.pop(scored.index((score, run)))
         places += [
             rest for rest in (range(place.start, run.start - APART), range(run.stop + APART, place.stop)) if rest
         ]
     numbers = read.numbers.tolist()
-    return [range(numbers[run.start], numbers[run.stop - 1] + 1) for _, run in found]
+    return [range(numbers[run.start], numbers[run.stop - 1] + 1) for _, run in runs]
 
 
 def _passed(read: ReadLog) -> NDArray[np.bool_]:
@@ -190,12 +190,12 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
     for number in (*leaders, *stated, *inside):
         if plainly := _plain(text[number]):
             distinct.setdefault(plainly.translate(_NO_DIGITS), Line(number, text[number]))
-    telling = list(distinct.values())[:MAX_QUOTED]
-    shown = sorted(telling, key=lambda line: line.number)
+    quoted = list(distinct.values())[:MAX_QUOTED]
+    shown = sorted(quoted, key=lambda line: line.number)
     spans = " and ".join(f"{segment.start + 1} to {segment.stop}" for segment in segments)
     named = _named(build)
     return Hypothesis(
-        cause=f"{named} failed{f' at {build.step}' if build.step else ''}: {said(_plain(leading.text))}.",
+        cause=f"{named} failed{f' at {build.step}' if build.step else ''}: {message_of(_plain(leading.text))}.",
         service=build.service,
         score=BUILD_SCORE,
         evidence=tuple(
@@ -211,7 +211,7 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
 
 def is_led_by(cause: str, lines: Iterable[str]) -> bool:
     """Return whether the cause of a failed build quotes one of these lines of the log."""
-    return any(cause.endswith(f": {said(_plain(line))}.") for line in lines if _plain(line))
+    return any(cause.endswith(f": {message_of(_plain(line))}.") for line in lines if _plain(line))
 
 
 def is_build_log(text: str) -> bool:

@@ -51,10 +51,10 @@ class FailureHistory:
     __slots__ = ("_alike", "_exact", "_known")
 
     def __init__(self, failures: Iterable[PastFailure] = ()) -> None:
-        known = list(failures)
-        self._known = bool(known)
-        self._exact = _Table(failure.exact for failure in known)
-        self._alike = _Table(failure.alike for failure in known)
+        past = list(failures)
+        self._known = bool(past)
+        self._exact = _Table(failure.exact for failure in past)
+        self._alike = _Table(failure.alike for failure in past)
 
     def __bool__(self) -> bool:
         return self._known
@@ -88,7 +88,7 @@ class _Table:
                 number = self._row_of.setdefault(key, len(counts))
                 if number == len(counts):
                     counts.append([0.0] * _COLUMNS)
-                counts[number] = [known + new for known, new in zip(counts[number], row, strict=True)]
+                counts[number] = [old + new for old, new in zip(counts[number], row, strict=True)]
         self._counts = np.array(counts).T
 
     def rows(self, keys: Sequence[bytes]) -> NDArray[np.float64]:
@@ -127,21 +127,21 @@ _NAMED_LINES = re.compile(
 
 def history_of(failures: Iterable[RecordedFailure]) -> FailureHistory:
     """Return the history of confirmed failures, without those whose lines are blank."""
-    known: list[PastFailure] = []
+    past: list[PastFailure] = []
     for failure in failures:
         try:
-            known.append(PastFailure(failure.log, failure.lines))
+            past.append(PastFailure(failure.log, failure.lines))
         except ValueError:
             continue
-    return FailureHistory(known)
+    return FailureHistory(past)
 
 
 def named_lines(text: str) -> range | None:
     """Return the lines that a correction names: range(11, 14) for “lines 12 to 14”; None if it begins with no lines."""
-    found = _NAMED_LINES.match(text)
-    if found is None:
+    match = _NAMED_LINES.match(text)
+    if match is None:
         return None
-    first, last = int(found["first"]), int(found["last"] or found["first"])
+    first, last = int(match["first"]), int(match["last"] or match["first"])
     return range(first - 1, last) if 0 < first <= last else None
 
 

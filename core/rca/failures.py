@@ -240,29 +240,29 @@ class Trouble:
 
 def trouble(line: str) -> Trouble | None:
     """Return the trouble that a line reports, by its level and its words; None if it reports none."""
-    heard = _NEGATED.sub(lambda match: " " * len(match.group()), line)
-    found = _LEVEL.search(heard[:_LEVEL_WITHIN])
-    level = level_in(heard) or level_named((found and found["word"]) or "")
-    tone, loud = _TONES.get(level, 1.0), level != "" and level not in _TONES
-    said = _LEVEL.sub(lambda match: " " * len(match.group()), heard, count=1)
-    effect = _EFFECT.search(said)
-    if cause := _CAUSE.search(heard):
-        return Trouble((0.82 if loud or _COMPLAINT.search(heard) else 0.7) * tone, cause.start())
-    if complaint := _COMPLAINT.search(said):
+    statement = _NEGATED.sub(lambda match: " " * len(match.group()), line)
+    level_match = _LEVEL.search(statement[:_LEVEL_WITHIN])
+    level = level_in(statement) or level_named((level_match and level_match["word"]) or "")
+    weight, loud = _TONES.get(level, 1.0), level != "" and level not in _TONES
+    message = _LEVEL.sub(lambda match: " " * len(match.group()), statement, count=1)
+    effect = _EFFECT.search(message)
+    if cause := _CAUSE.search(statement):
+        return Trouble((0.82 if loud or _COMPLAINT.search(statement) else 0.7) * weight, cause.start())
+    if complaint := _COMPLAINT.search(message):
         strength = 0.45 if effect else 0.65 if loud else 0.5
-        return Trouble(strength * tone, complaint.start(), is_cause=effect is None)
-    if slow := _LONG.search(said):
+        return Trouble(strength * weight, complaint.start(), is_cause=effect is None)
+    if slow := _LONG.search(message):
         return Trouble(0.4, slow.start())
-    if grievance := _GRIEVANCE.search(said):
-        return Trouble((0.6 if loud else 0.3) * tone, grievance.start())
+    if grievance := _GRIEVANCE.search(message):
+        return Trouble((0.6 if loud else 0.3) * weight, grievance.start())
     if effect:
-        return Trouble((0.35 if loud else 0.25) * tone, effect.start(), is_cause=False)
-    return Trouble(0.55, 0) if loud else Trouble(0.18, 0) if tone == _TONES[WARN] else None
+        return Trouble((0.35 if loud else 0.25) * weight, effect.start(), is_cause=False)
+    return Trouble(0.55, 0) if loud else Trouble(0.18, 0) if weight == _TONES[WARN] else None
 
 
-def telling(text: str) -> int:
+def cause_offset(text: str) -> int:
     """Return the offset of the last cause in a text, or 0; errors that wrap each other end with the innermost."""
-    return max((found.start() for found in _CAUSE.finditer(text)), default=0)
+    return max((match.start() for match in _CAUSE.finditer(text)), default=0)
 
 
 _WRAPPER = re.compile(
@@ -299,8 +299,8 @@ def decisiveness(line: str) -> float:
         return -0.5
     if _EXIT_OF_ANOTHER.search(line):
         return 0.1
-    found = trouble(line)
-    strength = found.strength if found else 0.0
+    report = trouble(line)
+    strength = report.strength if report else 0.0
     if _WRAPPER.search(line):
         return strength - 0.5
     return strength - 0.25 if _WARNS.match(line) else strength + (0.25 if _STATES.search(line) else 0.0)
@@ -317,9 +317,9 @@ def responsibility_of(text: str) -> Responsibility | None:
     The first one counts, because a description of a cause begins with it. At the same offset, the side counts that is
     least likely to be mistaken.
     """
-    found = [
+    matches = [
         (match.start(), place, who)
         for place, (who, words) in enumerate(_BY_RESPONSIBLE)
         if (match := words.search(text))
     ]
-    return min(found)[2] if found else None
+    return min(matches)[2] if matches else None

@@ -80,9 +80,9 @@ def precedes(cause: datetime, effect: datetime) -> float:
 def survey(observations: Observations) -> IncidentSignals:
     """Return the signs in logs and metrics, compared with the time before."""
     incident = observations.incident
-    found = [*_log_signals(observations), *metric_signals(observations.series, _metrics_suspect_from(observations))]
-    services = dict.fromkeys(signal.service for signal in found)
-    signals = {service: tuple(signal for signal in found if signal.service == service) for service in services}
+    signs = [*_log_signals(observations), *metric_signals(observations.series, _metrics_suspect_from(observations))]
+    services = dict.fromkeys(signal.service for signal in signs)
+    signals = {service: tuple(signal for signal in signs if signal.service == service) for service in services}
     return IncidentSignals(
         incident=incident,
         dependencies=observations.dependencies,
@@ -100,15 +100,15 @@ def _log_signals(observations: Observations) -> list[Signal]:
     by_service: defaultdict[str, list[LogLine]] = defaultdict(list)
     for line in observations.logs:
         by_service[line.service].append(line)
-    found: list[Signal] = []
+    signals: list[Signal] = []
     for service, lines in by_service.items():
         # If the earliest records were not read, a message is not new only because it was not seen before.
         known_from = min(line.at for line in lines) if service in observations.cut else first
         suspect = suspect_from(known_from, observations.incident)
-        found += message_signals(
+        signals += message_signals(
             grouped(sorted(lines, key=lambda line: line.at)), known_from, suspect, observations.until
         )
-    return found
+    return signals
 
 
 def _metrics_suspect_from(observations: Observations) -> datetime:

@@ -45,17 +45,17 @@ def contradicting(service: str, since: datetime | None, incident_signals: Incide
     First comes trouble in that service and in the incident's that is older than the cause, because no cause follows its
     effect; then trouble of a callee that would explain that of the service as well.
     """
-    found: list[Signal] = []
+    older: list[Signal] = []
     if since is not None:
         symptoms = [
             *incident_signals.by_service.get(service, ()),
             *incident_signals.by_service.get(incident_signals.incident.service, ()),
         ]
-        found += [signal for signal in _clear(symptoms) if signal.since < since - SLACK]
+        older += [signal for signal in _clear(symptoms) if signal.since < since - SLACK]
     callee, explained = incident_signals.explained_by(service)
     if explained >= EXPLAINS:
-        found += _clear(incident_signals.by_service.get(callee, ()))[:1]
-    return tuple(dict.fromkeys(signal.evidence for signal in found))[:MAX_CONTRADICTING]
+        older += _clear(incident_signals.by_service.get(callee, ()))[:1]
+    return tuple(dict.fromkeys(signal.evidence for signal in older))[:MAX_CONTRADICTING]
 
 
 def _clear(signals: Iterable[Signal]) -> list[Signal]:
@@ -69,16 +69,16 @@ def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float
 
     If it is about the same service, it supports that one in proportion to `agreement` in [0, 1]; otherwise it is added.
     """
-    known = next((each for each in hypotheses if each.service == other.service), None)
-    if known is None:
+    rival = next((each for each in hypotheses if each.service == other.service), None)
+    if rival is None:
         return _ranked([*hypotheses, other])
     raised = replace(
-        known,
-        responsibility=known.responsibility or other.responsibility,
-        score=known.score + AGREEMENT * agreement * (1 - known.score),
-        evidence=(*known.evidence, *(each for each in other.evidence if each not in known.evidence)),
+        rival,
+        responsibility=rival.responsibility or other.responsibility,
+        score=rival.score + AGREEMENT * agreement * (1 - rival.score),
+        evidence=(*rival.evidence, *(each for each in other.evidence if each not in rival.evidence)),
     )
-    return _ranked([raised, *(each for each in hypotheses if each is not known)])
+    return _ranked([raised, *(each for each in hypotheses if each is not rival)])
 
 
 def _ranked(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
@@ -96,40 +96,40 @@ def tool_causes(observations: Observations, incident_signals: IncidentSignals) -
         )
         for service, outputs in grouped.items()
     }
-    known = {service: found for service, found in concluded.items() if found.cause}
-    causes = [_cause(service, found, known, incident_signals) for service, found in known.items()]
+    conclusions = {service: conclusion for service, conclusion in concluded.items() if conclusion.cause}
+    causes = [_cause(service, conclusion, conclusions, incident_signals) for service, conclusion in conclusions.items()]
     return sorted(causes, key=lambda cause: -cause.score)
 
 
 def by_service(observations: Observations) -> Mapping[str, list[ToolOutput]]:
     """Return the outputs by the service in their arguments; those without one belong to the incident's service."""
-    found: dict[str, list[ToolOutput]] = {}
+    grouped: dict[str, list[ToolOutput]] = {}
     for output in observations.outputs:
-        asked = (value for value in output.arguments.values() if value in observations.services)
-        found.setdefault(next(asked, observations.incident.service), []).append(output)
-    return found
+        named = (value for value in output.arguments.values() if value in observations.services)
+        grouped.setdefault(next(named, observations.incident.service), []).append(output)
+    return grouped
 
 
 def _cause(
-    service: str, found: Conclusion, known: Mapping[str, Conclusion], incident_signals: IncidentSignals
+    service: str, conclusion: Conclusion, conclusions: Mapping[str, Conclusion], incident_signals: IncidentSignals
 ) -> Hypothesis:
-    times = [at for evidence in found.evidence[:1] if (at := first_time(evidence.quote)) is not None]
+    times = [at for evidence in conclusion.evidence[:1] if (at := first_time(evidence.quote)) is not None]
     in_time = precedes(min(times), incident_signals.first_sign) if times else 1.0
-    explained = _explained(service, found, known, incident_signals)
+    explained = _explained(service, conclusion, conclusions, incident_signals)
     elsewhere = incident_signals.incident.service not in ("", service)
-    who, next_check = _repair(service, found, elsewhere=elsewhere)
+    who, next_check = _repair(service, conclusion, elsewhere=elsewhere)
     return Hypothesis(
-        cause=found.cause,
+        cause=conclusion.cause,
         service=service,
         score=OUTPUT_WEIGHT
-        * found.score
+        * conclusion.score
         * in_time
         * incident_signals.place_weight(service)
         * (1 - EXPLAINED_AWAY * explained),
-        evidence=found.evidence,
+        evidence=conclusion.evidence,
         disproof=f"{service} is fixed and {incident_signals.incident.service} does not recover."
         if elsewhere
-        else f"{found.evidence[0].source} shows the same on a day without an incident.",
+        else f"{conclusion.evidence[0].source} shows the same on a day without an incident.",
         next_check=next_check,
         responsibility=who,
         contradicting=contradicting(service, min(times, default=None), incident_signals),
@@ -137,37 +137,37 @@ def _cause(
 
 
 def _explained(
-    service: str, found: Conclusion, known: Mapping[str, Conclusion], incident_signals: IncidentSignals
+    service: str, conclusion: Conclusion, conclusions: Mapping[str, Conclusion], incident_signals: IncidentSignals
 ) -> float:
     """Return how well a callee that the lines name explains them, in [0, 1]: its cause's score relative to this one."""
-    said = frozenset(terms("\n".join([found.cause, *(evidence.quote for evidence in found.evidence)])))
+    words = frozenset(terms("\n".join([conclusion.cause, *(evidence.quote for evidence in conclusion.evidence)])))
     blamed = [
-        min(1.0, known[callee].score / found.score)
+        min(1.0, conclusions[callee].score / conclusion.score)
         for callee in callees(service, incident_signals.dependencies)
-        if callee in known and (name := frozenset(terms(callee))) and name <= said
+        if callee in conclusions and (name := frozenset(terms(callee))) and name <= words
     ]
     return max(blamed, default=0.0)
 
 
-def _repair(service: str, found: Conclusion, *, elsewhere: bool) -> tuple[Responsibility | None, str]:
+def _repair(service: str, conclusion: Conclusion, *, elsewhere: bool) -> tuple[Responsibility | None, str]:
     """Return who repairs a cause, as seen from the incident's service, and the next check."""
     check = ""
-    if found.findings and (typed := found.findings[0]) is not None:
+    if conclusion.findings and (typed := conclusion.findings[0]) is not None:
         who, check = REPAIR[typed.fault]
         check = check.format(name=typed.name, detail=typed.detail)
     else:
-        who = responsibility_of(found.cause)
+        who = responsibility_of(conclusion.cause)
     if elsewhere and who is not Responsibility.PLATFORM:
         who = Responsibility.DEPENDENCY
-    return who, check or NEXT_CHECKS[who].format(service=service or "it", source=found.evidence[0].source)
+    return who, check or NEXT_CHECKS[who].format(service=service or "it", source=conclusion.evidence[0].source)
 
 
 def first_time(text: str) -> datetime | None:
     """Return the first time with a zone in a text; None if it has none, or an invalid one."""
-    found = _TIME.search(text)
-    if found is None:
+    match = _TIME.search(text)
+    if match is None:
         return None
     try:
-        return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+        return datetime.fromisoformat(match[1]).replace(tzinfo=UTC)
     except ValueError:
         return None

@@ -33,8 +33,8 @@ CUMULATIVE = ("_total", "_count", "_sum")  # OpenMetrics suffixes of counters
 
 def metric_signals(series: Sequence[Series], suspect: datetime) -> list[Signal]:
     """Return the metrics that moved at or after `suspect` and did not return, or that have risen slowly since before."""
-    found = [signal for one in series if (signal := _signal(one, suspect)) is not None]
-    moved = {(signal.service, signal.subject): signal for signal in found}
+    jumps = [signal for one in series if (signal := _signal(one, suspect)) is not None]
+    moved = {(signal.service, signal.subject): signal for signal in jumps}
     for one in series:
         creep = _creep(one, suspect)
         if creep is not None:
@@ -49,8 +49,8 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
     """
     values = level(series)
     seconds = np.array([at.timestamp() for at in series.times])
-    known = ~np.isnan(values)
-    values, seconds = values[known], seconds[known]
+    measured = ~np.isnan(values)
+    values, seconds = values[measured], seconds[measured]
     if values.size < CREEP_POINTS:
         return None
     breaks = seconds[0] + (suspect.timestamp() - seconds[0]) * np.arange(CREEP_BREAKS, dtype=np.float64) / CREEP_BREAKS
@@ -105,9 +105,9 @@ def _fits(values: NDArray[np.float64], rises: NDArray[np.float64]) -> tuple[NDAr
 def _signal(series: Series, suspect: datetime) -> Signal | None:
     values = level(series)
     times = np.array([at.timestamp() for at in series.times])
-    known = ~np.isnan(values)
-    baseline = values[known & (times < suspect.timestamp())]
-    after = np.flatnonzero(known & (times >= suspect.timestamp()))
+    measured = ~np.isnan(values)
+    baseline = values[measured & (times < suspect.timestamp())]
+    after = np.flatnonzero(measured & (times >= suspect.timestamp()))
     if baseline.size < MIN_BASELINE or after.size < MIN_POINTS:
         return None
     median = _middle(baseline)

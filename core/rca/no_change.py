@@ -56,8 +56,8 @@ _EXPIRED = re.compile(
 
 def not_ours(view: View) -> list[CauseCandidate]:
     """Return every cause without a change for which there is evidence."""
-    found = [*_stated(view), *_external(view), *_load(view), *_record(view), *_platform(view)]
-    return [*found, *(each for each in _itself(view) if all(each.service != other.service for other in found))]
+    causes = [*_stated(view), *_external(view), *_load(view), *_record(view), *_platform(view)]
+    return [*causes, *(each for each in _itself(view) if all(each.service != other.service for other in causes))]
 
 
 def _other(
@@ -75,17 +75,17 @@ def _stated(view: View) -> list[CauseCandidate]:
     for sentence in _SENTENCE.split(incident.description):
         if not (match := _EXPLAINS_ITSELF.search(sentence)):
             continue
-        said = " ".join(sentence.split())
-        evidence = Evidence(EvidenceKind.LOG, ALERT, said, incident.started_at)
-        sign = Signal(incident.service, incident.started_at, STATED, f"says “{said}”", frozenset(), evidence)
+        statement = " ".join(sentence.split())
+        evidence = Evidence(EvidenceKind.LOG, ALERT, statement, incident.started_at)
+        sign = Signal(incident.service, incident.started_at, STATED, f"says “{statement}”", frozenset(), evidence)
         origin = Origin.EXTERNAL if match["ended"] else Origin.PLATFORM
-        return [_other(incident.service, origin, STATED, [sign], said.rstrip("."))]
+        return [_other(incident.service, origin, STATED, [sign], statement.rstrip("."))]
     return []
 
 
 def _external(view: View) -> list[CauseCandidate]:
     """Return causes by errors that name an external host, or an expired or exhausted resource of a provider."""
-    found: defaultdict[str, list[Signal]] = defaultdict(list)
+    signals_of: defaultdict[str, list[Signal]] = defaultdict(list)
     named: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for signal, _, kinds in view.signs:
         text = "\n".join([signal.evidence.quote, *signal.texts])
@@ -93,7 +93,7 @@ def _external(view: View) -> list[CauseCandidate]:
         hosts = [each for each in named_there if _is_foreign(each, view)]
         ran_out = bool(kinds & _CLEAR_OF_OURS[Origin.EXTERNAL]) and _EXPIRED.search(text) is not None
         if hosts or ran_out:
-            found[signal.service].append(signal)
+            signals_of[signal.service].append(signal)
             named[signal.service].update(hosts)
     return [
         _other(
@@ -103,7 +103,7 @@ def _external(view: View) -> list[CauseCandidate]:
             _strongest(signals),
             max(named[service], key=lambda host: named[service][host], default=""),
         )
-        for service, signals in found.items()
+        for service, signals in signals_of.items()
     ]
 
 
@@ -148,7 +148,7 @@ def _load(view: View) -> list[CauseCandidate]:
 
 def _record(view: View) -> list[CauseCandidate]:
     """Return causes by errors that are all about one record, tenant or message."""
-    found: list[CauseCandidate] = []
+    causes: list[CauseCandidate] = []
     for signal, _, _ in view.signs:
         if signal.evidence.kind is not EvidenceKind.LOG or len(signal.texts) < MIN_RECORDS:
             continue
@@ -156,8 +156,8 @@ def _record(view: View) -> list[CauseCandidate]:
         name, count = max(named.items(), key=lambda item: item[1], default=("", 0))
         if count >= SAME_RECORD * len(signal.texts):
             evidence = _weight(view, [signal]) * count / len(signal.texts)
-            found.append(_other(signal.service, Origin.DATA, evidence, [signal], name))
-    return found
+            causes.append(_other(signal.service, Origin.DATA, evidence, [signal], name))
+    return causes
 
 
 def _platform(view: View) -> list[CauseCandidate]:
@@ -175,14 +175,14 @@ def _platform(view: View) -> list[CauseCandidate]:
 
 def _itself(view: View) -> list[CauseCandidate]:
     """Return the services in which trouble begins, for an unknown reason."""
-    found: list[CauseCandidate] = []
+    causes: list[CauseCandidate] = []
     for service, weight in view.origin.items():
         signals = _strongest(view.trouble(service))
-        telling = [signal for signal in signals if _beyond_the_symptom(view.incident_signals, signal)]
-        if telling and weight > ARISES:
-            evidence = 0.3 * weight * max(signal.strength for signal in telling)
-            found.append(_other(service, Origin.SERVICE, evidence, signals))
-    return found
+        distinctive = [signal for signal in signals if _beyond_the_symptom(view.incident_signals, signal)]
+        if distinctive and weight > ARISES:
+            evidence = 0.3 * weight * max(signal.strength for signal in distinctive)
+            causes.append(_other(service, Origin.SERVICE, evidence, signals))
+    return causes
 
 
 def _beyond_the_symptom(incident_signals: IncidentSignals, signal: Signal) -> bool:

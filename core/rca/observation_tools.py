@@ -85,14 +85,14 @@ def planned_calls(tools: Sequence[Tool], services: Sequence[str]) -> list[Planne
 
     There are at most MAX_CALLS, in the order of `services`. Tools that need other arguments are left out.
     """
-    found: list[tuple[int, PlannedCall]] = []
+    calls: list[tuple[int, PlannedCall]] = []
     for tool in tools:
         wanted = {parameter.name: _values(parameter, services) for parameter in tool.parameters}
         for values in islice(product(*wanted.values()), MAX_COMBINED):
             about = next((value for value in values if value in services), "")
             call = PlannedCall(tool, dict(zip(wanted, values, strict=True)), about)
-            found.append((services.index(about) if about else 0, call))
-    return [call for _, call in sorted(found, key=lambda each: each[0])[:MAX_CALLS]]
+            calls.append((services.index(about) if about else 0, call))
+    return [call for _, call in sorted(calls, key=lambda each: each[0])[:MAX_CALLS]]
 
 
 def _values(parameter: ToolParameter, services: Sequence[str]) -> tuple[str, ...]:
@@ -175,49 +175,49 @@ def _logs(observations: Observations, service: str) -> str:
     lines = [line for line in observations.logs if line.service == service and level_named(line.level) in TROUBLE]
     templates = grouped(sorted(lines, key=lambda line: line.at))
     newest_and_rarest = sorted(templates, key=lambda each: (-each.lines[0].at.timestamp(), len(each.lines)))
-    told: list[str] = []
+    entries: list[str] = []
     for template in newest_and_rarest[:MAX_LISTED]:
         first, last = template.lines[0], template.lines[-1]
         # The functions of a stack trace are names that the code expert can be asked for.
         symbols = [frame.symbol for frame in frames(first.text) if frame.symbol][:MAX_FRAMES]
         stack = f" (stack: {', '.join(symbols)})" if symbols else ""
         count = f"{_clock(first.at)} to {_clock(last.at)}, {len(template.lines)} times"
-        told.append(f"{count}, {template.level}: {quote_of(first.text)}{stack}")
+        entries.append(f"{count}, {template.level}: {quote_of(first.text)}{stack}")
     if not any(line.service == service for line in observations.logs):
         return f"No log of {service} was read."
-    return "\n".join(told) or f"No warning or error in the log of {service}, as far as it was read."
+    return "\n".join(entries) or f"No warning or error in the log of {service}, as far as it was read."
 
 
 def _whole_log(observations: Observations, service: str) -> str:
     lines = (line for line in observations.logs if line.service == service)
-    told = "\n".join(f"{_clock(line.at)} {line.level} {line.text}" for line in sorted(lines, key=lambda line: line.at))
-    return told[-MAX_ANSWER:] or f"No log of {service} was read."
+    text = "\n".join(f"{_clock(line.at)} {line.level} {line.text}" for line in sorted(lines, key=lambda line: line.at))
+    return text[-MAX_ANSWER:] or f"No log of {service} was read."
 
 
 def _metrics(observations: Observations, incident_signals: IncidentSignals, service: str) -> str:
-    known = sorted({series.metric for series in observations.series if series.service == service})
+    names = sorted({series.metric for series in observations.series if series.service == service})
     moved = [
         signal for signal in incident_signals.by_service.get(service, ()) if signal.evidence.kind is EvidenceKind.METRIC
     ]
-    told = [f"{_clock(signal.since)}: {signal.what}" for signal in sorted(moved, key=lambda signal: signal.since)]
+    entries = [f"{_clock(signal.since)}: {signal.what}" for signal in sorted(moved, key=lambda signal: signal.since)]
     nothing = (
-        f"None of the metrics of {service} moved: {', '.join(known)}."
-        if known
+        f"None of the metrics of {service} moved: {', '.join(names)}."
+        if names
         else f"No metrics of {service} were read."
     )
-    return "\n".join(told) or nothing
+    return "\n".join(entries) or nothing
 
 
 def _changes(observations: Observations, service: str) -> str:
     unread = [f"Not read: {text}" for text in observations.unread(CHANGES)]
     wanted = [change for change in observations.changes if service in (EVERY_SERVICE, *change.touched)]
-    told = [
+    entries = [
         f"{_clock(change.at)}: {change.kind} {change.id} of {', '.join(change.touched) or 'no service that it names'}"
         f" by {change.author or 'unknown'}: "
         + ". ".join(part for part in (change.title, " ".join(change.detail.split())) if part)
         for change in sorted(wanted, key=lambda change: change.at, reverse=True)[:MAX_LISTED]
     ]
-    return "\n".join([*(told or ["No change was found."]), *unread])
+    return "\n".join([*(entries or ["No change was found."]), *unread])
 
 
 def _dependencies(dependencies: Mapping[str, tuple[str, ...]], service: str) -> str:
@@ -227,11 +227,11 @@ def _dependencies(dependencies: Mapping[str, tuple[str, ...]], service: str) -> 
 
 
 def _past(observations: Observations) -> str:
-    told = [
+    entries = [
         f"{past.id} ({past.similarity:.0%} alike): {past.title}. Cause: {past.root_cause}. Mended by: {past.fix}."
         for past in observations.similar
     ]
-    return "\n".join(told) or "No past incident is like this one."
+    return "\n".join(entries) or "No past incident is like this one."
 
 
 def _clock(at: datetime) -> str:

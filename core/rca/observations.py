@@ -132,8 +132,8 @@ def build_links(incident: Incident) -> tuple[str, ...]:
     """Return the first MAX_LINKS addresses in the alerts, any of which may be a build."""
     texts = [incident.description]
     texts += [text for alert in incident.alerts[:MAX_LINKS] for text in (alert.url, *alert.labels.values())]
-    found = [link.rstrip(".,;:)]}>") for text in texts for link in _LINK.findall(text)]
-    return tuple(dict.fromkeys(found))[:MAX_LINKS]
+    links = [link.rstrip(".,;:)]}>") for text in texts for link in _LINK.findall(text)]
+    return tuple(dict.fromkeys(links))[:MAX_LINKS]
 
 
 def is_build_link(link: str) -> bool:

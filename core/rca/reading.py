@@ -66,10 +66,10 @@ class Coverage:
         read: dict[str, str] = {}
         unread: list[str] = []
         for kind in (LOGS, METRICS):
-            known = self.read(kind, services, since)
-            if known:
-                read[kind] = ", ".join(service for service in services if service in known)
-            missing = [service for service in services if service not in known]
+            covered = self.read(kind, services, since)
+            if covered:
+                read[kind] = ", ".join(service for service in services if service in covered)
+            missing = [service for service in services if service not in covered]
             if missing or not services:
                 unread.append(f"{kind} of {', '.join(missing) or 'any service'}")
             unread += [text for text in self.observations.unread(kind) if text not in unread]

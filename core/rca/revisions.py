@@ -51,7 +51,7 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
             shipped.setdefault(commit, []).append(deploy)
             knows_commits.update(deploy.touched)
     joined = {id(deploy) for deploys in shipped.values() for deploy in deploys}
-    found: list[Revision] = []
+    in_force: list[Revision] = []
     for change in ordered:
         if id(change) in joined:
             continue
@@ -66,8 +66,8 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
                     live[name] = min(at, live.get(name, at))
         at = max(change.at, min((deploy.at for deploy in deploys), default=change.at))
         waits = is_commit(change) and not deploys and bool(knows_commits & set(touched))
-        found.append(Revision(change, at, live, deploys, waits))
-    return sorted(found, key=lambda revision: revision.at)
+        in_force.append(Revision(change, at, live, deploys, waits))
+    return sorted(in_force, key=lambda revision: revision.at)
 
 
 def touched_services(change: Change, names: frozenset[str]) -> tuple[str, ...]:
@@ -141,6 +141,10 @@ def _commit(named: str, commits: Mapping[str, Change]) -> str:
     if len(named) < MIN_HASH:
         return ""
     return next(
-        (known for known in commits if known.startswith(named) or (len(known) >= MIN_HASH and named.startswith(known))),
+        (
+            commit
+            for commit in commits
+            if commit.startswith(named) or (len(commit) >= MIN_HASH and named.startswith(commit))
+        ),
         "",
     )

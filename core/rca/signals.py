@@ -64,8 +64,8 @@ SHOWN, MAX_SHOWN = 40, 1_000  # records kept of a message, and characters of eac
 
 def message_signals(templates: Sequence[Template], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
     """Return one service's messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first."""
-    found = [signal for template in templates if (signal := _signal(template, first, suspect, until)) is not None]
-    return sorted(found, key=lambda signal: -signal.strength)
+    signals = [signal for template in templates if (signal := _signal(template, first, suspect, until)) is not None]
+    return sorted(signals, key=lambda signal: -signal.strength)
 
 
 def _signal(template: Template, first: datetime, suspect: datetime, until: datetime) -> Signal | None:
@@ -92,15 +92,15 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
     since = _since(before, after)
     line = next(line for line in after if line.at >= since)
     level = level_named(template.level)
-    named, said = LEVELS.get(level, "message"), _cut(quote_of(line.text))
+    named, message = LEVELS.get(level, "message"), _cut(quote_of(line.text))
     times = f" {len(after)} times" if len(after) > 1 else ""
     return Signal(
         service=line.service,
         since=since,
         strength=strength,
-        what=f"logged the {named} “{said}”{times}, more than usual"
+        what=f"logged the {named} “{message}”{times}, more than usual"
         if before
-        else f"logged a new {named}{times}, “{said}”",
+        else f"logged a new {named}{times}, “{message}”",
         terms=frozenset(terms(quote_of(line.text))),
         evidence=Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at),
         trouble=level in TROUBLE,

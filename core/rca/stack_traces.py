@@ -38,8 +38,8 @@ def frames(text: str) -> tuple[Frame, ...]:
     """Return the frames of the stack traces in a record: Python, Java, Go and Node.js."""
     if "\n" not in text:
         return ()
-    found = dict.fromkeys(frame for frame in _frames(text[:MAX_TRACE]))
-    return tuple(found)[:MAX_FRAMES]
+    distinct = dict.fromkeys(frame for frame in _frames(text[:MAX_TRACE]))
+    return tuple(distinct)[:MAX_FRAMES]
 
 
 def _frames(text: str) -> Iterator[Frame]:

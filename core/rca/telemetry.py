@@ -46,13 +46,13 @@ def origins(
     shares = _shares(symptom, usual, now)
     shares[symptom] = 1.0
     reach = _reach(dependencies, symptom, shares)
-    found: dict[str, float] = {}
+    by_service: dict[str, float] = {}
     for service, through in reach.items():
         share = shares.get(service, 0.0)
         callees = set(dependencies.get(service, ())) - {service}
         handed_on = sum(min(shares.get(callee, 0.0), share) for callee in callees)
-        found[service] = through * (max(0.0, share - handed_on) + TIE * share)
-    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        by_service[service] = through * (max(0.0, share - handed_on) + TIE * share)
+    return dict(sorted(by_service.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _shares(symptom: str, usual: Telemetry, now: Telemetry) -> dict[str, float]:
@@ -85,13 +85,13 @@ def _chance(service: str, symptom: str, usual: Telemetry, weights: NDArray[np.fl
 def _excess(service: str, symptom: str, usual: Telemetry, now: Telemetry) -> NDArray[np.float64]:
     """Return a service's loss beyond its usual median, per request of the symptom's service, by point."""
     values = now.values[service]
-    known = usual.values.get(service, _NOTHING)
-    known = known[~np.isnan(known)]
+    ordinary = usual.values.get(service, _NOTHING)
+    ordinary = ordinary[~np.isnan(ordinary)]
     calls = np.ones_like(values)
     served, of_symptom = now.requests.get(service, _NOTHING), now.requests.get(symptom, _NOTHING)
     if not np.isnan(served).all() and not np.isnan(of_symptom).all():
         calls = np.divide(served, of_symptom, out=np.zeros_like(values), where=of_symptom > 0)
-    return np.nan_to_num((values - (np.median(known) if known.size else 0.0)) * calls)
+    return np.nan_to_num((values - (np.median(ordinary) if ordinary.size else 0.0)) * calls)
 
 
 def _reach(dependencies: Mapping[str, tuple[str, ...]], symptom: str, shares: Mapping[str, float]) -> dict[str, float]:
@@ -121,7 +121,7 @@ def metric_origins(
     Series with one name and the same times are compared; the latest part, from `suspect` at the earliest, with the time
     before it. A service with an unmeasured callee, which may be the origin, is left out.
     """
-    found: dict[str, float] = {}
+    largest: dict[str, float] = {}
     for own in series:
         if own.service != symptom or not LOSSES.search(own.metric):
             continue
@@ -134,8 +134,8 @@ def metric_origins(
             usual, now = (_telemetry(losses, requests, part) for part in (slice(split), slice(latest, None)))
             for service, share in origins(dependencies, symptom, usual, now).items():
                 if now.values.keys() >= {service, *dependencies.get(service, ())}:
-                    found[service] = max(share, found.get(service, 0.0))
-    return found
+                    largest[service] = max(share, largest.get(service, 0.0))
+    return largest
 
 
 def _telemetry(losses: Sequence[Series], requests: Sequence[Series], part: slice) -> Telemetry:

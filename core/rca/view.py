@@ -99,12 +99,12 @@ class View:
     @cached_property
     def origin(self) -> Mapping[str, float]:
         """Return how clearly trouble begins in each service, in [0, 1], relative to the clearest."""
-        found = {
+        certainty = {
             service: self._arising(service) * self._in_time(service)
             for service in dict.fromkeys((*self.incident_signals.by_service, *self._accusations))
         }
-        most = max(found.values(), default=0.0)
-        return {service: weight / most for service, weight in found.items()} if most > 0 else {}
+        most = max(certainty.values(), default=0.0)
+        return {service: weight / most for service, weight in certainty.items()} if most > 0 else {}
 
     def _arising(self, service: str) -> float:
         """Return the certainty, in [0, 1], that trouble begins in a service.
@@ -112,10 +112,10 @@ class View:
         It follows from the service's own logs, from those of other services that name it, and from metrics, unless a
         callee explains them or the service's logs name another origin.
         """
-        said = [signal for signal in self.trouble(service) if signal.evidence.kind is not EvidenceKind.METRIC]
-        own = combined(signal for signal in said if not self.is_passed_on(signal))
-        passed_on = combined(signal for signal in said if self.is_passed_on(signal))
-        measured = combined(signal for signal in self.trouble(service) if signal not in said)
+        messages = [signal for signal in self.trouble(service) if signal.evidence.kind is not EvidenceKind.METRIC]
+        own = combined(signal for signal in messages if not self.is_passed_on(signal))
+        passed_on = combined(signal for signal in messages if self.is_passed_on(signal))
+        measured = combined(signal for signal in self.trouble(service) if signal not in messages)
         unexplained = (1 - self.incident_signals.explained_by(service)[1]) * (1 - passed_on * (1 - own))
         accused = max((signal.strength for signal in self._accusations.get(service, ())), default=0.0)
         return combined_weight([own, measured * unexplained, ACCUSED * accused])
@@ -123,13 +123,13 @@ class View:
     @cached_property
     def _accusations(self) -> Mapping[str, list[Signal]]:
         """Return, by service, the signs in other services that name it."""
-        found: defaultdict[str, list[Signal]] = defaultdict(list)
+        accusers: defaultdict[str, list[Signal]] = defaultdict(list)
         for signals in self.incident_signals.by_service.values():
             for signal in signals:
                 if signal.trouble:
                     for name in self.blamed[id(signal)]:
-                        found[name].append(signal)
-        return found
+                        accusers[name].append(signal)
+        return accusers
 
     def arises(self, signal: Signal) -> float:
         """Return how clearly trouble begins in the service of a sign, or in one that it names as its origin, in [0, 1]."""
@@ -187,13 +187,13 @@ class View:
             for term in terms(service)
         }
         return {
-            place: _terms(_said(revision.change)) - names - {term for name in revision.live for term in terms(name)}
+            place: _terms(_text_of(revision.change)) - names - {term for name in revision.live for term in terms(name)}
             for place, revision in enumerate(self.eligible)
         }
 
     @cached_property
     def rarity(self) -> Mapping[str, float]:
-        counts = Counter(term for said in self.words.values() for term in said)
+        counts = Counter(term for words in self.words.values() for term in words)
         many = len(self.words) + 2
         return {term: log(many / count) / log(many) for term, count in counts.items()}
 
@@ -230,7 +230,7 @@ def combined_weight(weights: Sequence[float]) -> float:
     return 1 - left
 
 
-def _said(change: Change) -> str:
+def _text_of(change: Change) -> str:
     """Return the text of a change: title, detail, paths, and its active lines; empty if it has only inert ones."""
     if is_inert(change):
         return ""
@@ -245,8 +245,8 @@ def _terms(text: str) -> frozenset[str]:
 
 def sign_terms(signal: Signal) -> frozenset[str]:
     frames = " ".join(f"{frame.symbol} {frame.path}" for frame in signal.frames)
-    said = "\n".join([signal.evidence.quote, signal.subject, *signal.texts[:1]])
-    return _terms(f"{said[:MAX_SAID]}\n{frames}")
+    text = "\n".join([signal.evidence.quote, signal.subject, *signal.texts[:1]])
+    return _terms(f"{text[:MAX_SAID]}\n{frames}")
 
 
 def kinds_shown(signal: Signal) -> frozenset[Kind]:

@@ -149,21 +149,21 @@ def _changed(revision: Revision, candidate: CauseCandidate, incident_signals: In
     title = " ".join(change.title.split()).removeprefix(f"{service}:").strip().rstrip(".").translate(_SQUARE)
     if setting is not None:
         of = f" of {service}" if service not in ("", incident.service) else ""
-        told = (
+        sentence = (
             f"`{setting.name}`{of} was {setting.moved} from {setting.before} to {setting.after} at {when} ({change.id})"
         )
     else:
         did = DID.get(change.kind, f"made a change ({change.kind}) to")
         named = f"“{_cut(title, MAX_TITLE)}”" if title else f"A {change.kind} without a title"
-        told = f"{named} {did} {service or incident.service} at {when} ({change.id})"
-        told += _effect(revision, candidate)
+        sentence = f"{named} {did} {service or incident.service} at {when} ({change.id})"
+        sentence += _effect(revision, candidate)
     restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
     followed = [each for each in candidate.signals if not each.what.endswith(restated)] or candidate.signals
     # Metrics go before logs, because they give a size.
     signs = sorted((each for each in followed if each.trouble), key=lambda each: each.evidence.kind is EvidenceKind.LOG)
     if not signs:
-        return f"{told}; {_later(incident_signals.first_sign - revision.at)} the first sign showed."
-    return f"{told}; {_later(signs[0].since - revision.at)} {_in_words(signs[0], incident.service)}."
+        return f"{sentence}; {_later(incident_signals.first_sign - revision.at)} the first sign showed."
+    return f"{sentence}; {_later(signs[0].since - revision.at)} {_in_words(signs[0], incident.service)}."
 
 
 def _effect(revision: Revision, candidate: CauseCandidate) -> str:
@@ -174,16 +174,16 @@ def _effect(revision: Revision, candidate: CauseCandidate) -> str:
     parts = [f"{verb} `{_cut(lines[0], MAX_LINE)}`" for verb, lines in (("removed", gone), ("added", come)) if lines]
     if parts:
         return f": it {' and '.join(parts)}"
-    detail = _telling(revision.change.detail, candidate).translate(_SQUARE)
+    detail = _best_sentence(revision.change.detail, candidate).translate(_SQUARE)
     return f": {detail}" if _speaks_of(detail, candidate) > _speaks_of(revision.change.title, candidate) else ""
 
 
-def with_person(found: Hypothesis, clean: Callable[[str], str]) -> Hypothesis:
+def with_person(best: Hypothesis, clean: Callable[[str], str]) -> Hypothesis:
     """Return a cause with the cleaned author of its change, who is named only if the evidence is strong."""
-    author = clean(" ".join(found.change.author.split())) if found.change is not None else ""
-    if found.change is None or not author:
-        return found
-    return replace(found, cause=found.cause.replace(f"({found.change.id})", f"({found.change.id}, by {author})", 1))
+    author = clean(" ".join(best.change.author.split())) if best.change is not None else ""
+    if best.change is None or not author:
+        return best
+    return replace(best, cause=best.cause.replace(f"({best.change.id})", f"({best.change.id}, by {author})", 1))
 
 
 def telling_setting(revision: Revision, signals: Sequence[Signal]) -> Setting | None:
@@ -198,16 +198,16 @@ def telling_setting(revision: Revision, signals: Sequence[Signal]) -> Setting | 
 
 
 def _unchanged(candidate: CauseCandidate, incident_signals: IncidentSignals, checked: str) -> str:
-    told: dict[str, str] = {}  # a metric that moved in two services is named once
+    movements: dict[str, str] = {}  # a metric that moved in two services is named once
     for signal in sorted(candidate.signals, key=lambda signal: signal.service != candidate.service):
-        told.setdefault(signal.subject or signal.what, _in_words(signal, incident_signals.incident.service))
-    signs = "; ".join([*told.values()][:2])
+        movements.setdefault(signal.subject or signal.what, _in_words(signal, incident_signals.incident.service))
+    signs = "; ".join([*movements.values()][:2])
     if candidate.signals and candidate.signals[0].evidence.source == ALERT:
         return f"The alert states it: {candidate.subject}."
     if candidate.origin in NO_CHANGE:
         subject = candidate.subject or _provider(candidate)
-        said = NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)
-        return f"{checked[0].upper()}{checked[1:]}: {said}; {signs}."
+        statement = NO_CHANGE[candidate.origin][0].format(service=candidate.service, subject=subject)
+        return f"{checked[0].upper()}{checked[1:]}: {statement}; {signs}."
     if candidate.service == incident_signals.incident.service:
         return f"{candidate.service} itself is in trouble, and {checked}; {signs}."
     return f"{candidate.service} is in trouble{_relation(candidate.service, incident_signals)}; {signs}."
@@ -223,41 +223,41 @@ def _relation(service: str, incident_signals: IncidentSignals) -> str:
 
 def _provider(candidate: CauseCandidate) -> str:
     """Return what fails outside without a host: what the first log line says, because that names it best."""
-    said = next((each.evidence.quote for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG), "")
-    line = said.partition("\n")[0]
+    quote = next((each.evidence.quote for each in candidate.signals if each.evidence.kind is EvidenceKind.LOG), "")
+    line = quote.partition("\n")[0]
     return f"“{_cut(line, MAX_LINE)}”" if line else "something outside that it depends on"
 
 
 def _evidence(
     candidate: CauseCandidate, incident_signals: IncidentSignals, similar: tuple[SimilarIncident, ...], cause: str
 ) -> tuple[Evidence, ...]:
-    found: list[Evidence] = []
+    evidence: list[Evidence] = []
     if candidate.revision:
         change, at = candidate.revision.change, candidate.revision.at
-        detail = _telling(change.detail, candidate)
+        detail = _best_sentence(change.detail, candidate)
         source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
-        found.append(
+        evidence.append(
             Evidence(
                 EvidenceKind.CHANGE, source, f"{change.title}: {detail}" if detail else change.title, at, change.url
             )
         )
         if moved := _moved_lines(candidate.revision, candidate):
-            found.append(Evidence(EvidenceKind.CHANGE, f"diff of {change.id}", "\n".join(moved), at))
-    found += [signal.evidence for signal in candidate.signals if signal.trouble][:3]
+            evidence.append(Evidence(EvidenceKind.CHANGE, f"diff of {change.id}", "\n".join(moved), at))
+    evidence += [signal.evidence for signal in candidate.signals if signal.trouble][:3]
     if candidate.service in incident_signals.distances:
         path = f"{incident_signals.incident.service} depends on {candidate.service}"
-        found.append(Evidence(EvidenceKind.TOPOLOGY, "service dependencies", path))
+        evidence.append(Evidence(EvidenceKind.TOPOLOGY, "service dependencies", path))
         symptoms = sorted(
             incident_signals.by_service.get(incident_signals.incident.service, ()), key=lambda signal: -signal.strength
         )
-        found += [signal.evidence for signal in symptoms if signal.trouble][:1]
+        evidence += [signal.evidence for signal in symptoms if signal.trouble][:1]
     words = frozenset(terms(f"{cause}\n{candidate.service}"))
     for past in similar:
-        known = frozenset(terms(past.root_cause))
-        if known and len(known & words) >= LIKE_CAUSE * len(known):
+        past_terms = frozenset(terms(past.root_cause))
+        if past_terms and len(past_terms & words) >= LIKE_CAUSE * len(past_terms):
             source = f"{past.id}: {past.title}"
-            found.append(Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url))
-    return tuple({(each.source, each.quote): each for each in reversed(found)}.values())[::-1][:MAX_EVIDENCE]
+            evidence.append(Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url))
+    return tuple({(each.source, each.quote): each for each in reversed(evidence)}.values())[::-1][:MAX_EVIDENCE]
 
 
 def _disproof(candidate: CauseCandidate, incident_signals: IncidentSignals) -> str:
@@ -303,7 +303,7 @@ def _in_words(signal: Signal, service: str) -> str:
     return signal.what
 
 
-def _telling(detail: str, candidate: CauseCandidate) -> str:
+def _best_sentence(detail: str, candidate: CauseCandidate) -> str:
     """Return the sentence of a change's detail that shares most words with the signs, or the first one if none does."""
     best = max(_SENTENCE_END.split(" ".join(detail.split())), key=lambda sentence: _speaks_of(sentence, candidate))
     return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"
@@ -317,9 +317,9 @@ def _moved_lines(revision: Revision, candidate: CauseCandidate) -> tuple[str, ..
 
 
 def _speaks_of(text: str, candidate: CauseCandidate) -> int:
-    said = frozenset(terms(text))
+    words = frozenset(terms(text))
     seen = {term for signal in candidate.signals for term in signal.terms}
-    return len(said.intersection(candidate.shared)) * 10 + len(said & seen)
+    return len(words.intersection(candidate.shared)) * 10 + len(words & seen)
 
 
 def _clock(at: datetime, day: datetime) -> str:

@@ -69,13 +69,18 @@ def code_votes(paths: Sequence[str], services: frozenset[str], code: Sequence[Co
 
     Only rules count of repositories that contain the code of one of `services`, or do not say which code they contain.
     """
-    asked = [each for each in code if not each.services or not services or each.services & services]
+    repositories = [each for each in code if not each.services or not services or each.services & services]
     votes: defaultdict[str, float] = defaultdict(float)
     shown: dict[str, tuple[str, str]] = {}
     for path in paths:
-        found = {owner: rule.pattern for each in asked for rule in each.rules_for_traced(path) for owner in rule.owners}
-        for owner, pattern in found.items():
-            votes[owner] += 1 / len(found)
+        owners = {
+            owner: rule.pattern
+            for each in repositories
+            for rule in each.rules_for_traced(path)
+            for owner in rule.owners
+        }
+        for owner, pattern in owners.items():
+            votes[owner] += 1 / len(owners)
             shown.setdefault(owner, (path, pattern))
     total = sum(votes.values())
     return {team: CodeVote(vote / total, *shown[team]) for team, vote in votes.items()}

@@ -83,26 +83,26 @@ def matches(text: str, teams: Sequence[Team]) -> dict[str, DocumentMatch]:
     weights = {term: rare[term] for term in set(terms(text)) if term in rare}
     total = sum(weights.values())
     written = _as_written(text)
-    found: dict[str, DocumentMatch] = {}
-    for team_id, known in profiles.items():
-        claimed = {term: weight for term, weight in weights.items() if term in known.claimed}
-        disowned = sum(weight for term, weight in weights.items() if term in known.disowned)
+    by_team: dict[str, DocumentMatch] = {}
+    for team_id, own in profiles.items():
+        claimed = {term: weight for term, weight in weights.items() if term in own.claimed}
+        disowned = sum(weight for term, weight in weights.items() if term in own.disowned)
         score = (sum(claimed.values()) - DISOWNED_WEIGHT * disowned) / total if total else 0.0
         if score > 0:
             rarest = sorted(claimed, key=lambda term: (-claimed[term], -len(term), term))
-            words = (word for term in rarest for word in written[term] if _stands_in(word, known.text))
-            found[team_id] = DocumentMatch(score, tuple(islice(dict.fromkeys(words), SHOWN_WORDS)))
-    return found
+            words = (word for term in rarest for word in written[term] if _stands_in(word, own.text))
+            by_team[team_id] = DocumentMatch(score, tuple(islice(dict.fromkeys(words), SHOWN_WORDS)))
+    return by_team
 
 
 def _as_written(text: str) -> Mapping[str, Sequence[str]]:
     """Return each term of a text with its words, as they are written."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    written: defaultdict[str, list[str]] = defaultdict(list)
     for word in dict.fromkeys(word.strip(_PUNCTUATION) for word in text.split()):
         for term in terms(word):
             if any(c.isalpha() for c in word):
-                found[term].append(word)
-    return found
+                written[term].append(word)
+    return written
 
 
 def _stands_in(word: str, text: str) -> bool:

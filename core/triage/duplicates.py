@@ -52,14 +52,14 @@ def duplicate_candidates(
     incident: Incident, others: Sequence[Incident], dependencies: Mapping[str, tuple[str, ...]]
 ) -> list[DuplicateCandidate]:
     """Return the earlier incidents that are open or ended within RECENT before this one began, the likeliest first."""
-    known = [other for other in others if _may_be_meant(incident, other)]
-    if not known:
+    earlier = [other for other in others if _may_be_meant(incident, other)]
+    if not earlier:
         return []
-    similarity = Postings.of(Counter(terms(other.description)) for other in known).similarities(
+    similarity = Postings.of(Counter(terms(other.description)) for other in earlier).similarities(
         Counter(terms(incident.description))
     )
-    found = [_compared(incident, other, float(similarity[row]), dependencies) for row, other in enumerate(known)]
-    return sorted(found, key=lambda each: (-each.score, each.incident.opened_at, each.incident.id))
+    candidates = [_compared(incident, other, float(similarity[row]), dependencies) for row, other in enumerate(earlier)]
+    return sorted(candidates, key=lambda each: (-each.score, each.incident.opened_at, each.incident.id))
 
 
 def evaluate_duplicate(incident: Incident, candidate: DuplicateCandidate, rivals: Sequence[float]) -> Evaluation:
@@ -69,9 +69,9 @@ def evaluate_duplicate(incident: Incident, candidate: DuplicateCandidate, rivals
     `rivals`.
     """
     other = candidate.incident
-    known = (bool(terms(incident.description)), bool(incident.service and other.service), True)
+    available = (bool(terms(incident.description)), bool(incident.service and other.service), True)
     rival = max(rivals, default=0.0) / candidate.score if candidate.score else 1.0
-    return Evaluation(sum(known) / len(known), candidate.score * (1 - 0.5 * min(1.0, rival)))
+    return Evaluation(sum(available) / len(available), candidate.score * (1 - 0.5 * min(1.0, rival)))
 
 
 def _may_be_meant(incident: Incident, other: Incident) -> bool:

@@ -98,10 +98,10 @@ def episode_of(incident: Incident) -> Episode:
 
 def excess_in(text: str) -> float | None:
     """Return how many times the threshold a stated value is, as in “p99 is 4 s (> 2 s)”, or the reverse for a lower limit."""
-    found = _COMPARISON.search(text[:MAX_TEXT])
-    if found is None:
+    match = _COMPARISON.search(text[:MAX_TEXT])
+    if match is None:
         return None
-    value, limit = float(found["value"]), float(found["limit"])
-    if found["below"]:
+    value, limit = float(match["value"]), float(match["limit"])
+    if match["below"]:
         value, limit = limit, value
     return value / limit if value > 0 and limit > 0 else None

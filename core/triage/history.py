@@ -42,17 +42,17 @@ class SeverityCounts:
         for feature in features(incident.service, incident.labels):
             self.by_feature.setdefault(feature, Counter())[incident.severity] += 1
 
-    def known(self, feature: Feature) -> Counter[Severity]:
+    def with_feature(self, feature: Feature) -> Counter[Severity]:
         """Return the number of incidents of each severity with a feature."""
         return self.by_feature.get(feature, Counter())
 
-    def shares(self, asked: Iterable[Feature]) -> dict[Severity, float]:
+    def shares(self, given: Iterable[Feature]) -> dict[Severity, float]:
         """Return the probability of each severity by naive Bayes over the features; equal if there are no incidents."""
         total = self.of_all.total()
         prior = {each: (self.of_all[each] + 1) / (total + len(Severity)) for each in Severity}
         logs = {each: log(prior[each]) for each in Severity}
-        for feature in asked:
-            counts = self.known(feature)
+        for feature in given:
+            counts = self.with_feature(feature)
             size = counts.total()
             for each in Severity:
                 logs[each] += log((counts[each] + SMOOTHING * prior[each]) / (size + SMOOTHING) / prior[each])
@@ -103,8 +103,8 @@ class IncidentHistory:
             return []
         best = np.argpartition(-scores, wanted - 1)[:wanted]
         ranked: list[int] = best[np.lexsort((best, -scores[best]))].tolist()
-        found = [Neighbour(self.incidents[row], float(scores[row])) for row in ranked if scores[row] > 0]
-        return [neighbour for neighbour in found if neighbour.incident.id not in without][:limit]
+        neighbours = [Neighbour(self.incidents[row], float(scores[row])) for row in ranked if scores[row] > 0]
+        return [neighbour for neighbour in neighbours if neighbour.incident.id not in without][:limit]
 
 
 def _text_of(incident: PastIncident) -> str:

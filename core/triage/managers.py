@@ -120,7 +120,7 @@ def gather(
 
     A past incident of a renamed or merged team counts for the team that has its name among its aliases.
     """
-    known = {team.id: team for team in teams}
+    by_id = {team.id: team for team in teams}
     current = current_ids(teams) | {NOBODY: NOBODY}
     text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
     neighbours = tuple(
@@ -131,15 +131,15 @@ def gather(
     votes, fits = history_votes(neighbours), matches(text, teams)
     return TriageEvidence(
         incident.service,
-        known,
+        by_id,
         neighbours,
-        {team: vote for team, vote in votes.items() if team in known},
+        {team: vote for team, vote in votes.items() if team in by_id},
         fits,
         _owners({incident.service: 1.0}, teams),
         _owners(enrichment.services, teams),
         _learned(model.probabilities(IncidentText(incident.title, text), vector), teams, fits) if model else {},
         _owners(enrichment.observed, teams),
-        _code_votes(incident, enrichment, known, code),
+        _code_votes(incident, enrichment, by_id, code),
         votes[NOBODY].share if NOBODY in votes else 0.0,
         frozenset(_owners({incident.service: 1.0}, teams))
         - {current[each] for each in history.owners & current.keys()},
@@ -147,20 +147,20 @@ def gather(
 
 
 def _learned(
-    found: Mapping[str, float], teams: Sequence[Team], fits: Mapping[str, DocumentMatch]
+    probabilities: Mapping[str, float], teams: Sequence[Team], fits: Mapping[str, DocumentMatch]
 ) -> Mapping[str, float]:
     """Return the probabilities of the current teams. Those that the model does not know get theirs by document."""
     documented = sum(match.score for match in fits.values())
     new = {
         team.id: NEW_TEAM * fits[team.id].score / documented if team.id in fits else 0.0
         for team in teams
-        if team.id not in found
+        if team.id not in probabilities
     }
-    known = sum(found[team.id] for team in teams if team.id in found)
-    if not known:
+    total = sum(probabilities[team.id] for team in teams if team.id in probabilities)
+    if not total:
         return {}
-    left = (1 - sum(new.values())) / known
-    return {team.id: new[team.id] if team.id in new else left * found[team.id] for team in teams}
+    left = (1 - sum(new.values())) / total
+    return {team.id: new[team.id] if team.id in new else left * probabilities[team.id] for team in teams}
 
 
 def _with_current_ids(past: PastIncident, current: Mapping[str, str]) -> PastIncident:
@@ -170,14 +170,14 @@ def _with_current_ids(past: PastIncident, current: Mapping[str, str]) -> PastInc
 
 
 def _code_votes(
-    incident: Incident, enrichment: Enrichment, known: Mapping[str, Team], code: Sequence[CodeOwners]
+    incident: Incident, enrichment: Enrichment, teams: Mapping[str, Team], code: Sequence[CodeOwners]
 ) -> Mapping[str, CodeVote]:
     """Return the votes of files that the incident and its monitoring name, without owners that are not a team."""
     if not code:
         return {}
     services = frozenset(filter(None, (incident.service, *enrichment.services)))
     votes = code_votes(paths_in(f"{incident.description}\n{enrichment.text}"), services, code)
-    return {team: vote for team, vote in votes.items() if team in known}
+    return {team: vote for team, vote in votes.items() if team in teams}
 
 
 def choose_group(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ def discuss(evidence: TriageEvidence, group: Sequence[str], removed: frozenset[s
     shares = [vote.share for vote in evidence.votes.values()]
     return Discussion(
         tuple(Opinion(evidence.teams[team], arguments[team]) for team in group),
-        frozenset(argument.ground for found in arguments.values() for argument in found),
+        frozenset(argument.ground for of_team in arguments.values() for argument in of_team),
         evidence.neighbours[0].similarity if evidence.neighbours else 0.0,
         max(shares) / sum(shares) if shares else 0.0,
     )
@@ -210,24 +210,26 @@ def _owners(services: Mapping[str, float], teams: Sequence[Team]) -> dict[str, O
 
 
 def _arguments(team: str, evidence: TriageEvidence, removed: frozenset[str]) -> tuple[Argument, ...]:
-    found: list[Argument] = []
+    arguments: list[Argument] = []
     if place := evidence.located.get(team):
-        found.append(Argument(Ground.MONITORING, place.share, f"monitoring points at {place.service}, which it owns"))
+        arguments.append(
+            Argument(Ground.MONITORING, place.share, f"monitoring points at {place.service}, which it owns")
+        )
     if team in evidence.owners:
-        found.append(Argument(Ground.OWNERSHIP, evidence.owners[team].share, f"owns service {evidence.service}"))
+        arguments.append(Argument(Ground.OWNERSHIP, evidence.owners[team].share, f"owns service {evidence.service}"))
     if place := evidence.observed.get(team):
-        said = f"its own monitoring shows trouble that begins in {place.service}"
-        found.append(Argument(Ground.OBSERVED, place.share, said))
+        statement = f"its own monitoring shows trouble that begins in {place.service}"
+        arguments.append(Argument(Ground.OBSERVED, place.share, statement))
     if files := evidence.code.get(team):
-        found.append(Argument(Ground.CODE, files.share, f"owns {files.path} by the rule {files.rule}"))
+        arguments.append(Argument(Ground.CODE, files.share, f"owns {files.path} by the rule {files.rule}"))
     if team in evidence.learned:
-        found.append(_learned_argument(team, evidence.learned, removed))
+        arguments.append(_learned_argument(team, evidence.learned, removed))
     if (vote := evidence.votes.get(team)) and vote.incidents:
-        found.append(Argument(Ground.HISTORY, vote.share, _history_reason(vote, evidence.votes)))
+        arguments.append(Argument(Ground.HISTORY, vote.share, _history_reason(vote, evidence.votes)))
     if fit := evidence.fits.get(team):
         share = fit.score / sum(match.score for match in evidence.fits.values())
-        found.append(Argument(Ground.DOCUMENT, share, _document_reason(fit)))
-    return tuple(found)
+        arguments.append(Argument(Ground.DOCUMENT, share, _document_reason(fit)))
+    return tuple(arguments)
 
 
 def _learned_argument(team: str, learned: Mapping[str, float], removed: frozenset[str]) -> Argument:
@@ -299,10 +301,10 @@ def _has_same_cause(
     if cause is None or (past.owner != owner and past.service != cause.service):
         return False
     evidence = (text for each in cause.evidence for text in (each.source, each.quote))
-    said = {term for text in (cause.cause, cause.service, *evidence) for term in terms(text)}
+    words = {term for text in (cause.cause, cause.service, *evidence) for term in terms(text)}
     weights = {term: rarity.get(term, 0.0) for term in set(terms(past.root_cause))}
     total = sum(weights.values())
-    return total > 0 and sum(weights[term] for term in said & weights.keys()) >= SAME_CAUSE * total
+    return total > 0 and sum(weights[term] for term in words & weights.keys()) >= SAME_CAUSE * total
 
 
 def _rarity(neighbours: Sequence[Neighbour]) -> Mapping[str, float]:

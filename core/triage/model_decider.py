@@ -44,18 +44,18 @@ async def decided_by_model(
         for each in evidence.neighbours[:PAST]
     ]
     situation = "\n".join(filter(None, (incident.description, incident.service, monitoring)))
-    told = await choose(model, request, choose_owner(past, situation, named), names)
+    distribution = await choose(model, request, choose_owner(past, situation, named), names)
     scores = [each.score for each in verdict.candidates]
-    odds = weighed(told, [*scores, max(0.0, 1.0 - sum(scores))], right)
+    odds = weighed(distribution, [*scores, max(0.0, 1.0 - sum(scores))], right)
     rescored = [replace(each, score=share) for each, share in zip(verdict.candidates, odds, strict=False)]
     ranked = tuple(sorted(rescored, key=lambda each: -each.score))
-    best = [*verdict.candidates, None][told.index(max(told))]
+    best = [*verdict.candidates, None][distribution.index(max(distribution))]
     chosen = best.team_name if best else NONE
     vote = Vote(
         max((vote.round for vote in verdict.votes), default=0) + 1,
         "decider",
         best.team_id if best else None,
-        f"chose {chosen} out of {len(names)} teams, with a probability of {max(told):.0%}",
+        f"chose {chosen} out of {len(names)} teams, with a probability of {max(distribution):.0%}",
         voter_name=model.name,
     )
     owner = ranked[0] if may_be_named(ranked, verdict.discussion, evidence) else None

@@ -48,9 +48,9 @@ def from_explanation(incident: Incident, dependencies: Mapping[str, tuple[str, .
     explanation = incident.explanation
     if explanation is None or explanation.cause is None:
         return Enrichment()
-    known = {*dependencies, *(callee for called in dependencies.values() for callee in called)}
+    services = {*dependencies, *(callee for called in dependencies.values() for callee in called)}
     below = {incident.service, *callees(incident.service, dependencies)}
-    if incident.service in known and explanation.cause.service in known - below:
+    if incident.service in services and explanation.cause.service in services - below:
         return Enrichment()
     # Scores are probabilities, shared with causes that are not shown. The shares among the shown ones locate the cause.
     total = sum(hypothesis.score for hypothesis in explanation.hypotheses) or 1.0
@@ -85,28 +85,28 @@ def finding_of(
     service = service_of(incident, observations.dependencies)
     connected = _connected(service, observations.dependencies)
     below = {service, *callees(service, observations.dependencies)}
-    said = frozenset(word for word in terms(incident.description) if len(word) >= MIN_WORD)
+    words = frozenset(word for word in terms(incident.description) if len(word) >= MIN_WORD)
 
     def related(sign: Signal) -> bool:
         is_recent = sign.service in below or sign.since >= incident.started_at - EARLIER
-        return sign.trouble and is_recent and (sign.service in connected or bool(said & sign.terms))
+        return sign.trouble and is_recent and (sign.service in connected or bool(words & sign.terms))
 
     signs = {each: [sign for sign in incident_signals.by_service.get(each, ()) if related(sign)] for each in own}
     arising = {
-        each: combined(found) * (1 - incident_signals.explained_by(each)[1]) * (1.0 if each in below else LESS_LIKELY)
-        for each, found in signs.items()
+        each: combined(signals) * (1 - incident_signals.explained_by(each)[1]) * (1.0 if each in below else LESS_LIKELY)
+        for each, signals in signs.items()
     }
-    strongest = sorted((sign for found in signs.values() for sign in found), key=lambda sign: -sign.strength)
+    strongest = sorted((sign for signals in signs.values() for sign in signals), key=lambda sign: -sign.strength)
     changes = [
         change
         for change in reversed(observations.changes)
         if set(change.touched) & set(own)
         and (set(change.touched) & below or change.at >= incident.started_at - EARLIER)
-        and (connected & set(change.touched) or said & set(terms(_told(change))))
+        and (connected & set(change.touched) or words & set(terms(_text_of(change))))
     ]
-    told = [sign.evidence.quote[:MAX_QUOTE] for sign in strongest[:MAX_SIGNS]]
-    told += [_told(change) for change in changes[:MAX_CHANGES]]
-    return TeamFinding({each: strength for each, strength in arising.items() if strength > 0}, "\n".join(told))
+    quotes = [sign.evidence.quote[:MAX_QUOTE] for sign in strongest[:MAX_SIGNS]]
+    quotes += [_text_of(change) for change in changes[:MAX_CHANGES]]
+    return TeamFinding({each: strength for each, strength in arising.items() if strength > 0}, "\n".join(quotes))
 
 
 def _connected(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
@@ -117,5 +117,5 @@ def _connected(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> fro
     return frozenset({service, *callees(service, dependencies), *callers})
 
 
-def _told(change: Change) -> str:
+def _text_of(change: Change) -> str:
     return " ".join([change.title[:MAX_QUOTE], *change.files])[: 2 * MAX_QUOTE]

@@ -136,10 +136,10 @@ def _vote(own: TeamScore, best: TeamScore) -> Vote:
     if not best.score:
         return Vote(1, own.team_id, None, "there is no evidence for any team", voter_name=own.team_name)
     choice = own if own.score >= INSISTS * best.score else best
-    said = f"{choice.team_name}: {'; '.join(choice.reasons[:2])}"
+    reason = f"{choice.team_name}: {'; '.join(choice.reasons[:2])}"
     if choice is not own:
-        said += f". For {own.team_name}: {own.reasons[0] if own.reasons and own.score else 'nothing'}"
-    return Vote(1, own.team_id, choice.team_id, said, voter_name=own.team_name)
+        reason += f". For {own.team_name}: {own.reasons[0] if own.reasons and own.score else 'nothing'}"
+    return Vote(1, own.team_id, choice.team_id, reason, voter_name=own.team_name)
 
 
 def _has_majority(votes: Sequence[Vote]) -> bool:
@@ -240,10 +240,10 @@ async def _looked(teams: Sequence[Team], look: Look) -> tuple[dict[str, TeamFind
         except Unavailable as error:
             return error
 
-    found = dict(zip((team.id for team in teams), await asyncio.gather(*map(one, teams)), strict=True))
+    outcomes = dict(zip((team.id for team in teams), await asyncio.gather(*map(one, teams)), strict=True))
     return (
-        {team: each for team, each in found.items() if isinstance(each, TeamFinding)},
-        {team: str(each) for team, each in found.items() if isinstance(each, Unavailable)},
+        {team: each for team, each in outcomes.items() if isinstance(each, TeamFinding)},
+        {team: str(each) for team, each in outcomes.items() if isinstance(each, Unavailable)},
     )
 
 

@@ -194,13 +194,13 @@ def _blended(probabilities: FloatArray, votes: NarrowArray) -> FloatArray:
     return (1 - VOTES) * probabilities + VOTES * votes
 
 
-def _distances(rows: csr_array, owned: NarrowArray, asked: csr_array) -> tuple[FloatArray, FloatArray]:
-    """Return the signed distance of each row in `asked` from each team's boundary, and the teams' intercepts."""
+def _distances(rows: csr_array, owned: NarrowArray, queries: csr_array) -> tuple[FloatArray, FloatArray]:
+    """Return the signed distance of each row of `queries` from each team's boundary, and the teams' intercepts."""
     support_vectors: Any = import_module("sklearn.svm").LinearSVC  # untyped
     intercepts = np.where(owned.any(axis=0), -ABSENT, ABSENT)
-    distances = np.tile(intercepts, (asked.shape[0], 1))
+    distances = np.tile(intercepts, (queries.shape[0], 1))
     for team, own in enumerate(owned.T):
         if own.any() and not own.all():
             machine: Any = support_vectors(random_state=SEED).fit(rows, own > 0)
-            distances[:, team], intercepts[team] = machine.decision_function(asked), machine.intercept_[0]
+            distances[:, team], intercepts[team] = machine.decision_function(queries), machine.intercept_[0]
     return distances, intercepts

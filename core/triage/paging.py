@@ -101,7 +101,7 @@ class Facts:
     def evidence(self) -> tuple[str, ...]:
         """Return the reasons in words, most informative first."""
         seen = self.needed + self.alone
-        told = [
+        reasons = [
             f"{self.alone} of the last {seen} ended by themselves" if seen and self.alone >= self.needed else "",
             f"{self.needed} of the last {seen} needed a person" if seen and self.alone < self.needed else "",
             "no earlier one has a known outcome" if not seen else "",
@@ -113,7 +113,7 @@ class Facts:
             f"{self.just_began} other incidents began within 10 min" if self.just_began > 1 else "",
             f"{self.excess:.1f} times its threshold" if self.excess and self.excess > 1 else "",
         ]
-        return tuple(filter(None, told))
+        return tuple(filter(None, reasons))
 
 
 def _log_odds(share: float) -> float:
@@ -175,17 +175,17 @@ class PageHistory:
 
 def facts_in_order(episodes: Sequence[Episode]) -> list[tuple[Episode, Facts]]:
     """Return each incident with the facts known when it began, in order of their start."""
-    history, told = PageHistory(), list[tuple[Episode, Facts]]()
+    history, rows = PageHistory(), list[tuple[Episode, Facts]]()
     still_open: dict[str, Episode] = {}
     endings: list[tuple[datetime, str]] = []
     for new in sorted(episodes, key=lambda each: (each.began_at, each.id)):
         while endings and endings[0][0] <= new.began_at:
             history.add(still_open.pop(heappop(endings)[1]))
-        told.append((new, history.facts(new, still_open.values())))
+        rows.append((new, history.facts(new, still_open.values())))
         still_open[new.id] = new
         if new.ended_at is not None:
             heappush(endings, (new.ended_at, new.id))
-    return told
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +265,12 @@ def judged_out_of_fold(rows: Sequence[tuple[Episode, Facts]]) -> dict[str, tuple
     edges = [len(rows) * block // BLOCKS for block in range(BLOCKS + 1)]
     for first, after in pairwise(edges[1:]):
         block = rows[first:after]
-        known = [
+        past = [
             (each, facts) for each, facts in rows[:first] if each.ended_at and each.ended_at <= block[0][0].began_at
         ]
-        if not _is_enough([bool(each.needed) for each, _ in known], least=2 * MIN_EACH, each=MIN_EACH // 2):
+        if not _is_enough([bool(each.needed) for each, _ in past], least=2 * MIN_EACH, each=MIN_EACH // 2):
             continue
-        model = fitted_to(known)
+        model = fitted_to(past)
         judged |= {each.id: (model.probability(facts), bool(each.needed)) for each, facts in block}
     return judged
 

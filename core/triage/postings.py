@@ -76,8 +76,8 @@ class Postings:
         for number in np.flatnonzero(frequencies):
             postings = slice(starts[number], ends[number])
             scores[self.rows[postings]] += weights[number] * idf[number] * _DAMPED[self.counts[postings]]
-        whole, known = np.linalg.norm(weights), np.linalg.norm(weights[frequencies > 0])
-        longest = self.lengths * (whole if unknown else max(known, MIN_KNOWN * whole))
+        whole, indexed = np.linalg.norm(weights), np.linalg.norm(weights[frequencies > 0])
+        longest = self.lengths * (whole if unknown else max(indexed, MIN_KNOWN * whole))
         return np.minimum(np.divide(scores, longest, out=np.zeros_like(scores), where=longest > 0), 1.0)
 
     def matrix(self) -> csr_array:

@@ -50,35 +50,35 @@ def severity_labels(history: IncidentHistory) -> list[Label]:
         text = "\n".join(part for part in (past.title, past.description, past.service) if part)
         similar = history.similar(text, 4 * NEIGHBOURS, without=frozenset({past.id}))
         earlier = [neighbour for neighbour in similar if neighbour.incident.started_at < past.started_at]
-        found = _assessed(earlier[:NEIGHBOURS], list(features(past.service, past.labels)), before)
+        assessment = _assessed(earlier[:NEIGHBOURS], list(features(past.service, past.labels)), before)
         before.add(past)
-        if found is not None:
-            labels.append(Label(found.evaluation, found.severity is past.severity, found.severity))
+        if assessment is not None:
+            labels.append(Label(assessment.evaluation, assessment.severity is past.severity, assessment.severity))
     return labels
 
 
 def _assessed(
     neighbours: Sequence[Neighbour],
-    asked: Sequence[Feature],
+    wanted: Sequence[Feature],
     counts: SeverityCounts,
 ) -> SeverityAssessment | None:
-    known = [feature for feature in asked if counts.known(feature).total() >= MIN_COUNT]
+    counted = [feature for feature in wanted if counts.with_feature(feature).total() >= MIN_COUNT]
     near = [neighbour for neighbour in neighbours if neighbour.similarity >= MIN_SIMILARITY]
-    if not near and not known:
+    if not near and not counted:
         return None
     votes: defaultdict[Severity, float] = defaultdict(float)
     for neighbour in near:
         votes[neighbour.incident.severity] += neighbour.similarity**2
-    by_label = counts.shares(known)
+    by_label = counts.shares(counted)
     total = sum(votes.values()) + PRIOR_WEIGHT
     shares = {each: (votes[each] + PRIOR_WEIGHT * by_label[each]) / total for each in Severity}
     likeliest = max(shares, key=lambda each: shares[each])
     if shares[likeliest] < MIN_SHARE:
         return None
     decides = min(1.0, near[0].similarity / NEAR) if near else 0.0
-    coe = 1 - (1 - decides) * (1 - LABELS_INFORM * bool(known))
-    told = [_by_text(likeliest, near), _by_features(likeliest, known, counts)]
-    evidence = tuple(text for share, text in sorted(told, reverse=True) if share)
+    coe = 1 - (1 - decides) * (1 - LABELS_INFORM * bool(counted))
+    reasons = [_by_text(likeliest, near), _by_features(likeliest, counted, counts)]
+    evidence = tuple(text for share, text in sorted(reasons, reverse=True) if share)
     references = tuple(neighbour.incident.id for neighbour in near)
     return SeverityAssessment(likeliest, shares, Evaluation(coe, shares[likeliest]), evidence, references)
 
@@ -89,19 +89,22 @@ def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]
     if not alike:
         return 0.0, ""
     named = ", ".join(alike[:SHOWN_INCIDENTS])
-    said = f"{len(alike)} of the {len(near)} most similar incidents {_were(len(alike))} {severity}: {named}"
-    return len(alike) / len(near), said
+    sentence = f"{len(alike)} of the {len(near)} most similar incidents {_were(len(alike))} {severity}: {named}"
+    return len(alike) / len(near), sentence
 
 
-def _by_features(severity: Severity, known: Sequence[Feature], counts: SeverityCounts) -> tuple[float, str]:
+def _by_features(severity: Severity, frequent: Sequence[Feature], counts: SeverityCounts) -> tuple[float, str]:
     """Return the largest share of this severity for a service or label, and a sentence about it."""
-    counted = [(feature, counts.known(feature)) for feature in known]
+    counted = [(feature, counts.with_feature(feature)) for feature in frequent]
     best = max(counted, key=lambda each: each[1][severity] / each[1].total(), default=None)
     if best is None:
         return 0.0, ""
-    (name, value), found = best
-    count = found[severity]
-    return count / found.total(), f"{count} of {found.total()} incidents with {name} {value} {_were(count)} {severity}"
+    (name, value), severities = best
+    count = severities[severity]
+    return (
+        count / severities.total(),
+        f"{count} of {severities.total()} incidents with {name} {value} {_were(count)} {severity}",
+    )
 
 
 def _were(count: int) -> str:

@@ -38,8 +38,8 @@ class Rewritten:
 
 def rewrite(question: str, history: Sequence[Turn]) -> Messages:
     """Return the prompt that is to be answered with `Rewritten`."""
-    said = "\n".join(turn_line(turn) for turn in history)
-    return _asked(template("answering_rewrite").substitute(history=said or "(none)", question=quoted(question)))
+    turns = "\n".join(turn_line(turn) for turn in history)
+    return _messages(template("answering_rewrite").substitute(history=turns or "(none)", question=quoted(question)))
 
 
 def choose(excerpts: Sequence[Named], question: str) -> Messages:
@@ -47,12 +47,12 @@ def choose(excerpts: Sequence[Named], question: str) -> Messages:
 
     A small model copies the heading of the section that it has found; asked for a number, it guesses.
     """
-    return _asked(_excerpts(excerpts, question) + template("answering_choose").substitute(none=NONE))
+    return _messages(_excerpts(excerpts, question) + template("answering_choose").substitute(none=NONE))
 
 
 def call_tool(tools: Sequence[str], question: str) -> Messages:
     """Return the prompt that is to be answered with the tool and the service, as JSON."""
-    return _asked(template("answering_call_tool").substitute(tools=", ".join(tools), question=quoted(question)))
+    return _messages(template("answering_call_tool").substitute(tools=", ".join(tools), question=quoted(question)))
 
 
 def distinct_names(sources: Sequence[tuple[str, str]]) -> list[str]:
@@ -77,7 +77,7 @@ def _excerpts(excerpts: Sequence[Named], question: str) -> str:
     return template("answering_excerpts").substitute(excerpts=quoted(listed), question=quoted(question))
 
 
-def _asked(task: str) -> Messages:
+def _messages(task: str) -> Messages:
     return (
         ChatMessage(Role.SYSTEM, template("answering_system").substitute()),
         ChatMessage(Role.USER, task),

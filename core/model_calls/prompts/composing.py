@@ -29,12 +29,12 @@ class Numbered:
 
 def write(passages: Sequence[Numbered], question: str) -> Messages:
     """Return the prompt that is to be answered with sentences and citation marks, or with NOT FOUND."""
-    return _asked(passages, question, template("answering_write").substitute())
+    return _messages(passages, question, template("answering_write").substitute())
 
 
 def supports(passages: Sequence[Numbered], question: str, sentence: str, numbers: Sequence[int]) -> Messages:
     """Return the prompt that is to be answered with YES if the passages of these numbers say the sentence, else NO."""
-    return _asked(
+    return _messages(
         passages,
         question,
         template("answering_supports").substitute(sentence=quoted(sentence), numbers=_marks(numbers)),
@@ -48,12 +48,12 @@ def alters(
     task = template("answering_alters").substitute(
         sentence=quoted(sentence), numbers=_marks(numbers), suspicion=suspicion
     )
-    return _asked(passages, question, task)
+    return _messages(passages, question, task)
 
 
 def suffices(passages: Sequence[Numbered], question: str) -> Messages:
     """Return the prompt that is to be answered with YES if the passages answer the question (LM-PACE, COE), else NO."""
-    return _asked(passages, question, template("answering_suffices").substitute())
+    return _messages(passages, question, template("answering_suffices").substitute())
 
 
 def translate(sentences: Sequence[str], question: str, language: str) -> Messages:
@@ -68,7 +68,7 @@ def _marks(numbers: Sequence[int]) -> str:
     return " and ".join(f"[{number}]" for number in numbers)
 
 
-def _asked(passages: Sequence[Numbered], question: str, task: str) -> Messages:
+def _messages(passages: Sequence[Numbered], question: str, task: str) -> Messages:
     listed = "\n\n".join(f"[{each.number}] {quoted(each.name)}\n{quoted(each.text)}" for each in passages)
     evidence = template("answering_passages").substitute(passages=listed, question=quoted(question))
     return (

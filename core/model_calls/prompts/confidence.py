@@ -20,13 +20,13 @@ SCALE = ("1", "2", "3", "4", "5")
 
 def coe_analysis(references: Sequence[str], situation: str) -> Messages:
     """Return a prompt for an analysis of whether the references can settle the case."""
-    return _asked(references, situation, template("confidence_coe_analysis").substitute())
+    return _messages(references, situation, template("confidence_coe_analysis").substitute())
 
 
 def rce_analysis(references: Sequence[str], situation: str, conclusion: str) -> Messages:
     """Return a prompt for an analysis of how far the references support a conclusion, by rubric."""
-    asked = template("confidence_rce_analysis").substitute(conclusion=quoted(conclusion))
-    return _asked(references, situation, asked)
+    instruction = template("confidence_rce_analysis").substitute(conclusion=quoted(conclusion))
+    return _messages(references, situation, instruction)
 
 
 def coe_score(analysis_prompt: Messages, analysis: str) -> Messages:
@@ -39,7 +39,7 @@ def rce_score(analysis_prompt: Messages, analysis: str) -> Messages:
     return _continued(analysis_prompt, analysis, "confidence_rce_score")
 
 
-def _asked(references: Sequence[str], situation: str, instruction: str) -> Messages:
+def _messages(references: Sequence[str], situation: str, instruction: str) -> Messages:
     listed = "\n\n".join(f"{number}. {quoted(reference)}" for number, reference in enumerate(references, start=1))
     case = template("confidence_case").substitute(references=listed or "(none)", situation=quoted(situation))
     return (

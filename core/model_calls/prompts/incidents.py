@@ -20,15 +20,15 @@ Messages = tuple[ChatMessage, ...]
 
 def choose_cause(past: Sequence[str], situation: str, candidates: Sequence[Named]) -> Messages:
     """Return the prompt that is answered with the name of a cause or NONE."""
-    return _asked("incident_choose_cause", past, situation, candidates)
+    return _messages("incident_choose_cause", past, situation, candidates)
 
 
 def choose_owner(past: Sequence[str], situation: str, candidates: Sequence[Named]) -> Messages:
     """Return the prompt that is answered with the name of a team or NONE."""
-    return _asked("incident_choose_owner", past, situation, candidates)
+    return _messages("incident_choose_owner", past, situation, candidates)
 
 
-def _asked(task: str, past: Sequence[str], situation: str, candidates: Sequence[Named]) -> Messages:
+def _messages(task: str, past: Sequence[str], situation: str, candidates: Sequence[Named]) -> Messages:
     over = "\n".join(f"- {beginning(' '.join(each.split()), PAST_CHARACTERS)}" for each in past)
     opening = template("incident_opening").substitute(
         past=quoted(over) or "(none)", situation=quoted(beginning(situation, SITUATION_CHARACTERS))

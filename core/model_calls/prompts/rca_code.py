@@ -34,11 +34,11 @@ class CodeSummary:
 
 def read_definition(definition: str, symbol: str) -> Messages:
     """Return a prompt whose reply is `CodeReading`. `symbol` is the name with which reading began."""
-    asked = template("rca_code_read").substitute(definition=quoted(definition), symbol=quoted(symbol))
-    return (ChatMessage(Role.USER, asked),)
+    prompt = template("rca_code_read").substitute(definition=quoted(definition), symbol=quoted(symbol))
+    return (ChatMessage(Role.USER, prompt),)
 
 
 def summarise(analyses: Sequence[str], symbol: str) -> Messages:
     """Return a prompt whose reply is `CodeSummary`."""
-    asked = template("rca_code_summary").substitute(analyses=quoted("\n\n".join(analyses)), symbol=quoted(symbol))
-    return (ChatMessage(Role.USER, asked),)
+    prompt = template("rca_code_summary").substitute(analyses=quoted("\n\n".join(analyses)), symbol=quoted(symbol))
+    return (ChatMessage(Role.USER, prompt),)

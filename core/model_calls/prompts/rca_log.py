@@ -45,8 +45,8 @@ class LogSummary:
 def read_chunk(chunk: str, examples: Sequence[str]) -> Messages:
     """Return a prompt whose reply is `ChunkReading`. `examples` are rendered by `example`."""
     listed = "\n".join(examples) or NONE
-    asked = template("rca_log_chunk").substitute(chunk=quoted(chunk), examples=listed)
-    return (ChatMessage(Role.USER, asked),)
+    prompt = template("rca_log_chunk").substitute(chunk=quoted(chunk), examples=listed)
+    return (ChatMessage(Role.USER, prompt),)
 
 
 def example(title: str, cause: str) -> str:

@@ -73,7 +73,7 @@ class Ballot:
 def distil(incident: str, vocabulary: Iterable[str], weights: Mapping[str, float]) -> Messages:
     """Return a prompt whose reply is `Distilled`."""
     listed = ", ".join(f"{word} {weight:.1f}" for word, weight in weights.items())
-    return _asked(
+    return _messages(
         "triage_distil",
         incident=quoted(incident),
         vocabulary=quoted(", ".join(vocabulary)) or NONE,
@@ -83,7 +83,7 @@ def distil(incident: str, vocabulary: Iterable[str], weights: Mapping[str, float
 
 def compress(team: str, document: str) -> Messages:
     """Return a prompt whose reply is `DocumentSummary`."""
-    return _asked("triage_compress", team=_inline(team), document=quoted(document))
+    return _messages("triage_compress", team=_inline(team), document=quoted(document))
 
 
 def rank(case: str, documents: Sequence[str], count: int) -> Messages:
@@ -103,25 +103,25 @@ def summarise(case: str, team: str, document: str, monitoring: str) -> Messages:
     return _continued(case, "triage_summarise", team=_inline(team), document=own, monitoring=quoted(monitoring))
 
 
-def vote(case: str, documents: Sequence[str], said: Sequence[str], team: str, own: str) -> Messages:
+def vote(case: str, documents: Sequence[str], statements: Sequence[str], team: str, own: str) -> Messages:
     """Return a prompt whose reply is `Ballot`.
 
-    `said` contains the managers' statements of the previous round, `own` the document of the manager's team.
+    `statements` contains the managers' statements of the previous round, `own` the document of the manager's team.
     """
     return _continued(
         case,
         "triage_vote",
         documents="\n".join(documents) or NONE,
-        said=quoted("\n".join(said)) or NONE,
+        said=quoted("\n".join(statements)) or NONE,
         team=_inline(team),
         own=quoted(own) or NONE,
         nobody=NOBODY,
     )
 
 
-def document(team_id: str, name: str, text: str, known: Sequence[str] = ()) -> str:
-    """Return a team's function document, with what else is `known` of it, as text of a prompt."""
-    lines = (f"# Team {team_id} ({_inline(name)})", text.strip(), *(f"Known: {_inline(each)}." for each in known))
+def document(team_id: str, name: str, text: str, facts: Sequence[str] = ()) -> str:
+    """Return a team's function document, with other `facts` about it, as text of a prompt."""
+    lines = (f"# Team {team_id} ({_inline(name)})", text.strip(), *(f"Known: {_inline(each)}." for each in facts))
     return quoted("\n".join(filter(None, lines)))
 
 
@@ -130,12 +130,12 @@ def _inline(text: str) -> str:
     return " ".join(text.split())
 
 
-def _asked(name: str, **places: str) -> Messages:
+def _messages(name: str, **places: str) -> Messages:
     rules = ChatMessage(Role.SYSTEM, template("triage_system").substitute())
     return (rules, ChatMessage(Role.USER, template(name).substitute(places)))
 
 
 def _continued(case: str, name: str, **places: str) -> Messages:
     rules = ChatMessage(Role.SYSTEM, template("triage_system").substitute())
-    told = template("triage_case").substitute(case=quoted(case))
-    return (rules, ChatMessage(Role.USER, f"{told}\n{template(name).substitute(places)}"))
+    opening = template("triage_case").substitute(case=quoted(case))
+    return (rules, ChatMessage(Role.USER, f"{opening}\n{template(name).substitute(places)}"))

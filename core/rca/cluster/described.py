@@ -75,15 +75,15 @@ def _tree(lines: Iterable[str]) -> Field:
     root = Field("", "", -1)
     path = [root]
     for line in lines:
-        found = _LINE.match(line)
+        match = _LINE.match(line)
         indent = len(line) - len(line.lstrip())
         while len(path) > 1 and indent <= path[-1].indent:
             path.pop()
-        if found is None:
+        if match is None:
             if line.strip():
                 path[-1].lines.append(line)
             continue
-        child = Field(found["key"], found["value"].strip(), indent)
+        child = Field(match["key"], match["value"].strip(), indent)
         path[-1].below.append(child)
         path.append(child)
     return root
@@ -113,8 +113,8 @@ def thing_of(described: Field, kind: str, shown: Shown) -> Thing:
         wanted, ready = len(states), states.count("True")
     condition = {each.split()[0]: each.split() for each in described.get("Conditions").lines if each.split()}
     status = described.get("Status").value
-    if kind == "Node" and (found := condition.get("Ready")):
-        status = "Ready" if found[1] == "True" else "NotReady"
+    if kind == "Node" and (ready_words := condition.get("Ready")):
+        status = "Ready" if ready_words[1] == "True" else "NotReady"
     unmet = next((each for each in described.get("Conditions").lines if _is_unmet(each)), "")
     volumes = described.get("Volumes") if described.get("Volumes").key else template.get("Volumes")
     modes = described.get("Access Modes").value
@@ -150,13 +150,17 @@ def thing_of(described: Field, kind: str, shown: Shown) -> Thing:
 
 def is_control(roles: str, labels: Mapping[str, str]) -> bool:
     """Return whether a node is of the control plane, which takes no pods of users."""
-    said = f"{roles} {' '.join(key.rpartition('/')[2] for key in labels)} {labels.get('kubernetes.io/role', '')}"
-    return any(word in said.replace(",", " ").split() for word in ("master", "control-plane"))
+    words = f"{roles} {' '.join(key.rpartition('/')[2] for key in labels)} {labels.get('kubernetes.io/role', '')}"
+    return any(word in words.replace(",", " ").split() for word in ("master", "control-plane"))
 
 
 def _is_unmet(line: str) -> bool:
-    found = line.split()
-    return len(found) > 1 and (found[0] == "Ready") is (found[1] != "True") and found[1] in ("True", "False", "Unknown")
+    columns = line.split()
+    return (
+        len(columns) > 1
+        and (columns[0] == "Ready") is (columns[1] != "True")
+        and columns[1] in ("True", "False", "Unknown")
+    )
 
 
 def _selector(text: str) -> dict[str, str]:
@@ -196,15 +200,15 @@ def _probe(text: str) -> Probe | None:
 
 
 def _service_ports(described: Field) -> tuple[Port, ...]:
-    found: list[Port] = []
+    ports: list[Port] = []
     for each in described.below:
         if (port := _PORT.search(each.value)) is None:
             continue
         if each.key == "Port":
-            found.append(Port(port["number"], port["protocol"], each.value.split()[0]))
-        elif each.key == "TargetPort" and found:
-            found[-1] = Port(found[-1].number, found[-1].protocol, found[-1].name, port["number"])
-    return tuple(found)
+            ports.append(Port(port["number"], port["protocol"], each.value.split()[0]))
+        elif each.key == "TargetPort" and ports:
+            ports[-1] = Port(ports[-1].number, ports[-1].protocol, ports[-1].name, port["number"])
+    return tuple(ports)
 
 
 def _addresses(described: Field, kind: str) -> tuple[str, ...] | None:

@@ -26,7 +26,7 @@ from core.rca.cluster.state import (
     is_short,
     quantity,
 )  # fmt: skip
-from core.rca.failures import telling
+from core.rca.failures import cause_offset
 from core.rca.tool_outputs.clues import cut
 
 PROVEN, LIKELY, POSSIBLE = (
@@ -116,20 +116,27 @@ _DAEMONS = ("kubelet", "containerd", "docker", "crio", *_CONTROL)
 def findings(cluster: Cluster) -> list[Finding]:
     """Return what is wrong, the most certain first; one finding of each fault of an object."""
     rules = (_quotas, _words, _daemons, _placements, _claims, _memory, _probes, _ports, _routes, _addresses, _replicas)
-    found: dict[tuple[str, str, Fault], Finding] = {}
+    strongest: dict[tuple[str, str, Fault], Finding] = {}
     for each in chain.from_iterable(rule(cluster) for rule in (*rules, _measures)):
         key = (each.kind, each.name, each.fault)
-        if key not in found or found[key].strength < each.strength:
-            found[key] = each
-    return sorted(found.values(), key=lambda each: -each.strength)
+        if key not in strongest or strongest[key].strength < each.strength:
+            strongest[key] = each
+    return sorted(strongest.values(), key=lambda each: -each.strength)
 
 
-def _found(
+def _finding(
     shown: Shown, fault: Fault, name: str, cause: str, strength: float = PROVEN, kind: str = "app", detail: str = ""
 ) -> Finding:
     subject = name if kind == "app" else f"{kind} {name}"
     return Finding(
-        kind, name, fault, f"{subject}: {cause}", strength, cut(shown.text, telling(shown.text)), shown.source, detail
+        kind,
+        name,
+        fault,
+        f"{subject}: {cause}",
+        strength,
+        cut(shown.text, cause_offset(shown.text)),
+        shown.source,
+        detail,
     )
 
 
@@ -158,23 +165,23 @@ def _quotas(cluster: Cluster) -> Iterator[Finding]:
     namespaces = (each.namespace for each in cluster.of("Pod", "Workload", "Service", "Quota") if each.namespace)
     here = next(namespaces, "default")
     for event, app in _current(cluster, "FailedCreate", "ProvisioningFailed"):
-        if told := _QUOTA.search(event.message):
-            asked, used, hard = (dict(_AMOUNT.findall(told[place])) for place in (2, 3, 4))
-            over = (key for key in hard if is_short(used.get(key, "0"), asked.get(key, "0"), hard[key]))
+        if match := _QUOTA.search(event.message):
+            demand, used, hard = (dict(_AMOUNT.findall(match[place])) for place in (2, 3, 4))
+            over = (key for key in hard if is_short(used.get(key, "0"), demand.get(key, "0"), hard[key]))
             key = next(over, next(iter(hard), ""))
-            cause = f"its quota {told[1]} allows {hard.get(key)} of {key}, of which {used.get(key)} are used, and {app} asks for {asked.get(key)}"
-            yield _found(event.shown, _quota_of(key), here, cause, kind="namespace")
+            cause = f"its quota {match[1]} allows {hard.get(key)} of {key}, of which {used.get(key)} are used, and {app} asks for {demand.get(key)}"
+            yield _finding(event.shown, _quota_of(key), here, cause, kind="namespace")
     for quota in cluster.of("Quota"):
         for key, hard in quota.hard.items():
             used = quota.used.get(key, "0")
             claims = (each.capacity for each in cluster.absent.values() if each.kind == "Claim" and "storage" in key)
-            if is_short(used, "1m", hard) or any(is_short(used, asked, hard) for asked in claims):
+            if is_short(used, "1m", hard) or any(is_short(used, demand, hard) for demand in claims):
                 harm = _missing(cluster, _quota_of(key))
                 cause = (
                     f"its quota {quota.name} of {key} leaves no more ({used} of {hard} are used){harm and ': '}{harm}"
                 )
                 strength = PROVEN - LESS if harm else POSSIBLE
-                yield _found(_line(quota, key), _quota_of(key), quota.namespace or here, cause, strength, "namespace")
+                yield _finding(_line(quota, key), _quota_of(key), quota.namespace or here, cause, strength, "namespace")
 
 
 def _quota_of(key: str) -> Fault:
@@ -186,15 +193,15 @@ def _missing(cluster: Cluster, fault: Fault) -> str:
     kind = {Fault.QUOTA_SERVICES: "Service", Fault.QUOTA_STORAGE: "Claim"}.get(fault, "Pod")
     if absent := next((each.name for each in cluster.absent.values() if each.kind == kind), ""):
         return f"{absent} was not created"
-    known = {each.name for each in cluster.of(kind)}
+    names = {each.name for each in cluster.of(kind)}
     if kind == "Service":
-        wanted = {told["host"] for *_, told in _called(cluster)} & {each.name for each in cluster.of("Workload")}
+        wanted = {address["host"] for *_, address in _called(cluster)} & {each.name for each in cluster.of("Workload")}
     elif kind == "Claim":
         wanted = {name for pod in cluster.of("Pod", "Workload") for name in pod.claims}
     else:
         wanted = {each.app for each in cluster.of("Workload", "ReplicaSet") if (each.wanted or 0) > (each.ready or 0)}
-        known = {each.app for each in cluster.of(kind)}
-    lacking = sorted(wanted - known) if known else []
+        names = {each.app for each in cluster.of(kind)}
+    lacking = sorted(wanted - names) if names else []
     return f"{lacking[0]} lacks its {kind.lower()}" if lacking else ""
 
 
@@ -206,26 +213,28 @@ def _words(cluster: Cluster) -> Iterator[Finding]:
                 yield from _first(where, event.shown, event.message, app, PROVEN)
     for each in cluster.said:
         hurt = not cluster.unwell or each.name in cluster.unwell
-        for found in _first("log", each.shown, each.text, each.name, LIKELY if hurt else POSSIBLE):
-            logged = replace(found, evidence=EvidenceKind.LOG)
-            is_of_database = found.fault in (Fault.CONNECTIONS, Fault.READ_ONLY)
+        for finding in _first("log", each.shown, each.text, each.name, LIKELY if hurt else POSSIBLE):
+            logged = replace(finding, evidence=EvidenceKind.LOG)
+            is_of_database = finding.fault in (Fault.CONNECTIONS, Fault.READ_ONLY)
             database = _database_of(each.name, cluster) if is_of_database else ""
-            cause = f"{database}: {found.cause.partition(': ')[2]}"
+            cause = f"{database}: {finding.cause.partition(': ')[2]}"
             yield replace(logged, name=database, cause=cause) if database else logged
 
 
 def _database_of(app: str, cluster: Cluster) -> str:
     """Return the only database among the services that an app's environment names; empty if there is none or several."""
     services = {each.name: each for each in cluster.of("Service") if _STORES & {port.number for port in each.ports}}
-    named = {told["host"] for pod, _, _, told in _called(cluster) if pod.app == app and told["host"] in services}
+    named = {
+        address["host"] for pod, _, _, address in _called(cluster) if pod.app == app and address["host"] in services
+    }
     return named.pop() if len(named) == 1 else ""
 
 
 def _first(where: str, shown: Shown, text: str, app: str, strength: float) -> Iterator[Finding]:
     for place, fault, pattern, cause in _WORDS:
-        if place == where and (told := pattern.search(text)):
-            quote = Shown(shown.source, cut(shown.text, told.start()))
-            yield _found(quote, fault, app, cause.format(x=told.groupdict().get("x")), strength)
+        if place == where and (match := pattern.search(text)):
+            quote = Shown(shown.source, cut(shown.text, match.start()))
+            yield _finding(quote, fault, app, cause.format(x=match.groupdict().get("x")), strength)
             return
 
 
@@ -235,7 +244,7 @@ def _daemons(cluster: Cluster) -> Iterator[Finding]:
         if each.state in ("inactive", "failed", "deactivating", "activating") and each.name in _DAEMONS:
             down.add(each.node)
             cause = f"{each.name} does not run"
-            yield _found(
+            yield _finding(
                 Shown(each.source, each.line), Fault.DAEMON, each.node, cause, PROVEN + LESS / 2, "node", each.name
             )
     for pod in cluster.of("Pod"):
@@ -243,12 +252,12 @@ def _daemons(cluster: Cluster) -> Iterator[Finding]:
         if name and pod.status and not pod.is_well and pod.ready != pod.wanted:
             node = pod.node or pod.name.removeprefix(f"{name}-")
             fault = Fault.DNS if "dns" in name else Fault.DAEMON
-            yield _found(_line(pod, pod.name), fault, node, f"{pod.name} is not ready", PROVEN, "node", name)
+            yield _finding(_line(pod, pod.name), fault, node, f"{pod.name} is not ready", PROVEN, "node", name)
     for node in cluster.of("Node"):
         if node.status in ("NotReady", "Unknown") and node.name not in down:
             cause = f"the node is not ready{node.why and ': '}{node.why}"
             daemon = "containerd" if "runtime" in node.why else "kubelet"
-            yield _found(
+            yield _finding(
                 _line(node, "NotReady", "Ready  "), Fault.DAEMON, node.name, cause, PROVEN - LESS, "node", daemon
             )
 
@@ -264,16 +273,16 @@ def _placements(cluster: Cluster) -> Iterator[Finding]:
         exists = bool(selected) and any(selected.items() <= each.labels.items() for each in nodes)
         weighed: list[tuple[int, Fault, str]] = []
         for place, fault, pattern, cause in _WORDS:
-            if place == "place" and (told := pattern.search(event.message.partition(" preemption:")[0])):
-                count = int(told["x"]) if told["x"].isdecimal() else 1
+            if place == "place" and (match := pattern.search(event.message.partition(" preemption:")[0])):
+                count = int(match["x"]) if match["x"].isdecimal() else 1
                 count += 0 if fault is not Fault.CORDON else len(nodes) if workers_cordoned else -control
-                weighed.append((0 if fault is Fault.AFFINITY and exists else count, fault, cause.format(x=told["x"])))
+                weighed.append((0 if fault is Fault.AFFINITY and exists else count, fault, cause.format(x=match["x"])))
         count, fault, cause = max(weighed, key=lambda each: each[0], default=(0, Fault.VOLUME, ""))
         if fault is Fault.AFFINITY and selected:
             fault, cause = Fault.NODE_SELECTOR, f"no node has the labels that it selects ({_pairs(selected)})"
         if count > 0:
             strength = PROVEN - 2 * LESS if fault is Fault.VOLUME else PROVEN  # a quota may have refused the claim
-            yield _found(event.shown, fault, app, f"its pod cannot be placed: {cause}", strength)
+            yield _finding(event.shown, fault, app, f"its pod cannot be placed: {cause}", strength)
 
 
 def _claims(cluster: Cluster) -> Iterator[Finding]:
@@ -288,7 +297,7 @@ def _claims(cluster: Cluster) -> Iterator[Finding]:
             ]
             shown = events[0].shown if events else _line(claim, "Pending", "Lost")
             fault, why = _unbound(cluster, claim)
-            yield _found(
+            yield _finding(
                 shown,
                 fault,
                 users[0],
@@ -300,13 +309,13 @@ def _claims(cluster: Cluster) -> Iterator[Finding]:
 def _unbound(cluster: Cluster, claim: Thing) -> tuple[Fault, str]:
     """Return why no volume fits a claim: what keeps the volume that fits best from being bound."""
     volumes = list(cluster.of("Volume"))
-    known = {each.name for each in cluster.of("StorageClass")} | {each.storage_class for each in volumes}
-    if claim.storage_class and claim.storage_class not in known:
+    classes = {each.name for each in cluster.of("StorageClass")} | {each.storage_class for each in volumes}
+    if claim.storage_class and claim.storage_class not in classes:
         return Fault.VOLUME_CLASS, f"there is no storage class {claim.storage_class}"
     tried: list[Sequence[tuple[Fault, str]]] = []
     for volume in volumes:
         has, wants = volume.storage_class or "none", claim.storage_class or "none"
-        size, asked = quantity(volume.capacity), quantity(claim.capacity)
+        size, demand = quantity(volume.capacity), quantity(claim.capacity)
         unmet = (
             (has != wants, Fault.VOLUME_CLASS, f"has the storage class {has}, and it asks for {wants}"),
             (
@@ -320,7 +329,7 @@ def _unbound(cluster: Cluster, claim: Thing) -> tuple[Fault, str]:
                 f"lacks the labels that it selects ({_pairs(claim.selector)})",
             ),
             (
-                bool(size and asked and size < asked),
+                bool(size and demand and size < demand),
                 Fault.VOLUME_SIZE,
                 f"has {volume.capacity}, and it asks for {claim.capacity}",
             ),
@@ -337,7 +346,7 @@ def _memory(cluster: Cluster) -> Iterator[Finding]:
         if (killed and not pod.is_well) or pod.status == "OOMKilled":
             limit = f" at its limit of {killed.limits['memory']}" if killed and "memory" in killed.limits else ""
             container = f"the container {killed.name}" if killed else "a container"
-            yield _found(
+            yield _finding(
                 _line(pod, "OOMKilled"),
                 Fault.MEMORY,
                 pod.app,
@@ -347,14 +356,14 @@ def _memory(cluster: Cluster) -> Iterator[Finding]:
 
 def _probes(cluster: Cluster) -> Iterator[Finding]:
     for event, app in _current(cluster, "Unhealthy"):
-        told, pod = _FAILED_PROBE.search(event.message), cluster.find(event.kind, event.name)
-        name = told["probe"].lower() if told else ""
+        match, pod = _FAILED_PROBE.search(event.message), cluster.find(event.kind, event.name)
+        name = match["probe"].lower() if match else ""
         for container in pod.containers if pod else ():
             if probe := container.probes.get(name):
                 fault, cause = _probe_fault(container, name, probe, event.message)
                 strength = {Fault.PROBE: POSSIBLE, Fault.PROBE_TIMING: LIKELY}.get(fault, PROVEN - LESS)
                 strength += LESS / 2 if name == "liveness" else 0.0  # it restarts, from which other failures follow
-                yield _found(event.shown, fault, app, f"its {name} probe fails: {cause}", strength, detail=name)
+                yield _finding(event.shown, fault, app, f"its {name} probe fails: {cause}", strength, detail=name)
 
 
 def _probe_fault(container: Container, name: str, probe: Probe, message: str) -> tuple[Fault, str]:
@@ -390,7 +399,7 @@ def _ports(cluster: Cluster) -> Iterator[Finding]:
                 if other != container.name:
                     cause = f"its containers {other} and {container.name} listen on one port, {port.number}"
                     strength = LIKELY if pod.app in cluster.unwell else POSSIBLE
-                    yield _found(_line(pod, port.number), Fault.PORT_TAKEN, pod.app, cause, strength)
+                    yield _finding(_line(pod, port.number), Fault.PORT_TAKEN, pod.app, cause, strength)
 
 
 def _routes(cluster: Cluster) -> Iterator[Finding]:
@@ -402,17 +411,17 @@ def _routes(cluster: Cluster) -> Iterator[Finding]:
         if not pods and any(each.kind == "Pod" for each in labelled):
             strength = PROVEN - LESS if any(each.app == service.name for each in labelled) else POSSIBLE
             cause = f"its service selects labels that no pod has ({_pairs(service.selector)})"
-            yield _found(_line(service, "Selector:", "selector"), Fault.SELECTOR, service.name, cause, strength)
+            yield _finding(_line(service, "Selector:", "selector"), Fault.SELECTOR, service.name, cause, strength)
         offered = {port.number: port for pod in pods for container in pod.containers for port in container.ports}
         named = {port.name for port in offered.values() if port.name}
         for port in service.ports if offered else ():
             if port.target not in offered and port.target not in named:
                 cause = f"its service {service.name} leads to port {port.target}, and the container listens on {', '.join(offered)}"
                 shown = _line(service, "TargetPort", "targetPort")
-                yield _found(shown, Fault.TARGET_PORT, pods[0].app, cause, PROVEN - LESS)
+                yield _finding(shown, Fault.TARGET_PORT, pods[0].app, cause, PROVEN - LESS)
             elif port.target in offered and offered[port.target].protocol != port.protocol:
                 cause = f"its service {service.name} passes {port.protocol} on, and the container listens for {offered[port.target].protocol}"
-                yield _found(_line(service, port.protocol), Fault.PROTOCOL, pods[0].app, cause, PROVEN - LESS)
+                yield _finding(_line(service, port.protocol), Fault.PROTOCOL, pods[0].app, cause, PROVEN - LESS)
 
 
 def _called(cluster: Cluster) -> Iterator[tuple[Thing, str, str, re.Match[str]]]:
@@ -425,37 +434,39 @@ def _called(cluster: Cluster) -> Iterator[tuple[Thing, str, str, re.Match[str]]]
             for key, value in environment.items():
                 port = environment.get(f"{_HOST.sub('', key)}_PORT", "") if _HOST.search(key) else ""
                 given = f"{value.strip()}:{port}" if port and ":" not in value else value.strip()
-                if (told := _ADDRESS.match(given)) and told["host"] != "localhost":
-                    is_near = (told["zone"] or "").partition(".")[0] in ("", "svc", pod.namespace)
-                    if is_near and (_ADDRESSES.search(key) or told["port"]):
-                        yield pod, key, value if port == "" else port, told
+                if (address := _ADDRESS.match(given)) and address["host"] != "localhost":
+                    is_near = (address["zone"] or "").partition(".")[0] in ("", "svc", pod.namespace)
+                    if is_near and (_ADDRESSES.search(key) or address["port"]):
+                        yield pod, key, value if port == "" else port, address
 
 
 def _addresses(cluster: Cluster) -> Iterator[Finding]:
     services = {each.name: each for each in cluster.of("Service")}
     lamented = {host for each in cluster.said for host in _HOSTS.findall(each.text)}
-    for pod, key, value, told in _called(cluster) if services else ():
-        host, service = told["host"], services.get(told["host"])
+    for pod, key, value, address in _called(cluster) if services else ():
+        host, service = address["host"], services.get(address["host"])
         if service is None:
             alike = any(host.startswith(name) or name.startswith(host) for name in services)
             if host in lamented or alike:  # else it is optional, as far as anybody can tell
                 cause, strength = f"{key} is {value}, and there is no service {host}", PROVEN - LESS
-                yield _found(
+                yield _finding(
                     _line(pod, value), Fault.ENVIRONMENT, pod.app, cause, strength if host in lamented else LIKELY
                 )
         elif (
-            told["port"] and service.ports and told["port"] not in (offered := [each.number for each in service.ports])
+            address["port"]
+            and service.ports
+            and address["port"] not in (offered := [each.number for each in service.ports])
         ):
             fault = Fault.DATABASE_PORT if _DATABASES.intersection(offered) else Fault.ENVIRONMENT
-            cause = f"{key} leads to {host}:{told['port']}, and the service {host} offers port {', '.join(offered)}"
-            yield _found(_line(pod, value), fault, pod.app, cause, PROVEN - LESS)
+            cause = f"{key} leads to {host}:{address['port']}, and the service {host} offers port {', '.join(offered)}"
+            yield _finding(_line(pod, value), fault, pod.app, cause, PROVEN - LESS)
 
 
 def _replicas(cluster: Cluster) -> Iterator[Finding]:
     for each in cluster.of("Workload"):
         if each.wanted == 0:
             shown = _line(each, "0/0", "0 desired", "replicas")
-            yield _found(shown, Fault.NO_REPLICAS, each.app, "it is scaled to 0 replicas", PROVEN - LESS)
+            yield _finding(shown, Fault.NO_REPLICAS, each.app, "it is scaled to 0 replicas", PROVEN - LESS)
 
 
 def _measures(cluster: Cluster) -> Iterator[Finding]:
@@ -470,7 +481,7 @@ def _measures(cluster: Cluster) -> Iterator[Finding]:
     slow = [each for each in of_apps if _SLOW.search(each.text)]
     if busy := [each for each in of_apps if _THROTTLED.search(each.text)]:
         most = max(busy, key=_growth)
-        yield _found(most.shown, Fault.BUSY, most.name, "its CPU is saturated", LIKELY)
+        yield _finding(most.shown, Fault.BUSY, most.name, "its CPU is saturated", LIKELY)
     if not lost and not slow:
         return
     fault = Fault.LOSS if lost and median([*map(_waiting, slow)] or [0.0]) < LONG else Fault.DELAY
@@ -479,11 +490,11 @@ def _measures(cluster: Cluster) -> Iterator[Finding]:
     if (of_node := [each for each in lost if is_of_node(each.kind)]) and len(suffering) >= SEVERAL:
         worst, strength = max(of_node, key=_now), LIKELY - 5 * LESS
     else:
-        callers = {pod.app for pod, *_, told in _called(cluster) if told["host"] in suffering - {pod.app}}
+        callers = {pod.app for pod, *_, address in _called(cluster) if address["host"] in suffering - {pod.app}}
         last = [each for each in chain(lost, slow) if each.name not in callers] or [*slow, *lost]
         worst, strength = max(last, key=_growth), POSSIBLE + 5 * LESS
     kind = "node" if is_of_node(worst.kind) else "app"
-    yield _found(worst.shown, fault, worst.name, cause, strength, kind)
+    yield _finding(worst.shown, fault, worst.name, cause, strength, kind)
 
 
 def _growth(complaint: Complaint) -> float:

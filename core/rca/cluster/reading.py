@@ -62,11 +62,11 @@ def _add(cluster: Cluster, output: ToolOutput, seen: set[str]) -> list[Thing]:
     text = ANSI.sub("", output.text[:MAX_READ])
     lines = text.splitlines()
     described = list(objects(lines))
-    for found, part in described:
-        kind = kind_of(found)
+    for fields, part in described:
+        kind = kind_of(fields)
         if kind:
-            cluster.add(thing_of(found, kind, Shown(output.source, part)))
-        _add_events(cluster, part.splitlines(), kind, found.get("Name").value, output.source)
+            cluster.add(thing_of(fields, kind, Shown(output.source, part)))
+        _add_events(cluster, part.splitlines(), kind, fields.get("Name").value, output.source)
     if described:
         return []
     if is_manifest(text):
@@ -91,11 +91,11 @@ def _add(cluster: Cluster, output: ToolOutput, seen: set[str]) -> list[Thing]:
 def _daemons(lines: Sequence[str], output: ToolOutput) -> Iterator[Daemon]:
     """Yield what `systemctl status` says of daemons, on the node that the tool was asked about or whose journal follows."""
     node = next((value for key, value in output.arguments.items() if "node" in key or "host" in key), "")
-    node = node or next((found["node"] for line in lines if (found := _JOURNAL.match(line))), "")
+    node = node or next((match["node"] for line in lines if (match := _JOURNAL.match(line))), "")
     name = ""
     for line in lines:
-        if found := _DAEMON.match(line):
-            name = found["name"]
+        if match := _DAEMON.match(line):
+            name = match["name"]
         words = line.split()
         if name and words[:1] == ["Active:"]:
             yield Daemon(name, node, words[1] if len(words) > 1 else "", line.strip(), output.source)
@@ -106,7 +106,7 @@ def _add_events(cluster: Cluster, lines: Sequence[str], kind: str, name: str, so
     for line in lines:
         if row := _EVENT.search(line):
             columns = _COLUMNS.split(row["rest"].strip())
-            about = next((found for each in columns if (found := _OBJECT.match(each))), None)
+            about = next((match for each in columns if (match := _OBJECT.match(each))), None)
             of_kind = _EVENT_KINDS.get(about["kind"].lower(), about["kind"]) if about else kind
             of_name = about["name"] if about else name
             cluster.events.append(Event(row["reason"], of_kind, of_name, columns[-1], Shown(source, line.strip())))
@@ -114,10 +114,10 @@ def _add_events(cluster: Cluster, lines: Sequence[str], kind: str, name: str, so
 
 def age_of(text: str) -> float | None:
     """Return an age as Kubernetes writes it (“5m30s”) in seconds; None if it is none."""
-    found = next((each for each in _AGE.finditer(text) if each[0]), None)
+    match = next((each for each in _AGE.finditer(text) if each[0]), None)
     return (
-        sum(int(part or 0) * unit for part, unit in zip(found.groups(), (86_400, 3_600, 60, 1), strict=True))
-        if found
+        sum(int(part or 0) * unit for part, unit in zip(match.groups(), (86_400, 3_600, 60, 1), strict=True))
+        if match
         else None
     )
 
@@ -128,7 +128,7 @@ def _rows(lines: Sequence[str], source: str) -> Iterator[Thing]:
     kind = ""
     for line in lines:
         if _HEADER.match(line):
-            starts = [found.start() for found in _STARTS.finditer(line)]
+            starts = [column.start() for column in _STARTS.finditer(line)]
             spans = [(line[a:b].strip(), a, b) for a, b in zip(starts, [*starts[1:], 10_000], strict=True)]
             names = frozenset(name for name, _, _ in spans)
             kind = next((kind for kind, wanted in _TABLES if wanted <= names), "")
@@ -190,11 +190,11 @@ def _records(text: str, source: str) -> Iterator[Complaint]:
         elif isinstance(each, dict):
             record = {str(key).lower(): value for key, value in cast("dict[object, object]", each).items()}
             named = [(key, value) for key in _NAMES if isinstance(value := record.get(key), str) and value]
-            told = [line for key in _TELLS for line in _leaves(record.get(key))]
-            if named and told:
+            lines = [line for key in _TELLS for line in _leaves(record.get(key))]
+            if named and lines:
                 kind = str(record.get("type") or record.get("kind") or named[0][0]).lower()
                 name = app_of(named[0][1]) if not is_of_node(kind) else named[0][1]
-                yield from (Complaint(kind, name, line, source) for line in told)
+                yield from (Complaint(kind, name, line, source) for line in lines)
             else:
                 pending += record.values()
 

@@ -30,13 +30,13 @@ def app_of(pod: str) -> str:
 
 def quantity(text: str) -> float | None:
     """Return an amount as Kubernetes writes it (“500m”, “1Gi”) as a number; None if it is none."""
-    found = _QUANTITY.match(text.strip())
-    return float(found[1]) * _UNITS[found[2] or ""] if found else None
+    match = _QUANTITY.match(text.strip())
+    return float(match[1]) * _UNITS[match[2] or ""] if match else None
 
 
-def is_short(used: str, asked: str, hard: str) -> bool:
+def is_short(used: str, demand: str, hard: str) -> bool:
     """Return whether less is left of an amount than is asked for."""
-    has, wants, may = quantity(used), quantity(asked), quantity(hard)
+    has, wants, may = quantity(used), quantity(demand), quantity(hard)
     return has is not None and wants is not None and may is not None and has + wants > may
 
 
@@ -132,8 +132,8 @@ class Thing:
             if each.name not in ("containers", "shown")
             and (value := getattr(other, each.name)) not in (None, "", (), {}, False)
         }
-        known = {each.name: each for each in self.containers}
-        containers = tuple(_joined(known.get(each.name), each) for each in other.containers) or self.containers
+        by_name = {each.name: each for each in self.containers}
+        containers = tuple(_joined(by_name.get(each.name), each) for each in other.containers) or self.containers
         return replace(self, **changed, containers=containers, shown=(*self.shown, *other.shown))
 
     @property
@@ -159,13 +159,13 @@ class Thing:
         return self.wanted is not None and self.ready is not None and self.ready >= self.wanted > 0
 
 
-def _joined(known: Container | None, new: Container) -> Container:
-    if known is None:
+def _joined(old: Container | None, new: Container) -> Container:
+    if old is None:
         return new
     changed = {
         each.name: value for each in fields(Container) if (value := getattr(new, each.name)) not in ("", (), {}, 0)
     }
-    return replace(known, **changed)
+    return replace(old, **changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +240,8 @@ class Cluster:
     @cached_property
     def unwell(self) -> frozenset[str]:
         """Return the names of the workloads of which a pod is missing, not ready or restarted of late."""
-        found = {each.app for each in self.of("Pod", "Workload", "ReplicaSet") if not each.is_well and _counts(each)}
-        return frozenset(found)
+        names = {each.app for each in self.of("Pod", "Workload", "ReplicaSet") if not each.is_well and _counts(each)}
+        return frozenset(names)
 
     def is_well(self, subject: str) -> bool:
         """Return whether a subject was read and is well, so that a complaint about its state has passed."""
@@ -254,7 +254,7 @@ class Cluster:
         states: dict[str, set[str]] = {}
         for each in self.daemons:
             states.setdefault(each.source, set()).add(each.state)
-        return frozenset(source for source, found in states.items() if found == {"active"})
+        return frozenset(source for source, shown in states.items() if shown == {"active"})
 
     def is_over(self, event: Event) -> bool:
         """Return whether what an event warns of has passed.

@@ -15,7 +15,7 @@ from typing import cast
 
 from core.model.incident import EvidenceKind
 from core.rca.cluster.faults import Finding
-from core.rca.failures import Trouble, telling, trouble
+from core.rca.failures import Trouble, cause_offset, trouble
 from core.rca.log_templates import masked
 
 MAX_QUOTE = 300  # characters
@@ -80,8 +80,8 @@ _NAME = re.compile(
 _IDS = ("id", "finding_id", "issue_id", "alert_id", "incident_id")
 _ADDRESS = re.compile(r"^https?://")
 _SETTINGS = tuple(
-    (re.compile(said, re.IGNORECASE), frozenset(fields.split()))
-    for said, fields in (
+    (re.compile(pattern, re.IGNORECASE), frozenset(fields.split()))
+    for pattern, fields in (
         ("endpoints", "selector"),
         ("affinity|selector", "nodeselectors nodeselector"),
         ("taint", "tolerations"),
@@ -162,17 +162,17 @@ def clues(output: ToolOutput, sought: Collection[str] = ()) -> list[Clue]:
     """
     if output.failed or output.is_document:
         return []
-    asked = output.subject
+    subject = output.subject
     lines = [line for line in ANSI.sub("", output.text).splitlines() if not _OF_THE_TOOL.search(line)]
     return [
         replace(
             clue,
             source=output.source,
-            targeted=(bool(asked) and (clue.subject in ("", asked) or clue.subject.startswith(f"{asked}-")))
+            targeted=(bool(subject) and (clue.subject in ("", subject) or clue.subject.startswith(f"{subject}-")))
             or (output.is_record and not clue.subject),
-            subject=clue.subject or asked,
+            subject=clue.subject or subject,
         )
-        for clue in _read(output, lines, asked, sought)
+        for clue in _read(output, lines, subject, sought)
         if clue.quote.strip()
     ]
 
@@ -180,24 +180,24 @@ def clues(output: ToolOutput, sought: Collection[str] = ()) -> list[Clue]:
 def _read(output: ToolOutput, lines: list[str], subject: str, sought: Collection[str]) -> list[Clue]:
     if _CHANGES.search(output.tool):
         return list(_changes(lines))
-    found = [*_containers(lines, subject), *_events(lines, subject)]
+    states = [*_containers(lines, subject), *_events(lines, subject)]
     head = output.text[:HEAD]
     shown = [line for line in head.splitlines() if line.strip()]
     fields = sum(_FIELD.match(line) is not None for line in shown)
     if _FORMED.search(head) or fields >= max(FIELDS, MOSTLY * len(shown)):
-        told = _messages([line for line in lines if _TELLS.search(line)], subject, sought)
-        found += [clue for clue in told if clue.strength > ENDS and clue.role is Role.CAUSE]
-    elif not found:
+        messages = _messages([line for line in lines if _TELLS.search(line)], subject, sought)
+        states += [clue for clue in messages if clue.strength > ENDS and clue.role is Role.CAUSE]
+    elif not states:
         return list(_rows(lines)) if _TABLE.search(head) else _messages(lines, subject, sought)
-    return [replace(clue, support=_support(clue, lines)) for clue in found]
+    return [replace(clue, support=_support(clue, lines)) for clue in states]
 
 
 def _changes(lines: list[str]) -> Iterator[Clue]:
     """Yield every change of a list, as a cause."""
     for number, line in enumerate(lines):
-        if told := _DESCRIPTION.match(line):
+        if match := _DESCRIPTION.match(line):
             quote = _quote(lines, number, (number - 1, number - 2, number - 3, number + 1))
-            yield Clue("", f"changed before: {spoken(told['text'])}", quote, CHANGED, Role.CAUSE, EvidenceKind.CHANGE)
+            yield Clue("", f"changed before: {spoken(match['text'])}", quote, CHANGED, Role.CAUSE, EvidenceKind.CHANGE)
 
 
 def _containers(lines: list[str], subject: str) -> Iterator[Clue]:
@@ -213,17 +213,17 @@ def _containers(lines: list[str], subject: str) -> Iterator[Clue]:
             continue
         block = _nested(lines, number)
         fields = {
-            found["key"].lower().replace(" ", ""): (found["value"] or "").strip("\"'")
+            match["key"].lower().replace(" ", ""): (match["value"] or "").strip("\"'")
             for each in (f"is{state['value']}:", *block)
-            if (found := _FIELD.match(each))
+            if (match := _FIELD.match(each))
         }
-        said = _died(fields, lines[number:]) or _waits(fields)
-        if said:
-            statement, strength, role = said
+        reason = _died(fields, lines[number:]) or _waits(fields)
+        if reason:
+            statement, strength, role = reason
             quote = "\n".join([line, *block])
             message = fields.get("message", "")
             quote = (
-                cut(quote, quote.find(message) + telling(message))
+                cut(quote, quote.find(message) + cause_offset(message))
                 if message
                 else _quote(lines, number, range(number + 1, number + MAX_BLOCK))
             )
@@ -266,14 +266,14 @@ def _events(lines: list[str], subject: str) -> Iterator[Clue]:
             continue
         columns = _COLUMNS.split(row["rest"].strip())
         message = columns[-1]
-        found = trouble(message)
+        complaint = trouble(message)
         repeats = row["reason"].startswith("BackOff")
         named = next((each["name"] for column in columns if (each := _OBJECT.match(column))), subject)
-        says_why = found is not None and found.is_cause
+        says_why = complaint is not None and complaint.is_cause
         yield Clue(
             named,
             f"{row['reason']}: {spoken(message)}",
-            cut(line.strip() if len(line) <= MAX_QUOTE else message, telling(message)),
+            cut(line.strip() if len(line) <= MAX_QUOTE else message, cause_offset(message)),
             REPEATS if repeats else SAYS_WHY if says_why else WARNS,
             Role.EFFECT if repeats else Role.CAUSE,
         )
@@ -281,8 +281,8 @@ def _events(lines: list[str], subject: str) -> Iterator[Clue]:
 
 def _support(clue: Clue, lines: list[str]) -> tuple[str, ...]:
     """Return the first setting that explains a clue, with the lines nested in it."""
-    for said, fields in _SETTINGS:
-        if said.search(clue.statement):
+    for pattern, fields in _SETTINGS:
+        if pattern.search(clue.statement):
             for number, line in enumerate(lines):
                 field = _FIELD.match(line)
                 if field and field["key"].lower().replace(" ", "").replace("-", "") in fields:
@@ -314,17 +314,17 @@ def named_in(line: str) -> str:
 
 def _messages(lines: list[str], subject: str, sought: Collection[str]) -> list[Clue]:
     """Return the strongest trouble in a log, each message once, except those with a `sought` id or time."""
-    found: dict[str, tuple[int, Trouble | None]] = {}  # the last line of each message
+    messages: dict[str, tuple[int, Trouble | None]] = {}  # the last line of each message
     for number, line in enumerate(lines):
         exact = any(part in line for part in sought)
         compared = line[:MAX_COMPARED] if exact else masked(line[:MAX_COMPARED])
         is_other = _FRAME.match(line) or _EVENT.search(line)
-        known = found[compared][1] if compared in found else None if is_other else trouble(line[:MAX_READ])
-        found[compared] = number, known
-    told = [
+        report = messages[compared][1] if compared in messages else None if is_other else trouble(line[:MAX_READ])
+        messages[compared] = number, report
+    reports = [
         Clue(
             subject,
-            said(lines[number], complaint.start),
+            message_of(lines[number], complaint.start),
             _around(lines, number, complaint.start),
             min(
                 1.0,
@@ -335,20 +335,20 @@ def _messages(lines: list[str], subject: str, sought: Collection[str]) -> list[C
             Role.CAUSE if complaint.is_cause else Role.EFFECT,
             EvidenceKind.LOG,
         )
-        for number, complaint in found.values()
+        for number, complaint in messages.values()
         if complaint is not None
     ]
     if (
-        not told
+        not reports
         and (last := next((number for number in range(len(lines) - 1, -1, -1) if lines[number].strip()), None))
         is not None
     ):
-        ends = f"its log ends with “{said(lines[last])}”"
+        ends = f"its log ends with “{message_of(lines[last])}”"
         return [Clue(subject, ends, _quote(lines, last, range(last - 1, -1, -1)), ENDS, Role.CAUSE, EvidenceKind.LOG)]
-    return sorted(told, key=lambda clue: -clue.strength)[:MAX_CLUES]
+    return sorted(reports, key=lambda clue: -clue.strength)[:MAX_CLUES]
 
 
-def said(line: str, start: int = 0) -> str:
+def message_of(line: str, start: int = 0) -> str:
     """Return the message of a log line, without its time and level."""
     text = line.strip()
     if text.startswith("{") and (fields := _fields(text)):
@@ -366,8 +366,8 @@ def _fields(text: str) -> list[str]:
         return []
     if not isinstance(record, dict):
         return []
-    known = {str(key).lower(): value for key, value in cast("dict[object, object]", record).items()}
-    return [str(known[name]) for name in _MESSAGE_FIELDS if isinstance(known.get(name), str) and known[name]]
+    values = {str(key).lower(): value for key, value in cast("dict[object, object]", record).items()}
+    return [str(values[name]) for name in _MESSAGE_FIELDS if isinstance(values.get(name), str) and values[name]]
 
 
 def _around(lines: list[str], number: int, start: int) -> str:
@@ -411,8 +411,8 @@ def cut(text: str, around: int = 0) -> str:
 
 def spoken(message: str, words: int = 36) -> str:
     """Return at most `words` words of a message: its beginning (what was tried) and its end (why it failed)."""
-    found = message.split()
-    if len(found) <= words:
-        return " ".join(found)
+    tokens = message.split()
+    if len(tokens) <= words:
+        return " ".join(tokens)
     head = words * 3 // 5
-    return " ".join([*found[:head], "…", *found[len(found) - (words - head - 1) :]])
+    return " ".join([*tokens[:head], "…", *tokens[len(tokens) - (words - head - 1) :]])

@@ -75,37 +75,39 @@ def conclude(
     sought = [word for each in _WORD.findall(question) if any(map(str.isdecimal, word := each.strip(":.-")))]
     cluster = cluster or read(outputs)
     sources = {output.source for output in outputs}
-    found = [
+    candidates = [
         _clue(each)
         for each in findings(cluster)
         if (each.source in sources or each.name == service) and each.name not in others
     ]
-    found += [
+    candidates += [
         clue
         for output in outputs
         if output.source not in cluster.healthy
         for clue in clues(output, sought)
         if clue.kind is not EvidenceKind.TOPOLOGY or not cluster.is_well(clue.subject)
     ]
-    closeness = _closeness(question, [*(each.subject for each in outputs), *(clue.subject for clue in found)])
-    ranked = _ranked(found, closeness)
+    closeness = _closeness(question, [*(each.subject for each in outputs), *(clue.subject for clue in candidates)])
+    ranked = _ranked(candidates, closeness)
     if not ranked or ranked[0].score < SURE_ENOUGH:
         return Conclusion("", _evidence([], ranked), ranked[0].score if ranked else 0.0)
-    told = _told(ranked)
-    typed = tuple(each.clue.finding for each in told)
-    return Conclusion(_worded([each.clue for each in told]), _evidence(told, ranked), min(1.0, told[0].score), typed)
+    chosen = _chosen(ranked)
+    typed = tuple(each.clue.finding for each in chosen)
+    return Conclusion(
+        _worded([each.clue for each in chosen]), _evidence(chosen, ranked), min(1.0, chosen[0].score), typed
+    )
 
 
-def _clue(found: Finding) -> Clue:
+def _clue(finding: Finding) -> Clue:
     return Clue(
-        found.name,
-        found.cause,
-        found.quote,
-        found.strength,
+        finding.name,
+        finding.cause,
+        finding.quote,
+        finding.strength,
         Role.CAUSE,
-        found.evidence,
-        source=found.source,
-        finding=found,
+        finding.evidence,
+        source=finding.source,
+        finding=finding,
     )
 
 
@@ -116,11 +118,11 @@ def _closeness(question: str, subjects: Iterable[str]) -> dict[str, float]:
     """
     words = frozenset(terms(question))
     names = {subject: set(terms(stem(subject))) - _KINDS for subject in dict.fromkeys(subjects) if subject}
-    known = Counter(
+    frequency = Counter(
         part for parts in {stem(subject): parts for subject, parts in names.items()}.values() for part in parts
     )
     raw = {
-        subject: sum(1 / known[part] for part in parts & words) / sum(1 / known[part] for part in parts)
+        subject: sum(1 / frequency[part] for part in parts & words) / sum(1 / frequency[part] for part in parts)
         for subject, parts in names.items()
         if parts
     }
@@ -128,12 +130,12 @@ def _closeness(question: str, subjects: Iterable[str]) -> dict[str, float]:
     return {subject: near / best for subject, near in raw.items()} if best >= NEAR else {}
 
 
-def _ranked(found: Iterable[Clue], closeness: dict[str, float]) -> list[_Ranked]:
+def _ranked(candidates: Iterable[Clue], closeness: dict[str, float]) -> list[_Ranked]:
     scored: list[_Ranked] = []
-    found = list(found)
-    is_troubled = any(closeness.get(clue.subject) == 1.0 and clue.kind is EvidenceKind.TOPOLOGY for clue in found)
+    candidates = list(candidates)
+    is_troubled = any(closeness.get(clue.subject) == 1.0 and clue.kind is EvidenceKind.TOPOLOGY for clue in candidates)
     far = ELSEWHERE if is_troubled else FAR
-    for clue in found:
+    for clue in candidates:
         close = closeness.get(clue.subject, 0.0) if closeness else UNNAMED
         if clue.targeted:
             close = LOOKED_AT + (1 - LOOKED_AT) * close
@@ -155,17 +157,17 @@ def _distinct(scored: Sequence[_Ranked]) -> list[_Ranked]:
     kept: list[_Ranked] = []
     words: list[set[str]] = []
     for each in scored:
-        said = set(terms(each.clue.statement))
-        if not said or any(len(said & other) >= ALIKE * len(said | other) for other in words):
+        statement = set(terms(each.clue.statement))
+        if not statement or any(len(statement & other) >= ALIKE * len(statement | other) for other in words):
             continue
         kept.append(each)
-        words.append(said)
+        words.append(statement)
         if len(kept) == MAX_RANKED:
             break
     return kept
 
 
-def _told(ranked: Sequence[_Ranked]) -> list[_Ranked]:
+def _chosen(ranked: Sequence[_Ranked]) -> list[_Ranked]:
     """Return the clues to word: the best, its rivals, an effect on the same thing, then clues about requested subjects."""
     best = ranked[0]
     family = stem(best.clue.subject)
@@ -173,18 +175,20 @@ def _told(ranked: Sequence[_Ranked]) -> list[_Ranked]:
     rivals = [each for each in ranked[1:] if each.score >= RIVAL * best.score and each.clue.role is Role.CAUSE]
     states = [each for each in near if each.clue.role is Role.EFFECT and each.clue.kind is EvidenceKind.TOPOLOGY]
     others = [each for each in ranked[1:] if each in near or each.clue.targeted]
-    told = [best, *rivals[:2], *states[:1], *others]
-    return [each for place, each in enumerate(told) if each not in told[:place] and each.score >= FOLLOWS * best.score]
+    ordered = [best, *rivals[:2], *states[:1], *others]
+    return [
+        each for place, each in enumerate(ordered) if each not in ordered[:place] and each.score >= FOLLOWS * best.score
+    ]
 
 
-def _worded(told: Sequence[Clue]) -> str:
+def _worded(chosen: Sequence[Clue]) -> str:
     """Return the clues as sentences, as long as there is room."""
     sentences: list[str] = []
     room = MAX_WORDS
-    for number, clue in enumerate(told):
+    for number, clue in enumerate(chosen):
         if number and room < LEAST_WORDS:
             break
-        apart = "Also seen: " if stem(clue.subject) != stem(told[0].subject) else ""
+        apart = "Also seen: " if stem(clue.subject) != stem(chosen[0].subject) else ""
         words = f"{apart}{_sentence(clue, () if number else clue.support)}".split()
         kept = words if len(words) <= room else [*words[: room - 1], "…"]
         sentences.append(" ".join(kept))
@@ -194,18 +198,18 @@ def _worded(told: Sequence[Clue]) -> str:
 
 def _sentence(clue: Clue, settings: Sequence[str]) -> str:
     """Return the statement of a clue with its subject, and with the first short setting that explains it."""
-    known = not clue.subject or stem(clue.subject) in clue.statement
-    said = (clue.statement if known else f"{clue.subject}: {clue.statement}").rstrip(". ")
+    is_named = not clue.subject or stem(clue.subject) in clue.statement
+    statement = (clue.statement if is_named else f"{clue.subject}: {clue.statement}").rstrip(". ")
     short = next((line for line in settings if len(line.split()) <= MAX_SETTING), "")
-    return f"{said} ({' '.join(short.split())})" if short else said
+    return f"{statement} ({' '.join(short.split())})" if short else statement
 
 
-def _evidence(told: Sequence[_Ranked], ranked: Sequence[_Ranked]) -> tuple[Evidence, ...]:
+def _evidence(worded: Sequence[_Ranked], ranked: Sequence[_Ranked]) -> tuple[Evidence, ...]:
     """Return the quotes of the strongest clues, preferably from different outputs."""
     left = [(each.score, _quoted(each.clue)) for each in ranked if each.score >= FOLLOWS * ranked[0].score]
     left += [
         (SETTING * each.score, replace(_quoted(each.clue), quote=line))
-        for each in told[:2]
+        for each in worded[:2]
         for line in each.clue.support
     ]
     chosen: list[Evidence] = []
