@@ -32,6 +32,7 @@ from core.model.messages import (
     HandoverRequest,
     IncidentMessage,
     JoinRequest,
+    Notice,
     ProposalMessage,
     Request,
 )
@@ -202,7 +203,7 @@ class Conversation:
             raise PageNotFound("The thread to reply to is not in this channel. Reload the page.")
         return message.root
 
-    async def _judged(self, form: dict[str, str]) -> tuple[Answer | Incident | Request | CuratedAnswer, Place]:
+    async def _judged(self, form: dict[str, str]) -> tuple[Answer | Incident | Request | CuratedAnswer | Notice, Place]:
         """Return the subject of a button, and the place for a reply to it."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:
@@ -211,10 +212,11 @@ class Conversation:
         message = await self._console.messages.get(number_of(form.get("message", "")))
         content = decode(message.kind, message.payload) if message else None
         if message is None or not isinstance(
-            content, (AnswerMessage, CorrectionRequest, HandoverRequest, JoinRequest, FilingRequest, ProposalMessage)
+            content,
+            (AnswerMessage, CorrectionRequest, HandoverRequest, JoinRequest, FilingRequest, ProposalMessage, Notice),
         ):
             raise PageNotFound("There is no such answer.")
-        is_request = isinstance(content, CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest)
+        is_request = isinstance(content, CorrectionRequest | HandoverRequest | JoinRequest | FilingRequest | Notice)
         about = content if is_request else content.answer
         return about, Place(Platform.CONSOLE, message.channel, str(message.root))
 

@@ -33,7 +33,7 @@ from core.model.answer import Answer
 from core.model.curated import MAX_TEXT as MAX_CORRECTION
 from core.model.curated import CuratedAnswer, display_name
 from core.model.incident import Incident, Stage
-from core.model.messages import ButtonAction, IncidentMessage, Request, request_view
+from core.model.messages import ButtonAction, IncidentMessage, Notice, Request, request_view
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -42,6 +42,7 @@ LIST_ITEM = re.compile(r"(?:-|\d{1,3}[.)]) ")
 MAX_ITEMS = 20  # items shown of an untrusted list
 
 THANKS = {
+    ButtonAction.STOP: "I’m stopping.",
     ButtonAction.ASK_A_PERSON: "I asked for a person in the thread.",
     ButtonAction.TAKE_IT: "It’s yours, unless somebody else took it first.",
     ButtonAction.TAKE_OVER: "It’s yours.",
@@ -119,7 +120,7 @@ class Renderer:
 
 
 def verdict_subjects(
-    content: Answer | Incident | Request | CuratedAnswer,
+    content: Answer | Incident | Request | CuratedAnswer | Notice,
 ) -> dict[ButtonAction, str]:
     """Return the buttons that can be pressed here, each with the id of its subject."""
     match content:
@@ -129,6 +130,8 @@ def verdict_subjects(
             return {} if content.is_confirmed else {ButtonAction.CONFIRM: content.id}
         case Incident():
             return incident_view(IncidentMessage(content)).subjects
+        case Notice():
+            return {ButtonAction.STOP: content.stop_id} if content.stop_id else {}
         case _:
             view = request_view(content)
             return {verdict: view.subject for verdict, _ in view.buttons}

@@ -50,7 +50,7 @@ def render(message: messages.Message, *, newest: bool = True) -> Rendered:
 
 def notice(message: messages.Notice, *, newest: bool) -> Rendered:
     if message.kind is messages.NoticeKind.PROGRESS and newest:
-        return Rendered(fallback([message.text]), [blocks.plan(WORKING, message.steps, message.text)])
+        return Rendered(fallback([message.text]), [blocks.plan(WORKING, message.steps, message.text), *_stop(message)])
     icon = NOTICE_ICONS[message.kind]
     lines = [prose(line, NOTICE_LINE) for line in message.text.splitlines()]
     text = f"{icon}{blocks.listing(lines, 'lines', blocks.MAX_TEXT - len(icon))}"
@@ -60,4 +60,8 @@ def notice(message: messages.Notice, *, newest: bool) -> Rendered:
         else blocks.section(text)
     )
     reference = f"Reference: {code(message.reference, NAME)}" if message.reference else ""
-    return Rendered(fallback([message.text]), [body, *small_text(reference)])
+    return Rendered(fallback([message.text]), [body, *small_text(reference), *_stop(message)])
+
+
+def _stop(message: messages.Notice) -> list[blocks.Block]:
+    return blocks.feedback_buttons([(messages.ButtonAction.STOP, message.stop_id)] if message.stop_id else [])

@@ -12,6 +12,7 @@ from adapters.teams.elements import (
     Card,
     Element,
     SizeBudget,
+    button,
     card,
     fitting,
     line,
@@ -75,7 +76,8 @@ def _notice_card(notice: messages.Notice, budget: SizeBudget) -> Card:
     sign = NOTICE_SIGNS[notice.kind]
     lines = [text for text in f"{sign}{notice.text}".splitlines() if text.strip()]
     reference = note(f"Reference: {notice.reference}", 100) if notice.reference else []
-    return card([*listing(lines, budget, "lines", lambda text: _line(text, budget)), *reference], (), notice.text)
+    stop = [button(messages.ButtonAction.STOP, notice.stop_id)] if notice.stop_id else []
+    return card([*listing(lines, budget, "lines", lambda text: _line(text, budget)), *reference], stop, notice.text)
 
 
 def _line(text: str, budget: SizeBudget) -> list[Element]:

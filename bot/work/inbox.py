@@ -17,7 +17,9 @@ from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Place, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.incident import IncidentState
+from core.model.messages import ButtonAction
 from core.ports import Store, Task
+from handlers.common.stop_model import stop_key
 from handlers.common.stored_incident import incident_of_thread
 from handlers.questions.answer_in_incident import recheck_task
 
@@ -88,7 +90,8 @@ class TaskInbox:
             place=feedback.place,
             detail=feedback.verdict,
         )
-        await self._accept(Task(feedback.id, FEEDBACK, feedback.subject, payload), pressed)
+        key = stop_key(feedback.subject) if feedback.verdict is ButtonAction.STOP else feedback.id
+        await self._accept(Task(key, FEEDBACK, feedback.subject, payload), pressed)
 
     async def react(self, reaction: Reaction) -> None:
         payload = REACTION_EVENT.dump_python(reaction, mode="json")

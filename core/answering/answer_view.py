@@ -99,7 +99,7 @@ def answer_view(answer: Answer) -> AnswerView:
         contacts=" · ".join(contact.text for contact in answer.contacts[:MAX_CONTACTS]),
         badge=badge,
         note=answer.note,
-        buttons=tuple(_control(answer, verdict) for verdict in (*judged, ButtonAction.ASK_A_PERSON)),
+        buttons=(*_stop(answer), *(_control(answer, verdict) for verdict in (*judged, ButtonAction.ASK_A_PERSON))),
         more=(_control(answer, ButtonAction.WHY_ANSWER),) if badge is not None else (),
     )
 
@@ -114,6 +114,11 @@ def _cut(line: str) -> str:
     """Return the line, cut at a word if it is too long. A code span that is cut is closed."""
     cut = shorten(line, MAX_FURTHER_LINE, placeholder=" …")
     return f"{cut}`" if cut.count("`") % 2 else cut
+
+
+def _stop(answer: Answer) -> Iterator[Control]:
+    if answer.stop_id:
+        yield Control(BUTTON_LABELS[ButtonAction.STOP], ButtonAction.STOP, answer.stop_id)
 
 
 def _control(answer: Answer, verdict: ButtonAction) -> Control:

@@ -120,7 +120,8 @@ class Answer:
     `contacts` the teams to ask if Plumbline abstains.
 
     `engine` is `evidence`, or the name of the language model that composed it. `lead` is what the bot says first, such as
-    what failed in a paste, and `note` its remark on the answer; both are usually empty.
+    what failed in a paste, and `note` its remark on the answer; both are usually empty. While a language model still works
+    on it, `stop_id` is the id by which a button stops that; empty otherwise.
     """
 
     question_id: str
@@ -138,6 +139,7 @@ class Answer:
     excerpts: tuple[Excerpt, ...] = ()
     further: tuple[Excerpt, ...] = ()
     certainty: float = 0.0
+    stop_id: str = ""
 
     @property
     def abstained(self) -> bool:

@@ -186,13 +186,14 @@ class NoticeKind(StrEnum):
 class Notice:
     """A short plain message: help, thanks for feedback, progress, or an error with a reference to the log.
 
-    `steps` are those that were done before `text`, the step in progress.
+    `steps` are those that were done before `text`, the step in progress. `stop_id` is as in `Answer`.
     """
 
     text: str
     kind: NoticeKind = NoticeKind.INFORMATION
     reference: str = ""
     steps: tuple[str, ...] = ()
+    stop_id: str = ""
 
 
 Message = (
@@ -275,6 +276,7 @@ class ButtonAction(StrEnum):
     HELPFUL = "helpful"
     WRONG = "wrong"
     ASK_A_PERSON = "ask-a-person"
+    STOP = "stop"
     OWNER_RIGHT = "owner-right"
     OWNER_WRONG = "owner-wrong"
     CAUSE_RIGHT = "cause-right"
@@ -312,6 +314,7 @@ BUTTON_LABELS = {
     ButtonAction.HELPFUL: "Helpful",
     ButtonAction.WRONG: "Wrong",
     ButtonAction.ASK_A_PERSON: "Ask a person",
+    ButtonAction.STOP: "Stop",
     ButtonAction.OWNER_RIGHT: "Right owner",
     ButtonAction.OWNER_WRONG: "Wrong owner",
     ButtonAction.CAUSE_RIGHT: "Right cause",

@@ -72,9 +72,9 @@ def _stage(version: str) -> tuple[str, int]:
 class Waiting:
     """Waiting signs for one answer."""
 
-    def __init__(self, question: Question, position: Callable[[], int], poster: Poster) -> None:
+    def __init__(self, question: Question, position: Callable[[], int], poster: Poster, stop_id: str) -> None:
         self._done = asyncio.Event()
-        self._telling = asyncio.create_task(_show_position(question, position, poster, self._done))
+        self._telling = asyncio.create_task(_show_position(question, position, poster, self._done, stop_id))
 
     async def end(self) -> None:
         """Stop showing signs.
@@ -86,19 +86,24 @@ class Waiting:
 
 
 @asynccontextmanager
-async def shown_waiting(question: Question, position: Callable[[], int], *, poster: Poster) -> AsyncGenerator[Waiting]:
+async def shown_waiting(
+    question: Question, position: Callable[[], int], *, poster: Poster, stop_id: str = ""
+) -> AsyncGenerator[Waiting]:
     """Show waiting signs until the block ends, in the message of `answer_intent`. A block that ends soon shows none.
 
-    `position` returns the question's place in the model queue, from 1; 0 while it is being worked on.
+    `position` returns the question's place in the model queue, from 1; 0 while it is being worked on. With `stop_id`, the
+    message has a button to stop a model.
     """
-    waiting = Waiting(question, position, poster)
+    waiting = Waiting(question, position, poster, stop_id)
     try:
         yield waiting
     finally:
         await waiting.end()
 
 
-async def _show_position(question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event) -> None:
+async def _show_position(
+    question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event, stop_id: str
+) -> None:
     pause = SIGN_DELAY
     steps: tuple[str, ...] = ()
     while not await _happens(done, pause):
@@ -109,7 +114,8 @@ async def _show_position(question: Question, position: Callable[[], int], poster
             steps, text = (SEARCHED, WAITED) if steps else (), THINKING
         try:
             if not await poster.signal(question.place, text):
-                await show_answer(Notice(text, NoticeKind.PROGRESS, steps=steps), question, SIGN, poster, text)
+                shown = Notice(text, NoticeKind.PROGRESS, steps=steps, stop_id=stop_id)
+                await show_answer(shown, question, SIGN, poster, text)
         except Unavailable:
             return  # not worth a retry
 

@@ -100,6 +100,10 @@ async def _label(feedback: Feedback, store: Store) -> None:
             )
 
 
+async def note_stop(_feedback: Feedback, _ports: Ports) -> None:
+    """Do nothing: whoever works for the model finds the press itself (see `handlers.common.stop_model`)."""
+
+
 async def judge_cause(feedback: Feedback, ports: Ports) -> None:
     """Store the label of a cause, and learn the failing lines of a build from it."""
     await record_feedback(feedback, ports)
@@ -150,6 +154,7 @@ def _is_posted_there(incident: Incident, feedback: Feedback) -> bool:
 
 
 BUTTONS: dict[ButtonAction, Callable[[Feedback, QuestionPorts], Awaitable[None]]] = {
+    ButtonAction.STOP: note_stop,
     ButtonAction.CORRECTION: propose_correction,
     ButtonAction.CONFIRM: confirm_correction,
     **dict.fromkeys(WHY_ACTIONS, explain_badge),

@@ -37,6 +37,7 @@ from handlers.common.ports import QuestionPorts
 from handlers.common.post_message import Poster
 from handlers.common.record_prediction import is_likelier, record_prediction
 from handlers.common.show_waiting import ANSWERED, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
+from handlers.common.stop_model import unless_stopped
 from handlers.questions.answer_from_records import VERSION as RECORDS_VERSION
 from handlers.questions.answer_from_records import answer_from_records, facts_about, requested_record
 from handlers.questions.read_thread import earlier_turns, remember
@@ -48,6 +49,7 @@ DRAFTS_EVERY = 1.5  # seconds between edits that show more of what a model is wr
 DEADLINE = 60.0  # seconds that a model has in total
 AS_ABOVE = "The same as above:"
 WITHOUT_MODEL = "The language model did not answer in time."
+STOPPED = "You stopped the language model. This is what I had found."
 READS_ON = "The language model is still reading the other results, so this answer has no confidence yet."
 WRITES_ON = "The language model is still writing."
 
@@ -56,6 +58,7 @@ LONGEST_WAIT = 5.0  # seconds per retry
 
 # Separate from VERSION, because labels of quotes in which a model found no answer do not apply to other quotes.
 DOUBTED_VERSION = f"{VERSION}-doubted"
+STOPPED_VERSION = f"{COMPOSED_VERSION}-stopped"  # a part of what a model would have written
 
 Judged = tuple[Answer, Evaluation]
 Show = Callable[[Answer], Awaitable[object]]
@@ -73,7 +76,12 @@ async def answer_question(question: Question, ports: QuestionPorts) -> None:
 
     While a model chooses, the evidence engine's answer is shown.
     """
-    async with shown_waiting(question, lambda: ports.position(requester(question)), poster=ports.poster) as waiting:
+    async with shown_waiting(
+        question,
+        lambda: ports.position(requester(question)),
+        poster=ports.poster,
+        stop_id=question.key if ports.examined is not None else "",
+    ) as waiting:
         answer = await prepare_answer(
             question,
             ports,
@@ -165,30 +173,36 @@ async def _answer_from_documents(question: Question, ports: QuestionPorts, show:
 
     `show` receives the evidence engine's answer as soon as the model takes longer than QUOTES_AFTER, and then what the
     model has written so far. The model's answer is dropped if it cites documents that were removed meanwhile, or if
-    people's verdicts on both engines make the evidence engine's answer likelier. Raises IndexUnavailable.
+    people's verdicts on both engines make the evidence engine's answer likelier. If a person stops the model, what it has
+    written so far is the answer, or else that of the evidence engine. Raises IndexUnavailable.
     """
     retriever, examined = ports.retriever, ports.examined
     found = await find_answer(question, retriever)
     if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(found[0], skill):
         return found
     draft = _Draft()
-    asking = asyncio.create_task(_asked_in_time(question, found, retriever, examined.model, skill, draft))
+    work = _asked_in_time(question, found, retriever, examined.model, skill, draft)
+    asking = asyncio.create_task(unless_stopped(work, question.key, ports.store))
     try:
         await _show_meanwhile(asking, None if found[0].abstained else found[0], draft, show)
         answered = await asking
     finally:
         asking.cancel()
+    is_stopped = answered is None
+    answered = answered or (draft.latest or found[0], found[1])
     answer, _ = answered = replace(answered[0], lead=found[0].lead), answered[1]
     cited = frozenset(citation.passage_id for citation in answer.citations)
     if not await retriever.holds(cited, question.audience):
         return await find_answer(question, retriever)
+    if is_stopped:
+        return replace(answer, note=f"{answer.note} {STOPPED}".strip()), answered[1]
     if answer.engine == ENGINE:
         return answered
     instead = None if found[0].abstained else _claim(found)
     return answered if await is_likelier(_claim(answered), instead, ports.store) else found
 
 
-async def _show_meanwhile(asking: asyncio.Task[Judged], found: Answer | None, draft: _Draft, show: Show) -> None:
+async def _show_meanwhile(asking: asyncio.Task[Judged | None], found: Answer | None, draft: _Draft, show: Show) -> None:
     """Show the newest text until the model has answered: first `found`, then each longer draft."""
     shown, pause = None, QUOTES_AFTER
     while not (await asyncio.wait([asking], timeout=pause))[0]:
@@ -230,6 +244,8 @@ def _version(answer: Answer) -> str:
     """Return the version of the estimator of an answer; answers of one version share a calibrator."""
     if answer.engine == RECORDS:
         return RECORDS_VERSION
+    if STOPPED in answer.note and answer.engine != ENGINE:
+        return STOPPED_VERSION
     if answer.engine != ENGINE:
         return COMPOSED_VERSION if answer.sentences else MODEL_VERSION
     return DOUBTED_VERSION if NOT_FOUND in answer.note else VERSION
@@ -257,7 +273,9 @@ async def _show_quotes(found: Answer, question: Question, waiting: Waiting, port
         await waiting.end()
         note, part = (WRITES_ON, f"{len(found.sentences)}") if found.is_composed else (READS_ON, "")
         try:
-            await show_answer(AnswerMessage(replace(found, note=note)), question, QUOTED, ports.poster, part)
+            await show_answer(
+                AnswerMessage(replace(found, note=note, stop_id=question.key)), question, QUOTED, ports.poster, part
+            )
         except Undeliverable:
             async with ports.store.transaction() as transaction:
                 await transaction.dead_letters.remove(answer_intent(question.id))

@@ -103,7 +103,12 @@ SAMPLES: dict[str, messages.Message] = {
         ("status", "incidents"),
     ),
     "join request": messages.JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
-    "answer while a model still chooses": messages.AnswerMessage(answered(badge=None, prediction_id=None)),
+    "answer while a model still chooses": messages.AnswerMessage(
+        answered(badge=None, prediction_id=None, stop_id="slack:C0ASK:1773480600.000100")
+    ),
+    "work that can be stopped": messages.Notice(
+        "Reading what I found …", messages.NoticeKind.PROGRESS, stop_id="slack:C0ASK:1773480600.000100"
+    ),
     "proposal": messages.ProposalMessage(proposed()),
     "proposal that was confirmed": messages.ProposalMessage(confirmed()),
     "incident put as questions": messages.IncidentMessage(investigated(), asks_owner=True, asks_cause=True),

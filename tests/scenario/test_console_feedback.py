@@ -54,7 +54,7 @@ async def test_a_verdict_on_an_incident_belongs_to_its_thread(
         ({"message": "1", "verdict": "owner-right"}, 400),
         ({"message": "1", "verdict": "nonsense"}, 400),
         ({"message": "1"}, 400),
-        ({"message": "2", "verdict": "helpful"}, 404),
+        ({"message": "2", "verdict": "helpful"}, 400),
         ({"message": "7", "verdict": "helpful"}, 404),
         ({"message": "x", "verdict": "helpful"}, 404),
         ({"incident": "nope", "verdict": "take-it"}, 404),

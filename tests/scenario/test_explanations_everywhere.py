@@ -171,5 +171,16 @@ def test_every_chat_offers_what_the_view_offers_and_no_more(name: str) -> None:
     assert menus == ([RIGHT_OR_WRONG] if view.judging else []) + ([MORE] if view.more else [])
 
 
+@pytest.mark.parametrize("name", ["answer while a model still chooses", "work that can be stopped"])
+def test_every_chat_offers_to_stop_a_model(name: str) -> None:
+    stop = block_kit.buttons(in_slack(SAMPLES[name]).blocks)["Stop"]
+    (action,) = [each for each in in_teams(SAMPLES[name]).content["actions"] if each["title"] == "Stop"]
+    kind, payload = encode(SAMPLES[name])
+    message = ConsoleMessage(12, "help", None, kind, payload, NOW, 12)
+    html = BeautifulSoup(PAGE.fragment("_message.html", "article", message, SAMPLES[name], {}), "html.parser")
+    assert block_kit.subject(stop) == action["data"]["subject"] == "slack:C0ASK:1773480600.000100"
+    assert "stop" in {str(button["value"]) for button in html.select("button")}
+
+
 def _bare(text: str) -> str:
     return " ".join(text.replace("`", "").replace("*", " ").replace("_", " ").replace("│", " ").split())

@@ -5,12 +5,14 @@ Everything is real but the model, Slack and the workflow engine: what the inbox 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import aiohttp
 import pytest
@@ -23,15 +25,17 @@ from adapters.slack.messenger import SlackMessenger
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import ingest
 from bot.wiring.ports import question_ports
+from bot.work.inbox import TaskInbox
 from core.answering.model_exam import FULL, Marks
 from core.model.conversation import Platform
 from core.model.errors import ModelUnavailable
+from core.model.language_model import ModelRequest
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
-from handlers.questions.answer_question import WITHOUT_MODEL
+from handlers.questions.answer_question import STOPPED, WITHOUT_MODEL
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.answering_script import choosing, prompt
-from tests.fakes.block_kit import texts
+from tests.fakes.block_kit import buttons, texts
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.slack_api import FakeSlack
 from tests.scenario.canary_company import Inbox
@@ -43,10 +47,28 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 UNSURE = "is a canary undone by night?"  # the evidence engine is not certain
 
 
+class Patient(ScriptedModel):
+    """Says what it is told to, once it `may`; counts the work that was ended before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = asyncio.Event()
+        self.may.set()
+        self.ended = 0
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        try:
+            await self.may.wait()
+        except asyncio.CancelledError:
+            self.ended += 1
+            raise
+        return await super().expect(request, choices)
+
+
 class Chat:
     """A channel in Slack with the bot in it. What its model says is set by each test."""
 
-    def __init__(self, slack: FakeSlack, model: ScriptedModel, http: TestClient[web.Request, web.Application]) -> None:
+    def __init__(self, slack: FakeSlack, model: Patient, http: TestClient[web.Request, web.Application]) -> None:
         self.model = model
         self._slack = slack
         self._http = http
@@ -58,6 +80,19 @@ class Chat:
         self.model.script, self.model.odds = model.script, model.odds
         self.model.requests.clear()
         self.thread = ""
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The latest message."""
+        return self._slack.messages[-1]
+
+    async def presses(self, label: str) -> None:
+        """Somebody presses a button of the latest message."""
+        button = buttons(self.shown["blocks"])[label]
+        body = slack_payloads.interaction(slack_payloads.button_press(button, self.shown))
+        headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/x-www-form-urlencoded"}
+        async with self._http.post("/slack/events", data=body, headers=headers) as response:
+            assert response.status == 200, await response.text()
 
     async def asks(self, text: str) -> str:
         """What the bot says to a mention, as people see it."""
@@ -77,7 +112,7 @@ class Chat:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
-    folder, model = tmp_path_factory.mktemp("model"), ScriptedModel()
+    folder, model = tmp_path_factory.mktemp("model"), Patient()
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(FakeSlack())
         core = await stack.enter_async_context(open_company(folder))
@@ -92,6 +127,8 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
             Poster(core.store, {Platform.SLACK: messenger}),
             threads={},
         )
+        monkeypatch = stack.enter_context(pytest.MonkeyPatch.context())
+        monkeypatch.setattr(inbox, "press", TaskInbox(core.store, lambda: None).press)
         inbound = inbound_of(core, slack, inbox)
         stack.push_async_callback(inbound.close)
         app = build_app(
@@ -122,6 +159,28 @@ async def test_the_excerpt_that_the_model_chooses_is_shown_with_its_source(chat:
     assert "Rolling back a canary" in said
     assert "●" not in said, "nobody has judged an answer"
     assert not any(forged in said for forged in ("evil.example", "99 %", "!channel", "@channel", WITHOUT_MODEL))
+
+
+async def test_a_press_of_stop_ends_the_work_of_the_model_within_two_seconds_and_leaves_what_was_found(
+    chat: Chat,
+) -> None:
+    chat.follows(choosing("slip rollback"))
+    chat.model.may.clear()
+    try:
+        asking = asyncio.create_task(chat.asks(UNSURE))
+        async with asyncio.timeout(10):
+            while "blocks" not in chat.shown or "Stop" not in buttons(chat.shown["blocks"]):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        pressed = time.monotonic()
+        await chat.presses("Stop")
+        said = await asking
+        assert time.monotonic() - pressed < 2
+    finally:
+        chat.model.may.set()
+    assert chat.model.ended == 1
+    assert STOPPED in said
+    assert "Run `slip rollback SERVICE` to roll back a canary" in said
+    assert "Stop" not in buttons(chat.shown["blocks"])
 
 
 async def test_a_follow_up_is_understood_by_the_model(chat: Chat) -> None:

@@ -13,6 +13,7 @@ from core.model.conversation import PUBLIC, Audience, MessageReference, Person, 
 from core.model.feedback import Feedback
 from core.model.incident import IncidentState
 from core.model.messages import ButtonAction
+from handlers.common.stop_model import stop_key
 from handlers.questions.answer_in_incident import remark_of
 from tests.fakes.store import InMemoryStore
 from tests.samples import incident
@@ -52,6 +53,12 @@ async def test_text_that_is_pasted_for_an_investigation_is_recorded_without_its_
     await TaskInbox(store, lambda: None, redact=Redactor(SecretPatterns())).ask(replace(ASKED, text=text))
     (task,) = store.tasks.added.values()
     assert QUESTION.validate_python(task.payload).text == text.replace("Otter-1234", "[secret]")
+
+
+async def test_a_press_of_stop_is_recorded_where_whoever_works_finds_it(store: InMemoryStore) -> None:
+    await TaskInbox(store, lambda: None).press(replace(PRESSED, verdict=ButtonAction.STOP, subject=ASKED.key))
+    async with store.transaction() as transaction:
+        assert await transaction.tasks.is_known(stop_key(ASKED.key))
 
 
 async def test_a_pressed_button_is_recorded_as_it_was_pressed(store: InMemoryStore) -> None:

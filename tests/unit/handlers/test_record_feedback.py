@@ -47,7 +47,13 @@ async def test_a_judgement_becomes_a_label(
 
 
 def test_the_other_buttons_ask_for_something() -> None:
-    asking = {*TAKING, ButtonAction.ASK_A_PERSON, ButtonAction.CORRECTION, ButtonAction.CONFIRM} | WHY_ACTIONS
+    asking = {
+        *TAKING,
+        ButtonAction.STOP,
+        ButtonAction.ASK_A_PERSON,
+        ButtonAction.CORRECTION,
+        ButtonAction.CONFIRM,
+    } | WHY_ACTIONS
     asking |= {
         ButtonAction.HAND_OVER,
         ButtonAction.REASSIGN,
