@@ -14,7 +14,7 @@ from core.rca.incident_signals import IncidentSignals
 from core.rca.observations import Observations
 
 VERSION = "cause-evidence-3"
-RANKING_VERSION = "cause-choice-1"  # if a language model ranked the causes (core/rca/model_ranking.py)
+RANKING_VERSION = "cause-choice-2"  # if a language model ranked the causes (core/rca/model_ranking.py)
 FINDING_VERSION = "cause-finding-1"  # if a language model found it with tools (core/rca/agent)
 INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve fitted by `tests/evaluation/fit_causes.py`
 UNEXPLAINED = 0.5  # maximum RCE if the cause inside a service is unknown

@@ -1,4 +1,4 @@
-"""Let a language model rank the causes that the evidence engine names, in one constrained call.
+"""Let a language model rank the causes that the evidence engine names, in two constrained calls.
 
 In RCAgent (sections 3 and 3.4), a controller takes up to fifteen actions, and ten endings are sampled. With a 1.5 B
 model, that took 572 s for an incident and ended in the cause of a past one, although the evidence engine's plan had
@@ -34,20 +34,30 @@ async def ranked_by_model(
 ) -> tuple[Hypothesis, ...]:
     """Return two or more hypotheses, ranked by the evidence and the model's choice.
 
-    Their scores become probabilities, with a rest for none of them. `first` is the probability that the first one is
-    right, as the evidence engine is calibrated; the others share the rest by their scores, which rank but are no
+    The model chooses twice, the second time from the reverse order, so that a choice by the place in the list, or at random,
+    counts less. The scores become probabilities, with a rest for none of them. `first` is the probability that the first
+    one is right, as the evidence engine is calibrated; the others share the rest by their scores, which rank but are no
     probabilities. `right` is the model's skill, in [0, 1]; `request` gives requester, urgency and deadline. Raises the
     errors of the port.
     """
-    names = [_name(each, number) for number, each in enumerate(hypotheses, start=1)]
-    named = [Named(name, _described(each)) for name, each in zip(names, hypotheses, strict=True)]
-    past = [_past(each) for each in observations.similar[:PAST]]
-    told = await choose(model, request, choose_cause(past, situation(observations), named), names)
+    forth = await _told(hypotheses, observations, model, request)
+    *back, none = await _told(hypotheses[::-1], observations, model, request)
+    told = [(first + second) / 2 for first, second in zip(forth, (*back[::-1], none), strict=True)]
     scores = [each.score for each in hypotheses]
     others = [*scores[1:], max(LEAST, 1.0 - sum(scores))]
     odds = weighed(told, [first, *((1.0 - first) * each / sum(others) for each in others)], right)
     ranked = [replace(each, score=share) for each, share in zip(hypotheses, odds, strict=False)]
     return tuple(sorted(ranked, key=lambda each: -each.score))
+
+
+async def _told(
+    hypotheses: Sequence[Hypothesis], observations: Observations, model: LanguageModel, request: ModelRequest
+) -> list[float]:
+    """Return the probability, by the model, of each of the hypotheses in the order of the prompt, and of none of them."""
+    names = [_name(each, number) for number, each in enumerate(hypotheses, start=1)]
+    named = [Named(name, _described(each)) for name, each in zip(names, hypotheses, strict=True)]
+    past = [_past(each) for each in observations.similar[:PAST]]
+    return await choose(model, request, choose_cause(past, situation(observations), named), names)
 
 
 def situation(observations: Observations) -> str:

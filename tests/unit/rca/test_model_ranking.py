@@ -74,7 +74,7 @@ async def test_the_model_chooses_among_the_causes_by_what_was_observed_and_the_p
     assert set(before[:2]) == {"C-1", "C-2"}
     model = choosing(before[1])
     assert (await ranked(model, 0.95))[0] == before[1]
-    (request,) = model.requests
+    request, _ = model.requests
     prompt = request.messages[-1].text
     assert prompt.index("They are over") < prompt.index("The moon was full") < prompt.index("Today's incident:")
     assert prompt.index("Today's incident:") < prompt.index("request failed") < prompt.index("Which of these causes")
@@ -92,6 +92,13 @@ async def test_a_doubtful_choice_overturns_no_cause_that_is_mostly_right_and_a_p
     assert (await ranked(choosing(other), 0.5, first=0.85))[0] == leading
     assert (await ranked(choosing(other), 0.5, first=0.4))[0] == other
     assert (await ranked(choosing(other), 0.95, first=0.85))[0] == other
+
+
+@pytest.mark.parametrize("place", "AC")
+async def test_a_choice_by_the_place_in_the_list_overturns_no_cause(place: str) -> None:
+    leading, *_ = await ranked(choosing(NONE), 0.0)
+    assert len(FOUND.hypotheses) == 3
+    assert (await ranked(choosing(f"{place}: "), 0.95))[0] == leading
 
 
 async def test_no_choice_makes_a_badge_stronger_than_the_evidence_does() -> None:
