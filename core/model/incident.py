@@ -527,7 +527,10 @@ class Explanation:
         if not self.hypotheses:
             return ""
         first = self.hypotheses[0].cause
-        return f"{first} Or, about as likely: {self.hypotheses[1].short}." if self.is_tied else first
+        if not self.is_tied:
+            return first
+        first = first.removesuffix(".")
+        return f"{first}. Or, about as likely: {self.hypotheses[1].short}."
 
     @property
     def cause(self) -> Hypothesis | None:

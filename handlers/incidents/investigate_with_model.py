@@ -58,6 +58,7 @@ CHOOSING = "comparing the causes with the language model, for at most {seconds:.
 Progress = Callable[[str], Awaitable[None]]  # receives one line about the current activity
 
 _JOINED = re.compile(r"[=:/(),]")
+_ID = re.compile(r"[^\s(),]+")  # in “commit b51815dfc7 (deploy DEP-4001) of shop”
 
 log = structlog.get_logger()
 
@@ -220,12 +221,17 @@ def _conclusion(
     kept: Conclusion, verdict: Verdict, observations: Observations, incident_signals: IncidentSignals
 ) -> Conclusion:
     """Return the conclusion of a verdict, with the claim of each engine."""
-    blamed = tuple(f"{each.service}: " for each in verdict.hypotheses if each.service)
+    services = tuple(f"{each.service}: " for each in verdict.hypotheses if each.service)
+    changes = {each.change.id for each in verdict.hypotheses if each.change}
+
+    def is_open(line: str) -> bool:
+        return not line.startswith(services) and changes.isdisjoint(_ID.findall(line.partition(" at ")[0]))
+
     explanation = replace(
         kept.explanation,
         hypotheses=verdict.hypotheses,
-        ruled_out=tuple(line for line in kept.explanation.ruled_out if not line.startswith(blamed)),
-        unchecked=tuple(line for line in kept.explanation.unchecked if not line.startswith(blamed)),
+        ruled_out=tuple(filter(is_open, kept.explanation.ruled_out)),
+        unchecked=tuple(filter(is_open, kept.explanation.unchecked)),
     )
     assert explanation.trajectory is not None
     if not (verdict.by_model or verdict.dissent):

@@ -16,6 +16,7 @@ _MARKS = re.compile(r"[\[【]\s*+(\d{1,3}(?:\s*+,\s*+\d{1,3})*+)\s*+[\]】]")
 _ITEM = re.compile(r"^\s*+(?:[-*+•]|(\d{1,2})[.)])\s+(?=\S)")
 _RULE = re.compile(r"^[\s|:-]+$")
 _MARK_AFTER = re.compile(r"([.!?。！？])((?:\s*+[\[【]\s*+\d{1,3}(?:\s*+,\s*+\d{1,3})*+\s*+[\]】])++)")
+_MARKED_END = re.compile(r"(?<=[\]】][.!?。！？])\s+")  # a sentence may begin with a name in lower case
 _NOT_FOUND = re.compile(r"\W*not[ _]found\b", re.IGNORECASE)
 
 
@@ -73,7 +74,7 @@ def _sentences(line: str) -> list[Claim]:
     item = _ITEM.match(line)
     form = (Form.STEP if item[1] else Form.ITEM) if item else Form.SENTENCE
     text = _MARK_AFTER.sub(r"\2\1", line[item.end() :] if item else line)  # “It is. [1]” is “It is [1].”
-    parts = [text] if item else sentences(text)
+    parts = [text] if item else [part for each in _MARKED_END.split(text) for part in sentences(each)]
     found: list[Claim] = []
     later: tuple[int, ...] = ()
     for part in reversed(parts):

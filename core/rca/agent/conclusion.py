@@ -138,8 +138,9 @@ def _cause(
     times = [each.at for each in evidence if each.at is not None]
     began = change.at if change is not None else min(times, default=None)
     in_time = precedes(began, incident_signals.first_sign) if began is not None else 1.0
-    late = tuple(each for each in evidence if each.at is not None and each.at > incident_signals.first_sign + SLACK)
-    against = contradicting(finding.service, began, incident_signals)
+    late = [each for each in evidence if each.at is not None and each.at > incident_signals.first_sign + SLACK]
+    effects = [replace(each, source=f"{each.source}, after the first sign") for each in late]
+    against = contradicting(finding.service, change.at if change is not None else None, incident_signals)
     place = incident_signals.place_weight(finding.service) if incident_signals.incident.service else 1.0
     return Hypothesis(
         cause=finding.root_cause,
@@ -150,7 +151,7 @@ def _cause(
         or f"{finding.service} is fixed and {incident_signals.incident.service or 'the incident'} does not recover.",
         next_check="",
         responsibility=finding.responsibility,
-        contradicting=tuple(dict.fromkeys((*(late if len(late) < len(evidence) else ()), *against))),
+        contradicting=tuple(dict.fromkeys((*(effects if len(late) < len(evidence) else ()), *against))),
         change=_blamed(change) if change is not None else None,
         solution=finding.solution,
         found_by=trajectory.model,

@@ -244,6 +244,17 @@ async def test_a_service_that_the_model_blames_with_evidence_is_not_ruled_out_an
     assert found.explanation.ruled_out == ruled_out[1:]
 
 
+async def test_a_change_that_the_model_blames_is_not_ruled_out_or_unchecked_any_more() -> None:
+    lines = (
+        "commit 1a2b3c (deploy C-1) of edge at 09:20 UTC (Tidy up): too early.",
+        "commit C-10 of cart at 09:20 UTC (As C-1 was): too early.",
+    )
+    before = replace(BEFORE, explanation=replace(BEFORE.explanation, ruled_out=lines, unchecked=lines))
+    replies = [*LOOK, finalise("The cart was changed.", "cart", change="C-1", evidence=["stock does not answer"])]
+    found = (await looked_into(replies, before=before)).explanation
+    assert (found.ruled_out, found.unchecked) == (lines[1:], lines[1:])
+
+
 async def test_a_finding_is_not_lost_when_the_time_is_up_while_more_are_drawn() -> None:
     class StuckInSamples(ScriptedModel):
         async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:

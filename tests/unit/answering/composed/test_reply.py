@@ -16,6 +16,7 @@ from core.answering.composed.reply import MAX_CLAIMS, Claim, Form, claims, compl
         ("Run it. [1]", [Claim("Run it.", (1,))]),
         ("Run it [1][3]. Wait [2, 4].", [Claim("Run it.", (1, 3)), Claim("Wait.", (2, 4))]),
         ("Run it. Wait for it [2].", [Claim("Run it.", (2,)), Claim("Wait for it.", (2,))]),
+        ("Run it [1]. slipway waits [2].", [Claim("Run it.", (1,)), Claim("slipway waits.", (2,))]),
         ("1. Stop it [1]\n2. Start it [2]", [Claim("Stop it", (1,), Form.STEP), Claim("Start it", (2,), Form.STEP)]),
         ("- `a` [1]\n* `b` [2]", [Claim("`a`", (1,), Form.ITEM), Claim("`b`", (2,), Form.ITEM)]),
         (

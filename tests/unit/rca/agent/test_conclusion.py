@@ -132,6 +132,23 @@ def test_a_cause_does_not_follow_its_effect() -> None:
     assert verdict(known, evidence=(late,)) == Verdict(tuple(known), dissent=False, by_model=False)
 
 
+def test_lines_from_after_the_first_sign_say_so_and_are_against_a_cause_that_has_earlier_ones() -> None:
+    late = replace(PROOF, at=minutes(5), quote="stock is gone")
+    (cause,) = verdict([], evidence=(PROOF, late)).hypotheses
+    assert cause.evidence == (PROOF,)
+    assert [(each.source, each.quote) for each in cause.contradicting] == [
+        ("log of stock, after the first sign", "stock is gone")
+    ]
+
+
+def test_earlier_trouble_of_a_service_is_not_against_its_own_fault() -> None:
+    seen = observations([errors("stock", "disk is nearly full", since=-10)])
+    trajectory = Trajectory((), Ending.FINALISED, FINDING, (FINDING,), "local-8b")
+    evidence = (replace(PROOF, at=minutes(-7)),)
+    (cause,) = compared([], trajectory, evidence, 0.8, survey(seen), seen).hypotheses
+    assert cause.contradicting == ()
+
+
 def test_no_more_than_three_are_named_and_both_firsts_are_among_them() -> None:
     found = verdict([hypothesis(name, 0.3) for name in ("a", "b", "c")])
     assert len(found.hypotheses) == 3
