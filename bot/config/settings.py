@@ -73,6 +73,17 @@ class Settings(BaseSettings):
     def _ends_with_slash(cls, url: str) -> str:
         return url if url.endswith("/") else f"{url}/"
 
+    @field_validator("public_url")
+    @classmethod
+    def _is_web_address(cls, url: str) -> str:
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            parts = urlsplit("")
+        if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
+            raise ValueError(f"{url!r} is not the address of a page: https://HOST, with a path if there is one")
+        return url
+
     @field_validator("llm_url")
     @classmethod
     def _names_servers(cls, urls: str) -> str:

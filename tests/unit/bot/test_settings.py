@@ -49,6 +49,10 @@ def test_the_slack_address_ends_with_a_slash_so_that_methods_can_follow(monkeypa
         ("PLUMBLINE_PORT", "70000"),
         ("PLUMBLINE_PORT", "-1"),
         ("PLUMBLINE_LOG", "xml"),
+        ("PLUMBLINE_PUBLIC_URL", "bot.example"),
+        ("PLUMBLINE_PUBLIC_URL", "localhost:8080"),
+        ("PLUMBLINE_PUBLIC_URL", "javascript://bot.example"),
+        ("PLUMBLINE_PUBLIC_URL", "https://[bot"),
         ("TEAMS_SDK", "neither"),
     ],
 )
@@ -86,7 +90,6 @@ def test_a_bot_that_others_can_reach_speaks_teams_with_credentials_only(monkeypa
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_SIGNING_SECRET": "secret"}
 BEHIND_A_PROXY = [
     pytest.param({"PLUMBLINE_PUBLIC_URL": "https://bot.example"}, id="public address"),
-    pytest.param({"PLUMBLINE_PUBLIC_URL": "bot.example"}, id="public address without a scheme"),
     pytest.param(SLACK, id="Slack over HTTP"),
     pytest.param({"TEAMS_APP_ID": "app"}, id="Teams"),
 ]
