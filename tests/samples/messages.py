@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from core.incidents.digest import MissingPage, Week, format_digest
+from core.incidents.handover import Shift, format_handover
 from core.model import messages
 from core.model.filing import FilingKind
 from core.model.incident import (
@@ -16,6 +18,8 @@ from core.model.incident import (
     Silenced,
     Stage,
 )
+from core.model.prediction import PredictionKind
+from core.ports import Change
 from tests.samples.engine import answered, investigated, not_found, triaged, unanswered
 from tests.samples.parts import (
     CALIBRATED,
@@ -105,6 +109,42 @@ SAMPLES: dict[str, messages.Message] = {
     "join request": messages.JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
     "answer while a model still chooses": messages.AnswerMessage(
         answered(badge=None, prediction_id=None, stop_id="slack:C0ASK:1773480600.000100")
+    ),
+    "handover": messages.Notice(
+        format_handover(
+            Shift(
+                START - timedelta(hours=12),
+                START + timedelta(minutes=20),
+                (
+                    investigated(),
+                    replace(investigated(id="incident-2", title="Quay screens flicker"), flapping=True),
+                    investigated(id="incident-3", title="Disk of the archive is filling"),
+                ),
+                {"incident-3": "it seemed to need nobody: nobody acted on the last 12"},
+                (Change("d-7", START, "deployment", "booking-api", "ada", "booking-api 4.2"),),
+                ("ledger, until 2026-03-14 11:00 UTC",),
+                (("Payments", "Asha"), ("Fleet", "Kofi, Lena")),
+            )
+        )
+    ),
+    "digest": messages.Notice(
+        format_digest(
+            Week(
+                timedelta(days=7),
+                (
+                    investigated(),
+                    investigated(id="incident-2", state=IncidentState.RESOLVED),
+                    investigated(id="incident-4", explanation=not_found()),
+                ),
+                (timedelta(seconds=40), timedelta(minutes=2)),
+                (timedelta(minutes=3),),
+                {PredictionKind.OWNER: (True, True, False), PredictionKind.CAUSE: (True,)},
+                (
+                    MissingPage(("How do I rotate the ledger key?", "Where is the ledger key rotated?"), "Payments"),
+                    MissingPage(("Who refills the printer on quay 4?",)),
+                ),
+            )
+        )
     ),
     "work that can be stopped": messages.Notice(
         "Reading what I found …", messages.NoticeKind.PROGRESS, stop_id="slack:C0ASK:1773480600.000100"
