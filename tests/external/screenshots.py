@@ -1,7 +1,7 @@
 """Pictures for the documentation: `python -m tests.external.screenshots`, which `make screenshots` runs.
 
-An incident of the sample company, light and dark: in Slack's emulator, and as the card that the Agents Playground was sent,
-drawn in Teams' colours. It needs the emulators, Chromium and a font with emoji, as `.ci/run` installs them.
+An answer and an incident of the sample company, light and dark: in Slack's emulator; and the incident as the card that the
+Agents Playground was sent, drawn in Teams' colours. It needs the emulators, Chromium and a font with emoji, as `.ci/run` installs them.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from typing import Literal
 
 from playwright.async_api import Browser, FloatRect, Page, ViewportSize
 
-from tests.external.bot_in_slack import incident
+from tests.external.bot_in_slack import incident, shown
 from tests.external.bot_in_teams import QUESTION, fire
 from tests.external.browser import open_browser
-from tests.external.slack_emulator import SlackWorkspace, slack_workspace
+from tests.external.slack_emulator import BOT_USER, SlackWorkspace, slack_workspace
 from tests.external.teams_cards import card_page, draw
 from tests.external.teams_playground import INCIDENTS, PERSONAL_CHAT, Playground, teams_playground
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 INCIDENT = "connection-pool"
+ASKED = f"<@{BOT_USER}> what does drydock exit code 86 mean?"
 WIDTH, HEIGHT = 1_000, 900  # pixels of the page
 SCALE = 2  # pixels of the picture for each of the page's
 MARGIN = 16  # pixels of the page below what is shown
@@ -53,16 +54,27 @@ async def open_page(browser: Browser, address: str, theme: Literal["light", "dar
     await page.close()
 
 
-async def in_slack(browser: Browser, workspace: SlackWorkspace) -> None:
+async def answer_in_slack(browser: Browser, workspace: SlackWorkspace) -> None:
+    asked = await workspace.say(ASKED)
+    await workspace.until(lambda said: len(said) == 1 and "86" in shown(said[0]), "C0ASK", asked)
+    for theme in THEMES:
+        async with open_page(browser, workspace.page, theme) as page:
+            await page.add_style_tag(content=PLAIN_SLACK + (DARK_SLACK if theme == "dark" else ""))
+            await page.get_by_role("button", name="ask-plumbline").click()
+            await page.get_by_text("1 reply").click()
+            await page.locator(".thread-pane").screenshot(path=IMAGES / f"slack-answer-{theme}.png")
+
+
+async def incident_in_slack(browser: Browser, workspace: SlackWorkspace) -> None:
     await workspace.alert(INCIDENT)
     message = await incident(workspace, "payment")
     for theme in THEMES:
         async with open_page(browser, workspace.page, theme) as page:
             await page.add_style_tag(content=PLAIN_SLACK + (DARK_SLACK if theme == "dark" else ""))
             await page.get_by_role("button", name="incidents").click()
-            shown = page.locator(f'.msg[data-ts="{message["ts"]}"]')
-            await shown.get_by_text("Take").wait_for()
-            box = await shown.bounding_box()
+            posted = page.locator(f'.msg[data-ts="{message["ts"]}"]')
+            await posted.get_by_text("Take", exact=True).wait_for()
+            box = await posted.bounding_box()
             assert box is not None
             part = FloatRect(x=0, y=0, width=WIDTH, height=box["y"] + box["height"] + MARGIN)
             await page.screenshot(path=IMAGES / f"slack-incident-{theme}.png", clip=part)
@@ -85,7 +97,8 @@ async def main() -> None:
     async with open_browser() as browser:
         with tempfile.TemporaryDirectory() as folder:
             async with slack_workspace(Path(folder)) as workspace:
-                await in_slack(browser, workspace)
+                await answer_in_slack(browser, workspace)
+                await incident_in_slack(browser, workspace)
         with tempfile.TemporaryDirectory() as folder:
             async with teams_playground(Path(folder), "agents") as playground:
                 await in_teams(browser, playground)

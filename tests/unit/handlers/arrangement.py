@@ -10,7 +10,7 @@ import pytest
 
 from core.model.conversation import Audience, Channel, Person, Place, Platform
 from core.model.feedback import Feedback
-from core.model.incident import AlertDelivery, Incident, IncidentState
+from core.model.incident import AlertDelivery, Incident, IncidentState, Severity
 from core.model.messages import ButtonAction, IncidentMessage
 from handlers.common.ports import IncidentPorts
 from handlers.common.post_message import Poster
@@ -42,14 +42,20 @@ class World:
         self.clock = FakeClock(START)
 
     async def opens(
-        self, service: str, channel: str = "C0INC", cause: str = "", fingerprint: str = "", incident_id: str = ""
+        self,
+        service: str,
+        channel: str = "C0INC",
+        cause: str = "",
+        fingerprint: str = "",
+        incident_id: str = "",
+        severity: Severity = Severity.CRITICAL,
     ) -> str:
         """An alert of a service arrives, and its cause is found in service `cause`; the id of its incident is the service,
         unless it is given.
         """
         name = incident_id or service
         fired = replace(alert(), fingerprint=fingerprint or name, service=service, summary=f"{name} is slow", name=name)
-        fired = replace(fired, starts_at=self.clock.now(), labels={"service": service})
+        fired = replace(fired, starts_at=self.clock.now(), labels={"service": service}, severity=severity)
         arrived = AlertDelivery(name, "alertmanager", name, (fired,), self.clock.now())
         place = Place(Platform.SLACK, channel)
         incident = await open_incident(arrived, store=self.store, places_for=lambda _: (place,), new_id=lambda: name)

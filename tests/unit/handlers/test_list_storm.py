@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.model.incident import Stage
+from core.model.incident import Severity, Stage
 from core.model.messages import Notice
 from handlers.common.ports import IncidentPorts
 from handlers.incidents.list_storm import PATIENCE, present_storm, watch_storms
@@ -60,6 +60,19 @@ async def test_what_a_channel_has_no_room_for_is_listed_in_one_message(world: Wo
     assert listed == [f"• 🔴 {service} is slow · no owner yet" for service in ("dock", "ferry", "gate")]
     assert "at most 3 new messages a minute" in why
     assert "09:40 UTC" in why
+
+
+async def test_of_fifty_alerts_every_critical_one_is_visible_at_once(world: World) -> None:
+    ports = world.ports(messages_per_minute=3)
+    critical = [number for number in range(50) if number % 5 == 4]
+    for number in range(50):  # within five seconds
+        severity = Severity.CRITICAL if number in critical else Severity.WARNING
+        await world.shows(await world.opens(f"s{number:02}", severity=severity), ports)
+        world.clock.advance(0.1)
+    await shown(world, ports)
+    titles = {f"s{number:02} is slow" for number in critical}
+    assert {title for title in titles if not any(title in line for line in summary(world))} == set()
+    assert len(world.chat.posted) <= 3
 
 
 async def test_two_are_not_a_storm(world: World) -> None:
