@@ -63,7 +63,6 @@ MEASURES = (
         "python -m bot eval answers --questions DATA/real-qa/questions.jsonl --corpus DATA/real-qa/corpus-ops.jsonl.gz "
         "--corpus DATA/real-qa/corpus-runbooks.jsonl.gz",
         tables.answers,
-        tables.answers_headline,
     ),
     Measure(
         "answers-2",
@@ -86,7 +85,6 @@ MEASURES = (
         "python -m bot eval retrieval --questions DATA/alert-runbooks/questions.jsonl "
         "--corpus DATA/alert-runbooks/corpus.jsonl --unanswerable DATA/alert-runbooks/unanswerable.jsonl",
         tables.retrieval,
-        tables.retrieval_headline,
     ),
     Measure(
         "masked-retrieval",
@@ -128,7 +126,6 @@ MEASURES = (
         "No weight is fitted to these cases; the rules that read tool outputs were developed with them at hand.",
         "python -m bot eval rca --cases DATA/rca-cases/cases.jsonl.gz",
         tables.rca,
-        tables.rca_headline,
     ),
     Measure(
         "clusters",
@@ -158,7 +155,6 @@ MEASURES = (
         "No weight is fitted to PetShop; the method was developed with it at hand.",
         "python -m tests.benchmarks telemetry --cases ARCHIVE",
         tables.telemetry,
-        tables.telemetry_headline,
         archive="petshop/petshop.tar.xz",
     ),
     Measure(
@@ -191,7 +187,6 @@ MEASURES = (
         "Fitted on one half of each group and measured on the other, ten times.",
         "python -m bot eval calibration --csv DATA/llm-confidence/llm-confidence-correct.csv.gz",
         tables.calibration,
-        tables.calibration_headline,
         omitted=("results", "simulated"),
         quick=False,
     ),

@@ -107,15 +107,6 @@ def _withheld(each: Figures) -> str:
     return str(round((each.get("wrongly_abstained") or 0) * each["cases"]))
 
 
-def answers_headline(figures: Figures) -> Headline:
-    ours, cases = figures["results"]["plumbline"], _answerable(figures)
-    wrong, withheld = int(_certain_wrong({**ours, "cases": cases})), int(_withheld({**ours, "cases": cases}))
-    hedged = cases - round(ours["states"] * cases) - wrong - withheld
-    baseline = figures["results"].get("bm25_section", {}).get("states")
-    failures = f"of {cases}: {hedged} hedged, {wrong} certain, {withheld} withheld"
-    return Headline("answer stated", share(ours["states"], cases), f"BM25 {number(baseline)}", failures)
-
-
 # Retrieval
 
 
@@ -133,17 +124,6 @@ def retrieval(figures: Figures) -> Iterable[str]:
             f"As shipped, {share(kept['abstained_shipped'], kept['unanswerable'])} of the {kept['unanswerable']} questions "
             f"without a page get none, and {share(kept['answered_shipped'], figures['cases'])} of the others get one."
         )
-
-
-def retrieval_headline(figures: Figures) -> Headline:
-    ours, bm25 = (figures["results"][name]["recall@1"] for name in ("plumbline", "bm25"))
-    missed = figures["cases"] - round(ours * figures["cases"])
-    return Headline(
-        "page found first",
-        share(ours, figures["cases"]),
-        f"BM25 {number(bm25)}",
-        f"{missed} of {figures['cases']} not first",
-    )
 
 
 # Incidents
@@ -206,14 +186,6 @@ def rca(figures: Figures) -> Iterable[str]:
     )
 
 
-def rca_headline(figures: Figures) -> Headline:
-    ours, keyword, cases = figures["results"]["evidence"], figures["results"]["keyword"], figures["cases"]
-    none = round(ours["abstained"] * cases)
-    wrong = cases - round(ours["stated"] * cases) - none
-    figure, baseline = share(ours["stated"], cases), f"keywords {number(keyword['stated'])}"
-    return Headline("cause stated", figure, baseline, f"of {cases}: {wrong} wrong, {none} none named")
-
-
 def clusters(figures: Figures) -> Iterable[str]:
     keys = ("object_type@1", "object_type@3", "object@1", "type@1")
     yield table(
@@ -255,16 +227,6 @@ def telemetry(figures: Figures) -> Iterable[str]:
     )
 
 
-def telemetry_headline(figures: Figures) -> Headline:
-    results, cases = figures["results"], figures["cases"]
-    ours = results["plumbline"]["top1"]
-    baseline = max(each["top1"] for name, each in results.items() if name != "plumbline")
-    missed = cases - round(ours * cases)
-    return Headline(
-        "service named first", share(ours, cases), f"correlation {number(baseline)}", f"{missed} of {cases} not first"
-    )
-
-
 # Build logs
 
 
@@ -292,9 +254,7 @@ def ci_logs_headline(figures: Figures) -> Headline:
     ours, vote = figures["results"]["5"], figures["baselines"]["template_vote"]["5"]
     first = figures["results"]["0"]["line_f1"]
     failures = f"{number(first)} with no failure known"
-    return Headline(
-        "failing lines, F1, 5 known", estimate(ours, "line_f1"), f"vote {number(vote['line_f1'])}", failures
-    )
+    return Headline("failing lines of logs, F1", estimate(ours, "line_f1"), f"vote {number(vote['line_f1'])}", failures)
 
 
 # Triage
@@ -341,12 +301,6 @@ def calibration(figures: Figures) -> Iterable[str]:
                 for name, each in figures["mean"].items()
             ],
         )
-
-
-def calibration_headline(figures: Figures) -> Headline:
-    ours, raw, base = (figures["mean"][name]["50"]["ece"] for name in ("plumbline", "raw", "base_rate"))
-    failures = f"saying the same of all: {number(base)}"
-    return Headline("calibration error, 50 labels", number(ours), f"as stated {number(raw)}", failures)
 
 
 # The others

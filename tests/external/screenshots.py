@@ -1,12 +1,13 @@
 """Pictures for the documentation: `python -m tests.external.screenshots`, which `make screenshots` runs.
 
-An answer and an incident of the sample company, light and dark: in Slack's emulator; and the incident as the card that the
+The sample company, light and dark: an answer on the local page; an incident in Slack's emulator, and as the card that the
 Agents Playground was sent, drawn in Teams' colours. It needs the emulators, Chromium and a font with emoji, as `.ci/run` installs them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,17 +16,18 @@ from typing import Literal
 
 from playwright.async_api import Browser, FloatRect, Page, ViewportSize
 
-from tests.external.bot_in_slack import incident, shown
+from tests.external.bot_in_slack import incident
 from tests.external.bot_in_teams import QUESTION, fire
 from tests.external.browser import open_browser
-from tests.external.slack_emulator import BOT_USER, SlackWorkspace, slack_workspace
+from tests.external.slack_emulator import SlackWorkspace, eventually, free_port, process, slack_workspace
 from tests.external.teams_cards import card_page, draw
-from tests.external.teams_playground import INCIDENTS, PERSONAL_CHAT, Playground, teams_playground
+from tests.external.teams_playground import INCIDENTS, PERSONAL_CHAT, STARTED_WITHIN, Playground, teams_playground
 
+PLUMBLINE = Path(sys.executable).with_name("plumbline")
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 INCIDENT = "connection-pool"
-ASKED = f"<@{BOT_USER}> what does drydock exit code 86 mean?"
-WIDTH, HEIGHT = 1_000, 900  # pixels of the page
+ASKED = "How do I roll back a canary?"
+WIDTH, HEIGHT = 1_000, 1_800  # pixels of the page; an answer must fit below the header
 SCALE = 2  # pixels of the picture for each of the page's
 MARGIN = 16  # pixels of the page below what is shown
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -42,27 +44,37 @@ body, .main, .thread-pane { background: #1a1d21; color: #d1d2d3; }
 .main button:not(.thread-summary, .msg-hover-btn), .main select { border-color: #565856; }
 .main button[class*="primary"] { background: #007a5a; color: #ffffff; }
 """
+WHOLE_PAGE = ".reply { display: none !important; } .thread { padding: 16px !important; border: 0 !important; }"
 PLAIN_SLACK = ".topbar, .composer, .msg-hover-actions { display: none !important; }"
 
 
 @asynccontextmanager
 async def open_page(browser: Browser, address: str, theme: Literal["light", "dark"]) -> AsyncIterator[Page]:
     size = ViewportSize(width=WIDTH, height=HEIGHT)
-    page = await browser.new_page(viewport=size, device_scale_factor=SCALE, color_scheme=theme)
+    page = await browser.new_page(viewport=size, device_scale_factor=SCALE, color_scheme=theme, bypass_csp=True)
     await page.goto(address, wait_until="domcontentloaded")
     yield page
     await page.close()
 
 
-async def answer_in_slack(browser: Browser, workspace: SlackWorkspace) -> None:
-    asked = await workspace.say(ASKED)
-    await workspace.until(lambda said: len(said) == 1 and "86" in shown(said[0]), "C0ASK", asked)
-    for theme in THEMES:
-        async with open_page(browser, workspace.page, theme) as page:
-            await page.add_style_tag(content=PLAIN_SLACK + (DARK_SLACK if theme == "dark" else ""))
-            await page.get_by_role("button", name="ask-plumbline").click()
-            await page.get_by_text("1 reply").click()
-            await page.locator(".thread-pane").screenshot(path=IMAGES / f"slack-answer-{theme}.png")
+async def answer_on_page(browser: Browser, folder: Path) -> None:
+    log, port = folder / "demo.log", free_port()
+    environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "PLUMBLINE_PORT": str(port)}
+    async with process([str(PLUMBLINE), "demo"], log, environment):
+
+        async def is_open() -> bool | None:
+            return "Open http" in log.read_text(encoding="utf-8") or None
+
+        await eventually(is_open, "the page is open", STARTED_WITHIN)
+        address = f"http://127.0.0.1:{port}/?channel=ask-plumbline"
+        for theme in THEMES:
+            async with open_page(browser, address, theme) as page:
+                if theme == THEMES[0]:
+                    await page.get_by_label("Ask in #ask-plumbline").fill(ASKED)
+                    await page.keyboard.press("Enter")
+                await page.locator(".answer").first.wait_for()
+                await page.add_style_tag(content=WHOLE_PAGE)
+                await page.locator(".thread").first.screenshot(path=IMAGES / f"page-answer-{theme}.png")
 
 
 async def incident_in_slack(browser: Browser, workspace: SlackWorkspace) -> None:
@@ -96,8 +108,9 @@ async def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     async with open_browser() as browser:
         with tempfile.TemporaryDirectory() as folder:
+            await answer_on_page(browser, Path(folder))
+        with tempfile.TemporaryDirectory() as folder:
             async with slack_workspace(Path(folder)) as workspace:
-                await answer_in_slack(browser, workspace)
                 await incident_in_slack(browser, workspace)
         with tempfile.TemporaryDirectory() as folder:
             async with teams_playground(Path(folder), "agents") as playground:

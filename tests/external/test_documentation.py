@@ -40,7 +40,8 @@ async def test_the_commands_of_the_readme_lead_from_nothing_to_an_answer(tmp_pat
     text = (ROOT / "README.md").read_text(encoding="utf-8").split("## Run it")[1]
     (block,) = re.findall(r"```sh\n(.*?)```", text.split("\n## ")[0], re.DOTALL)
     port = str(free_port())
-    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "PLUMBLINE_PORT": port, "COLUMNS": "200"}
+    path = f"{home / '.venv' / 'bin'}:/usr/bin:/bin"
+    environment = {"HOME": str(home), "PATH": path, "PLUMBLINE_PORT": port, "COLUMNS": "200"}
     serve = ""
     for command in (line.split(" #")[0].strip() for line in block.splitlines()):
         if command.startswith("export "):

@@ -28,7 +28,7 @@ OURS = [ROOT / "README.md", ROOT / "BENCHMARKS.md", *DOCS]
 PAGES = [*OURS, *(ROOT / f"{name}.md" for name in ("CONTRIBUTING", "SECURITY", "CHANGELOG"))]
 
 WIDTH = 120  # characters of a line
-README_LINES = 130
+README_LINES = 140
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"""(?:\]\(|(?:src|srcset|href)=")([^)"\s]+)""")
 
