@@ -37,20 +37,20 @@ def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, 
     """
     from PIL import Image
 
-    found = reliability(probabilities, correct)
+    bins = reliability(probabilities, correct)
     width, height = SVG_LEFT + SVG_SIDE + SVG_RIGHT, SVG_TOP + SVG_SIDE + SVG_BOTTOM
     drawn = _Drawing(width, height, scale * SMOOTHING)
     for tick, label in zip(TICKS, TICK_LABELS, strict=True):
         drawn.line(0, tick, 1, tick, GRID, 1)
         drawn.text(SVG_LEFT - 8, _y(tick), label, 12, "rm")
         drawn.text(_x(tick), _y(0) + 8, label, 12, "mt")
-    low, high = found.interval
-    for upper, bar in zip(found.upper, _bars(found), strict=True):
+    low, high = bins.interval
+    for upper, bar in zip(bins.upper, _bars(bins), strict=True):
         drawn.line(float(upper) - BIN / 2, 0, float(upper) - BIN / 2, float(bar), PALE, 0.8 * BIN * SVG_SIDE)
     drawn.line(0, 0, 1, 1, FAINT, 1)
-    for said, came_true, least, most in zip(found.confidence, found.accuracy, low, high, strict=True):
-        drawn.line(float(said), float(least), float(said), float(most), ACCENT, 2)
-        drawn.dot(float(said), float(came_true), ACCENT)
+    for stated, came_true, least, most in zip(bins.confidence, bins.accuracy, low, high, strict=True):
+        drawn.line(float(stated), float(least), float(stated), float(most), ACCENT, 2)
+        drawn.dot(float(stated), float(came_true), ACCENT)
     drawn.text(SVG_LEFT, 10, title, 15, "lt")
     drawn.text(SVG_LEFT, 32, summary(probabilities, correct), 12, "lt")
     drawn.text(_x(0.5), height - 6, SAID, 12, "mb")
@@ -88,13 +88,13 @@ class _Drawing:
 
 def reliability_svg(title: str, probabilities: FloatArray, correct: FloatArray) -> str:
     """Return the diagram as an inline `svg` element that inherits the page's text colour and font."""
-    found = reliability(probabilities, correct)
+    curve = reliability(probabilities, correct)
     sentence = summary(probabilities, correct)
     width, height = SVG_LEFT + SVG_SIDE + SVG_RIGHT, SVG_TOP + SVG_SIDE + SVG_BOTTOM
     marks = "".join(_grid_line(tick, label) for tick, label in zip(TICKS, TICK_LABELS, strict=True))
     marks += _line(0, 0, 1, 1, 'stroke="currentColor" stroke-opacity="0.5" stroke-dasharray="4 4"')
-    low, high = found.interval
-    bins = zip(found.upper, found.confidence, found.accuracy, low, high, _bars(found), found.counts, strict=True)
+    low, high = curve.interval
+    bins = zip(curve.upper, curve.confidence, curve.accuracy, low, high, _bars(curve), curve.counts, strict=True)
     marks += "".join(_bin(*(float(value) for value in values)) for values in bins)
     middle = SVG_TOP + SVG_SIDE / 2
     return (
@@ -115,14 +115,14 @@ def _grid_line(tick: float, label: str) -> str:
     )
 
 
-def _bin(upper: float, said: float, came_true: float, low: float, high: float, bar: float, count: float) -> str:
+def _bin(upper: float, stated: float, came_true: float, low: float, high: float, bar: float, count: float) -> str:
     """Return the accuracy of a bin with its 95 % interval, over a bar for its number of predictions."""
     middle, width = upper - BIN / 2, 0.8 * BIN * SVG_SIDE
     return (
-        f"<g><title>stated {100 * said:.0f} %, right {100 * came_true:.0f} % of {count:.0f}</title>"
+        f"<g><title>stated {100 * stated:.0f} %, right {100 * came_true:.0f} % of {count:.0f}</title>"
         + _line(middle, 0, middle, bar, f'stroke="currentColor" stroke-opacity="0.2" stroke-width="{width:g}"')
-        + _line(said, low, said, high, f'stroke="{ACCENT}" stroke-opacity="0.6" stroke-width="2.5"')
-        + f'<circle cx="{_x(said):.1f}" cy="{_y(came_true):.1f}" r="5" fill="{ACCENT}"/></g>'
+        + _line(stated, low, stated, high, f'stroke="{ACCENT}" stroke-opacity="0.6" stroke-width="2.5"')
+        + f'<circle cx="{_x(stated):.1f}" cy="{_y(came_true):.1f}" r="5" fill="{ACCENT}"/></g>'
     )
 
 
@@ -138,5 +138,5 @@ def _y(share: float) -> float:
     return SVG_TOP + SVG_SIDE * (1 - share)
 
 
-def _bars(found: Reliability) -> FloatArray:
-    return HISTOGRAM * found.counts / found.counts.max()
+def _bars(bins: Reliability) -> FloatArray:
+    return HISTOGRAM * bins.counts / bins.counts.max()

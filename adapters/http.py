@@ -107,9 +107,9 @@ class Retries:
     longest_pause: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    def pause(self, failures: int, asked: float | None) -> float | None:
+    def pause(self, failures: int, wish: float | None) -> float | None:
         """Return the seconds to wait after this many failed attempts; None to give up."""
-        pause = self.first_pause * 2 ** (failures - 1) if asked is None else asked
+        pause = self.first_pause * 2 ** (failures - 1) if wish is None else wish
         return pause if failures < self.attempts and pause <= self.longest_pause else None
 
 
@@ -286,15 +286,15 @@ class Http:
         status = answer.status
         if status in (200, 201):
             return answer
-        said = f"HTTP status {status}"
+        outcome = f"HTTP status {status}"
         if reason := reason_in(answer.body, header, self.secrets):
-            said = f"{said}: {reason}"
+            outcome = f"{outcome}: {reason}"
         if answer.may_pass:
-            raise self.errors.later(f"{self.system} answered with {said}.", answer.retry_after)
+            raise self.errors.later(f"{self.system} answered with {outcome}.", answer.retry_after)
         if status in {401, 403}:
-            problem = f"{self.system} refuses the token for {url.path} ({said}): renew it or give it rights."
+            problem = f"{self.system} refuses the token for {url.path} ({outcome}): renew it or give it rights."
             raise self.errors.denied(problem, status)
-        raise self.errors.refused(f"{self.system} answered {url.path} with {said}.", status)
+        raise self.errors.refused(f"{self.system} answered {url.path} with {outcome}.", status)
 
     def _on_this_server(self, address: str, parameters: Mapping[str, str] | None) -> URL:
         base = URL(self.url.rstrip("/") + "/")
@@ -334,7 +334,7 @@ def reason_in(body: bytes, header: str = "", secrets: Iterable[str] = ()) -> str
     if text.startswith("<") or "\ufffd" in text:  # a page, or no text
         return ""
     try:
-        text = _said(from_json(text))
+        text = _reason(from_json(text))
     except ValueError:
         text = "" if text.startswith(("{", "[")) else text
     for secret in filter(None, (header.rpartition(" ")[2], *secrets)):
@@ -343,21 +343,21 @@ def reason_in(body: bytes, header: str = "", secrets: Iterable[str] = ()) -> str
     return (text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…").rstrip(".")
 
 
-def _said(value: Any) -> str:
+def _reason(value: Any) -> str:
     """Return the texts in a refusal that say why."""
     if isinstance(value, list):
-        return "; ".join(filter(None, map(_said, cast("list[Any]", value))))
+        return "; ".join(filter(None, map(_reason, cast("list[Any]", value))))
     if isinstance(value, dict):
         given = cast("dict[str, Any]", value)
-        texts = [_said(given.get(name)) or _of_fields(given.get(name)) for name in REASONS]
-        return ": ".join(dict.fromkeys(filter(None, texts))) or _said(given.get("reason"))
+        texts = [_reason(given.get(name)) or _of_fields(given.get(name)) for name in REASONS]
+        return ": ".join(dict.fromkeys(filter(None, texts))) or _reason(given.get("reason"))
     return value if isinstance(value, str) else ""
 
 
 def _of_fields(value: Any) -> str:
     """Return the problem of each field, as Jira and GitLab give it, by name."""
     given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return "; ".join(f"{name}: {said}" for name, each in given.items() if (said := _said(each)))
+    return "; ".join(f"{name}: {problem}" for name, each in given.items() if (problem := _reason(each)))
 
 
 async def parsed_or_none(http: Http, address: str, kind: TypeAdapter[T]) -> T | None:
@@ -426,19 +426,21 @@ def retry_after(headers: Mapping[str, Any]) -> float | None:
     Returns None if the header is missing or invalid. A date is compared with the server's Date header if there is one.
     Values may be lists, as in the headers of slack_sdk.
     """
-    found = {name.lower(): value[0] if isinstance(value, list) and value else value for name, value in headers.items()}
-    asked = str(found.get("retry-after", "")).strip()
+    by_name = {
+        name.lower(): value[0] if isinstance(value, list) and value else value for name, value in headers.items()
+    }
+    text = str(by_name.get("retry-after", "")).strip()
     try:
-        seconds = float(asked)
+        seconds = float(text)
     except ValueError:
-        return _until(asked, str(found.get("date", "")))
+        return _until(text, str(by_name.get("date", "")))
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def _until(asked: str, now: str) -> float | None:
+def _until(until: str, now: str) -> float | None:
     try:
         began = parsedate_to_datetime(now) if now else datetime.now(UTC)
-        return max(0.0, (parsedate_to_datetime(asked) - began).total_seconds())
+        return max(0.0, (parsedate_to_datetime(until) - began).total_seconds())
     except (ValueError, TypeError):
         return None
 

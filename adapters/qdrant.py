@@ -82,7 +82,9 @@ class QdrantIndex:
     async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
         if not passage_ids:
             return []
-        points = await self._found(self._client.retrieve(self._collection, list(passage_ids), with_payload=True))
+        points = await self._response_if_any(
+            self._client.retrieve(self._collection, list(passage_ids), with_payload=True)
+        )
         return stored({str(point.id): point.payload or {} for point in points or ()}, passage_ids, readers)
 
     async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
@@ -117,10 +119,10 @@ class QdrantIndex:
             limit=limit,
             with_payload=False,
         )
-        found = await self._found(request)
-        return [Hit(str(point.id), point.score) for point in found.points] if found else []
+        response = await self._response_if_any(request)
+        return [Hit(str(point.id), point.score) for point in response.points] if response else []
 
-    async def _found(self, request: Awaitable[T]) -> T | None:
+    async def _response_if_any(self, request: Awaitable[T]) -> T | None:
         """Return the response; None if there is no collection yet, which is checked only after a failure."""
         try:
             return await _response(request)

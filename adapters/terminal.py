@@ -85,7 +85,7 @@ def _call(message: messages.OwnerPing | messages.OwnerQuestion) -> str:
 
 def _answer(answer: Answer) -> RenderableType:
     view = answer_view(answer)
-    said = (f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".rstrip() for each in view.said)
+    sentences = (f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".rstrip() for each in view.said)
     below = [
         *(Text(_source(citation), "dim") for citation in view.sources),
         *(Text(f"{_source(citation)}\n    {citation.quote}") for citation in view.nearest),
@@ -98,7 +98,7 @@ def _answer(answer: Answer) -> RenderableType:
     return Group(
         *([Text(view.lead)] if view.lead else []),
         *([Text(view.heading, "bold")] if view.heading else []),
-        *map(Text, said),
+        *map(Text, sentences),
         *([Text(CONFLICTING, "bold")] if conflicts else []),
         *conflicts,
         Text(),
@@ -130,8 +130,8 @@ def _incident(message: messages.IncidentMessage) -> RenderableType:
 
 
 def _line(line: Line) -> Text:
-    said = filter(None, (line.text, line.code, *(link.text for link in line.links), line.badge))
-    return Text((f"{line.label}: " if line.label else "") + " · ".join(said), "dim" if line.subtle else "")
+    parts = filter(None, (line.text, line.code, *(link.text for link in line.links), line.badge))
+    return Text((f"{line.label}: " if line.label else "") + " · ".join(parts), "dim" if line.subtle else "")
 
 
 def _details(incident: Incident) -> RenderableType:

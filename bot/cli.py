@@ -156,8 +156,8 @@ def ask(
         from bot.commands.commands import run_ask
 
     # If Python does not know the terminal's encoding, unknown bytes arrive as lone surrogates.
-    asked = question.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    _run(lambda settings: run_ask(settings, asked, channel, out, err, as_json=as_json), level=logging.ERROR)
+    text = question.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    _run(lambda settings: run_ask(settings, text, channel, out, err, as_json=as_json), level=logging.ERROR)
 
 
 @app.command()

@@ -104,17 +104,17 @@ class AgentEndpoint:
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         shown = given.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
         # Compare with every token, so that the response time does not reveal a partial match.
-        known = [token for token in self._callers if hmac.compare_digest(token.encode(), shown)]
-        if not known:
+        tokens = [token for token in self._callers if hmac.compare_digest(token.encode(), shown)]
+        if not tokens:
             challenge = self.resource.challenge(wrong_token=bool(shown))
             raise Unauthorized("The MCP token is missing or wrong. Send it as a bearer token.", challenge)
-        return known[0]
+        return tokens[0]
 
 
 def is_error(body: bytes) -> bool:
     """Return whether a reply of JSON-RPC is an error. The server records the results of tools that failed."""
-    said = load_json(body) if body else None
-    return isinstance(said, dict) and "error" in said
+    reply = load_json(body) if body else None
+    return isinstance(reply, dict) and "error" in reply
 
 
 class _Reply:

@@ -47,7 +47,7 @@ def resource_at(public_url: str) -> ProtectedResource:
     """Return the resource of the bot with this public address, of which only scheme, host, port and path are shown."""
     try:
         url = URL(public_url)
-        known = url.scheme in {"http", "https"} and url.host
-        return ProtectedResource(f"{url.origin()}{url.raw_path.rstrip('/')}" if known else "")
+        is_address = url.scheme in {"http", "https"} and url.host
+        return ProtectedResource(f"{url.origin()}{url.raw_path.rstrip('/')}" if is_address else "")
     except ValueError:
         return ProtectedResource("")

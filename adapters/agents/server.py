@@ -68,14 +68,14 @@ class RecordedServer(MCPServer):
 
     async def run_stdio_async(self) -> None:
         """Serve on standard input and output until the input ends, and record what is malformed."""
-        heard_from, heard = anyio.create_memory_object_stream[SessionMessage | Exception]()
-        said, said_to = anyio.create_memory_object_stream[SessionMessage]()
+        requests_in, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        replies, replies_out = anyio.create_memory_object_stream[SessionMessage]()
         async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
-            tasks.start_soon(self._pass_on, incoming, heard_from)
-            tasks.start_soon(self._pass_on, said_to, outgoing)
+            tasks.start_soon(self._pass_on, incoming, requests_in)
+            tasks.start_soon(self._pass_on, replies_out, outgoing)
             options = self._lowlevel_server.create_initialization_options()
-            async with heard, said:
-                await self._lowlevel_server.run(heard, said, options)
+            async with requests, replies:
+                await self._lowlevel_server.run(requests, replies, options)
 
     async def _pass_on(self, source: Any, to: Any) -> None:
         async with source, to:
@@ -153,11 +153,11 @@ async def _reply(work: Awaitable[T], render: Callable[[T], CallToolResult]) -> C
 
 def _answer(message: AnswerMessage) -> CallToolResult:
     view = answer_view(message.answer)
-    said = [f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".strip() for each in view.said]
+    sentences = [f"{each.text} {''.join(f'[{number}]' for number in each.citations)}".strip() for each in view.said]
     lines = [
         *([view.lead] if view.lead else []),
         *([f"**{view.heading}**"] if view.heading else []),
-        *said,
+        *sentences,
         *([CONFLICTING] if view.conflicting else []),
         *(f"> {each.quote} ({each.name})" for each in (*view.conflicting, *view.nearest)),
         *(f"Also: {each.text} ({each.source.name})" for each in view.further),
@@ -179,20 +179,20 @@ def _incident(message: IncidentMessage) -> CallToolResult:
         lines += ["", f"**{section.title}**{f' ({section.badge})' if section.badge else ''}"]
         for entry in section.entries:
             at = f"{entry.at:%Y-%m-%d %H:%M:%S} UTC" if entry.at else ""
-            said = " ".join(filter(None, (entry.text, f"“{entry.quote}”" if entry.quote else "")))
-            lines.append("- " + ": ".join(filter(None, (at, entry.link.text if entry.link else "", said))))
+            text = " ".join(filter(None, (entry.text, f"“{entry.quote}”" if entry.quote else "")))
+            lines.append("- " + ": ".join(filter(None, (at, entry.link.text if entry.link else "", text))))
             if entry.link and entry.link.url:
                 pages.append(Page(title=entry.link.text, url=entry.link.url))
     return _result("\n".join(lines), badges, list({page["url"]: page for page in pages}.values()))
 
 
-def _incidents(found: Iterable[Incident]) -> CallToolResult:
-    return _result("\n".join(map(_line, found)) or NOTHING_FOUND)
+def _incidents(incidents: Iterable[Incident]) -> CallToolResult:
+    return _result("\n".join(map(_line, incidents)) or NOTHING_FOUND)
 
 
-def _past_incidents(found: Sequence[SimilarIncident]) -> CallToolResult:
-    pages = [Page(title=each.title, url=each.url) for each in found if each.url]
-    return _result("\n".join(map(_past, found)) or NOTHING_FOUND, citations=pages)
+def _past_incidents(incidents: Sequence[SimilarIncident]) -> CallToolResult:
+    pages = [Page(title=each.title, url=each.url) for each in incidents if each.url]
+    return _result("\n".join(map(_past, incidents)) or NOTHING_FOUND, citations=pages)
 
 
 def _labelled(line: Line) -> str:

@@ -78,7 +78,7 @@ async def read_backstage(files: CatalogueFiles) -> Catalogue:
 
 
 async def _entities(files: CatalogueFiles) -> list[_Entity]:
-    found: list[_Entity] = []
+    all_entities: list[_Entity] = []
     read: set[PurePosixPath] = set()
     more = await files.read(lambda path: path.name in NAMES)
     while more:
@@ -86,13 +86,13 @@ async def _entities(files: CatalogueFiles) -> list[_Entity]:
         named: set[PurePosixPath] = set()
         for path, text in more.items():
             entities = await asyncio.to_thread(lambda path=path, text=text: list(_parsed(path, text)))
-            found += entities
+            all_entities += entities
             named |= {target for entity in entities for target in _targets(path, entity)}
-        if len(found) > MAX_ENTITIES:
+        if len(all_entities) > MAX_ENTITIES:
             raise SourceUnavailable(f"The catalogue has more than {MAX_ENTITIES} entities.")
         wanted = frozenset(sorted(named - read)[:MAX_LOCATIONS])
         more = await files.read(lambda path, wanted=wanted: path in wanted) if wanted else {}
-    return found
+    return all_entities
 
 
 class _Loader(yaml.SafeLoader):

@@ -17,11 +17,11 @@ async def read_codeowners(files: CatalogueFiles, services: frozenset[str]) -> Ca
 
     Raises SourceUnavailable if there is none.
     """
-    found = await files.read(lambda path: path in PLACES)
-    place = next((place for place in PLACES if place in found), None)
+    texts = await files.read(lambda path: path in PLACES)
+    place = next((place for place in PLACES if place in texts), None)
     if place is None:
         raise SourceUnavailable(f"There is no CODEOWNERS file at {', '.join(map(str, PLACES))}.")
-    code = CodeOwners.parsed(found[place], services, place.parts[0])
+    code = CodeOwners.parsed(texts[place], services, place.parts[0])
     return Catalogue(teams=tuple(Team(group, group) for group in _groups(code)), code=(code,))
 
 

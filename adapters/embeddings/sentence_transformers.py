@@ -64,5 +64,5 @@ class SentenceTransformerEmbedder:
 
 def _onnx_file(folder: Path) -> str:
     """Return the file's name within the folder; empty if there is none."""
-    found = sorted(folder.glob("onnx/*.onnx"), key=lambda file: ("int8" not in file.name, file.name))
-    return f"onnx/{found[0].name}" if found else ""
+    files = sorted(folder.glob("onnx/*.onnx"), key=lambda file: ("int8" not in file.name, file.name))
+    return f"onnx/{files[0].name}" if files else ""

@@ -62,7 +62,7 @@ class ServerEmbedder:
     async def _rows(self, texts: Sequence[str], deadline: float) -> NDArray[np.float32]:
         """Return a row for each text. A text that is refused, mostly for its length, is read to its half or less."""
         try:
-            return await self._asked(texts, deadline)
+            return await self._embedded(texts, deadline)
         except (Refused, PromptTooLong) as error:
             if len(texts) > 1:
                 return np.concatenate([await self._rows([each], deadline) for each in texts])
@@ -70,7 +70,7 @@ class ServerEmbedder:
                 raise ModelUnavailable(str(error)) from error
             return await self._rows([texts[0][: len(texts[0]) // 2]], deadline)
 
-    async def _asked(self, texts: Sequence[str], deadline: float) -> NDArray[np.float32]:
+    async def _embedded(self, texts: Sequence[str], deadline: float) -> NDArray[np.float32]:
         body = {"model": self.name, "input": list(texts)}
         try:
             async with asyncio.timeout(deadline), aiohttp.ClientSession() as session:

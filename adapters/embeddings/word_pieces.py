@@ -33,16 +33,16 @@ class WordPieces:
 
     def numbers(self, text: str, limit: int) -> list[int]:
         """Return the numbers of the first pieces of a text, at most `limit` with the two that enclose them."""
-        found = [self._numbers[CLASSIFICATION]]
+        numbers = [self._numbers[CLASSIFICATION]]
         for word in _WORD.finditer(_plain(text[: READ * limit])):
-            found += self._of_word(word[0])
-            if len(found) >= limit:
+            numbers += self._of_word(word[0])
+            if len(numbers) >= limit:
                 break
-        return [*found[: limit - 1], self._numbers[SEPARATOR]]
+        return [*numbers[: limit - 1], self._numbers[SEPARATOR]]
 
     def _split(self, word: str) -> tuple[int, ...]:
         """Return the longest pieces from left to right; unknown as a whole if any part is."""
-        found: list[int] = []
+        pieces: list[int] = []
         start = 0
         while start < len(word) <= LONGEST_WORD:
             prefix = "##" if start else ""
@@ -50,9 +50,9 @@ class WordPieces:
             end = next((end for end in ends if f"{prefix}{word[start:end]}" in self._numbers), 0)
             if not end:
                 break
-            found.append(self._numbers[f"{prefix}{word[start:end]}"])
+            pieces.append(self._numbers[f"{prefix}{word[start:end]}"])
             start = end
-        return tuple(found) if start == len(word) else (self._numbers[UNKNOWN],)
+        return tuple(pieces) if start == len(word) else (self._numbers[UNKNOWN],)
 
 
 def _plain(text: str) -> str:

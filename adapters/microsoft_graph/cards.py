@@ -41,8 +41,8 @@ def attached_text(kind: str, content: Any) -> str:
     except (ValueError, RecursionError):
         return ""
     if kind == FORWARDED:
-        said = card.get("originalMessageContent") if isinstance(card, dict) else None
-        return markdown_of(parsed(cut_message(said))) if isinstance(said, str) else ""
+        original = card.get("originalMessageContent") if isinstance(card, dict) else None
+        return markdown_of(parsed(cut_message(original))) if isinstance(original, str) else ""
     return cut_message("\n".join(_texts(card, MAX_DEPTH)))
 
 
@@ -51,8 +51,8 @@ def _texts(element: Any, depth: int) -> Iterator[str]:
         return
     own = [element[name].strip() for name in READ if isinstance(element.get(name), str)]
     own += ["".join(map(_run, _list(element.get("inlines")))).strip()]
-    if said := " ".join(filter(None, own)):
-        yield said
+    if text := " ".join(filter(None, own)):
+        yield text
     for name in CHILDREN:
         for child in _list(element.get(name)):
             yield from _texts(child, depth - 1)

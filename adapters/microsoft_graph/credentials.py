@@ -78,10 +78,10 @@ async def issue_token(session: aiohttp.ClientSession, url: str, form: Mapping[st
     if may_pass(answer.status):
         raise TryAgain(f"Microsoft did not issue a token (HTTP status {answer.status}).", answer.retry_after)
     try:
-        said = json.loads(answer.body)
+        reply = json.loads(answer.body)
         if answer.status == 200:
-            return IssuedToken(str(said["access_token"]), float(said["expires_in"]))
-        code = str(said.get("error") or f"HTTP status {answer.status}")
+            return IssuedToken(str(reply["access_token"]), float(reply["expires_in"]))
+        code = str(reply.get("error") or f"HTTP status {answer.status}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TryAgain(f"Microsoft did not issue a token: {type(error).__name__}.") from None
     raise CredentialsRefused(

@@ -118,8 +118,8 @@ def text_of(message: ChatMessage, addressed: str = "") -> str:
         for part in (attached_text(each.contentType or "", each.content), each.name and f"(attachment: {each.name})")
         if part
     ]
-    said = "\n\n".join(filter(None, (f"**{subject}**" if subject else "", text)))
-    return cut_message("\n".join(filter(None, (said, *attached))))
+    words = "\n\n".join(filter(None, (f"**{subject}**" if subject else "", text)))
+    return cut_message("\n".join(filter(None, (words, *attached))))
 
 
 def _from_html(content: str, left_out: frozenset[str]) -> str:

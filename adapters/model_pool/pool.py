@@ -62,12 +62,12 @@ class ModelPool:
             return await anext(answers)
 
     async def abilities(self) -> Abilities:
-        found = [abilities async for abilities in self._answers(lambda model: model.abilities())]
+        of_servers = [abilities async for abilities in self._answers(lambda model: model.abilities())]
         return Abilities(
-            odds=all(each.odds for each in found),
-            schemas=all(each.schemas for each in found),
-            counts=all(each.counts for each in found),
-            parallel=sum(each.parallel for each in found),
+            odds=all(each.odds for each in of_servers),
+            schemas=all(each.schemas for each in of_servers),
+            counts=all(each.counts for each in of_servers),
+            parallel=sum(each.parallel for each in of_servers),
         )
 
     async def _answers(self, ask: Callable[[LanguageModel], Awaitable[T]]) -> AsyncGenerator[T]:

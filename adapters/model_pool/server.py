@@ -109,7 +109,7 @@ class ServerLoad:
 
     def cached_share(self, prompt: str) -> float:
         """Return the cached share of a prompt; 0 if it is too small to matter."""
-        shared = max((_common_prefix(prompt, known) for known in self._prompts), default=0)
+        shared = max((_common_prefix(prompt, earlier) for earlier in self._prompts), default=0)
         share = shared / len(prompt) if prompt else 0.0
         return share if share >= SHARED_ENOUGH else 0.0
 

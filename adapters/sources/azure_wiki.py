@@ -87,46 +87,46 @@ class AzureWikiSource:
         kept = known_ids & ({self._id(page) for page in pages} - {self._id(page) for page in due})
         for start in range(0, len(due), PAGES):
             batch = due[start : start + PAGES]
-            found = [each for page in batch for each in await self._documents(page, files)]
-            documents = tuple(each for each in found if isinstance(each, Document) and each.text.strip())
+            parts = [each for page in batch for each in await self._documents(page, files)]
+            documents = tuple(each for each in parts if isinstance(each, Document) and each.text.strip())
             kept |= {document.id for document in documents}
             done |= {page.path: versions[page.path] for page in batch if page.path in versions}
-            left_out = tuple(each for each in found if isinstance(each, LeftOut))
+            left_out = tuple(each for each in parts if isinstance(each, LeftOut))
             yield Changes(documents, frozenset(), json.dumps(done), left_out)
         yield Changes((), known_ids - kept, json.dumps(done))
 
     async def _pages(self, recursion: str) -> Sequence[_Page]:
-        asked = {"path": "/", "recursionLevel": recursion}
-        pages = tuple((await self._server.parsed(f"{self._wiki}/pages", _PAGE, asked | VERSION)).all())
+        query = {"path": "/", "recursionLevel": recursion}
+        pages = tuple((await self._server.parsed(f"{self._wiki}/pages", _PAGE, query | VERSION)).all())
         if not pages:
             raise SourceUnavailable(f"{self.name}: the wiki has no page, or the token may not read it.")
         return pages
 
     async def _files(self) -> Mapping[str, _File]:
         wiki = await self._server.parsed(self._wiki, _WIKI, VERSION)
-        asked = {"recursionLevel": "full", "latestProcessedChange": "true"}
+        query = {"recursionLevel": "full", "latestProcessedChange": "true"}
         if wiki.branch:
-            asked |= {"versionDescriptor.version": wiki.branch, "versionDescriptor.versionType": "branch"}
+            query |= {"versionDescriptor.version": wiki.branch, "versionDescriptor.versionType": "branch"}
         address = f"{self._apis}/git/repositories/{quote(wiki.repositoryId, safe='')}/items"
-        return {file.path: file for file in (await self._server.parsed(address, _FILES, asked | VERSION)).value}
+        return {file.path: file for file in (await self._server.parsed(address, _FILES, query | VERSION)).value}
 
     async def _documents(self, page: _Page, files: Mapping[str, _File]) -> list[Document | LeftOut]:
         """Return the document of a page; none for one that was deleted meanwhile."""
-        asked = {"path": page.path, "includeContent": "true"}
+        query = {"path": page.path, "includeContent": "true"}
         try:
-            content = (await self._server.parsed(f"{self._wiki}/pages", _PAGE, asked | VERSION)).content
+            content = (await self._server.parsed(f"{self._wiki}/pages", _PAGE, query | VERSION)).content
         except Refused as error:
             if error.status != 404:
                 raise
             return []
         path = PurePosixPath(f"{page.path.strip('/')}.md")
-        found = await documents_of(Origin(self.name, path, page.remoteUrl, self._readers), content.encode())
+        parts = await documents_of(Origin(self.name, path, page.remoteUrl, self._readers), content.encode())
         file = files.get(page.gitItemPath)
         return [
             replace(each, updated_at=each.updated_at or (file.changed_at if file else None))
             if isinstance(each, Document)
             else each
-            for each in found
+            for each in parts
         ]
 
     def _id(self, page: _Page) -> str:

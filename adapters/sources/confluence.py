@@ -229,7 +229,7 @@ class ConfluenceSource:
         A page deleted during a listing by offset shifts others across the edge of a result page, so a missing page is
         checked by id.
         """
-        missing = {known.removeprefix(f"{self.name}/") for known in known_ids} - listed.keys()
+        missing = {known_id.removeprefix(f"{self.name}/") for known_id in known_ids} - listed.keys()
         ours = {page_id for page_id in missing if page_id.isdigit()}
         spaces = ",".join(f'"{space}"' for space in self._spaces)
         there = set[str]()

@@ -95,8 +95,8 @@ def _bold(soup: BeautifulSoup, text: str) -> Tag:
 
 
 def _parameter(macro: Tag, name: str) -> str:
-    found = macro.find("ac:parameter", attrs={"ac:name": name}, recursive=False)
-    return found.get_text().strip() if found else ""
+    parameter = macro.find("ac:parameter", attrs={"ac:name": name}, recursive=False)
+    return parameter.get_text().strip() if parameter else ""
 
 
 def _expand_link(soup: BeautifulSoup, link: Tag, page_link: PageLink, name_of: Callable[[str], str]) -> None:

@@ -34,10 +34,10 @@ class FolderSource:
         self._readers = readers
 
     async def documents(self) -> AsyncIterator[Document | LeftOut]:
-        root, found = self._folder.resolve(), await asyncio.to_thread(lambda: sorted(self._files()))
-        for left_out in of_other_formats(PurePosixPath(path.relative_to(root)) for path in found):
+        root, paths = self._folder.resolve(), await asyncio.to_thread(lambda: sorted(self._files()))
+        for left_out in of_other_formats(PurePosixPath(path.relative_to(root)) for path in paths):
             yield left_out
-        for path in found:
+        for path in paths:
             relative = PurePosixPath(path.relative_to(root))
             if not has_format(relative):
                 continue

@@ -138,10 +138,10 @@ def _moment(text: str) -> datetime | None:
     """Return the moment that a date names; None if it names none, or may name several."""
     try:
         try:
-            found = {datetime.fromisoformat(text)}
+            moments = {datetime.fromisoformat(text)}
         except ValueError:
-            found = _readings(text)
-        parsed = min(found) if len(found) == 1 else None
+            moments = _readings(text)
+        parsed = min(moments) if len(moments) == 1 else None
         return parsed and (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, TypeError, Warning):
         return None

@@ -110,25 +110,25 @@ class GitRepositorySource:
         listed, before = await self._listed(commit), await self._before(cursor)
         now = {file.path: file for file in listed if has_format(file.path)}
         # A file without indexed documents was left out or is empty. It is read again, so that it is reported again.
-        indexed = {self._path(known) for known in known_ids}
+        indexed = {self._path(known_id) for known_id in known_ids}
         due = [file for path, file in now.items() if before.get(path) != file or path not in indexed]
         dates = await self._dates(commit, since_known=bool(before)) if due else {}
-        kept = {known for known in known_ids if self._path(known) in now} if before else set[str]()
+        kept = {known_id for known_id in known_ids if self._path(known_id) in now} if before else set[str]()
         read = set[str]()
         for start in range(0, len(due), FILES):
             documents, left_out = list[Document](), list[LeftOut]()
             for file in due[start : start + FILES]:
-                for found in await self._documents(file, commit):
-                    if isinstance(found, LeftOut):
-                        left_out.append(found)
+                for part in await self._documents(file, commit):
+                    if isinstance(part, LeftOut):
+                        left_out.append(part)
                         continue
-                    if not found.text.strip():
+                    if not part.text.strip():
                         continue
-                    at = found.updated_at or dates.get(str(file.path)) or dates.get("")
-                    documents.append(replace(found, updated_at=at))
+                    at = part.updated_at or dates.get(str(file.path)) or dates.get("")
+                    documents.append(replace(part, updated_at=at))
             read |= {document.id for document in documents}
             yield Changes(tuple(documents), frozenset(), cursor if before else "", tuple(left_out))
-        unread = {known for known in kept if now[self._path(known)] not in due}
+        unread = {known_id for known_id in kept if now[self._path(known_id)] not in due}
         yield Changes((), known_ids - unread - read, commit, of_other_formats(file.path for file in listed))
 
     async def read_files(

@@ -114,8 +114,8 @@ def refuse_unparsed_readers(rows: Iterable[str]) -> None:
     Only punctuation or a brace may precede it, because the word means nothing within a sentence.
     """
     for row in map(plain, rows):
-        before = row[: found.start()] if (found := _READERS.search(row)) else "."
-        if found and (before.startswith("{") or not any(map(str.isalnum, before))):
+        before = row[: match.start()] if (match := _READERS.search(row)) else "."
+        if match and (before.startswith("{") or not any(map(str.isalnum, before))):
             raise MalformedInput(
                 f"The document seems to name its readers, but not in valid front matter, so it is withheld from everybody. "
                 f"Begin the file with a line `---`, then `readers: […]`, then `---`; {HOW}."
@@ -145,20 +145,20 @@ def _words(name: str) -> list[str]:
 
 
 def _is_open(name: str, value: str) -> bool:
-    words, said = " ".join(_words(name)), _said(value)
+    words, stance = " ".join(_words(name)), _normalised(value)
     if _WITHHOLDING.search(words):
-        return said in _OPEN | _NO
-    return said in _OPEN or (said in _YES and bool(_OPENING.search(words)))
+        return stance in _OPEN | _NO
+    return stance in _OPEN or (stance in _YES and bool(_OPENING.search(words)))
 
 
 def _is_mark(name: str, value: str) -> bool:
-    words, said = _words(name), _GAP.sub(" ", _said(value))
+    words, stance = _words(name), _GAP.sub(" ", _normalised(value))
     if words == ["secret"]:
-        return said in _YES
-    return bool(_MARK.fullmatch(said)) or (said == "private" and not _STATES.isdisjoint(words[-1:]))
+        return stance in _YES
+    return bool(_MARK.fullmatch(stance)) or (stance == "private" and not _STATES.isdisjoint(words[-1:]))
 
 
-def _said(value: str) -> str:
+def _normalised(value: str) -> str:
     return plain(value).lower().strip(" \t\"'`;,)>[]")
 
 

@@ -101,18 +101,18 @@ class SlackChannelsSource:
             except _SlackRefusal as error:
                 # Only this channel fails; the others are read.
                 refusals.append(f"{channel_id}: {error}")
-                if error.code == GONE and (known := self._known(channel_id, known_ids)):
+                if error.code == GONE and (ids := self._indexed(channel_id, known_ids)):
                     # Deleted, or private without the bot: its current readers are unknown.
                     positions.pop(channel_id, None)
-                    yield Changes((), known, cursor_of(positions))
+                    yield Changes((), ids, cursor_of(positions))
         wanted = tuple(f"{self.name}/{channel_id}/" for channel_id in self._channels)
-        left = frozenset(known for known in known_ids if not known.startswith(wanted))
+        left = frozenset(known_id for known_id in known_ids if not known_id.startswith(wanted))
         yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in self._channels}))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
-    def _known(self, channel_id: str, known_ids: frozenset[str]) -> frozenset[str]:
-        return frozenset(known for known in known_ids if known.startswith(f"{self.name}/{channel_id}/"))
+    def _indexed(self, channel_id: str, known_ids: frozenset[str]) -> frozenset[str]:
+        return frozenset(known_id for known_id in known_ids if known_id.startswith(f"{self.name}/{channel_id}/"))
 
     async def _read(
         self, channel_id: str, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
@@ -123,8 +123,8 @@ class SlackChannelsSource:
         for _ in range(2 if resumed else 1):
             position = self._next(position, mark(channel.name, channel.readers))
             while True:
-                found, gone, position = await self._read_page(channel, position, workspace, known_ids)
-                yield found, gone, position
+                documents, gone, position = await self._read_page(channel, position, workspace, known_ids)
+                yield documents, gone, position
                 if not position.before:
                     break
 
@@ -133,19 +133,19 @@ class SlackChannelsSource:
     ) -> tuple[list[Document], frozenset[str], _Position]:
         """Read one page, from the newest message down. It contains everything between two times."""
         prefix = f"{self.name}/{channel.id}/"
-        known = {known.removeprefix(prefix) for known in self._known(channel.id, known_ids)}
+        indexed = {known_id.removeprefix(prefix) for known_id in self._indexed(channel.id, known_ids)}
         messages, finished = await self._page(channel.id, position.before)
         upper = float(position.before or "inf")
         oldest = min((message.ts for message in messages), key=float, default="")
         lower = 0.0 if finished else float(oldest)
         threads = [each for each in messages if each.is_thread and not _is_own(each, workspace)]
-        due = [each for each in threads if position.full or each.ts not in known or each.active_at >= position.since]
-        found = [document for each in due if (document := await self._thread(channel, each, workspace))]
+        due = [each for each in threads if position.full or each.ts not in indexed or each.active_at >= position.since]
+        documents = [document for each in due if (document := await self._thread(channel, each, workspace))]
         held = {each.ts for each in threads} - {each.ts for each in due} | {
-            each.id.rpartition("/")[2] for each in found
+            each.id.rpartition("/")[2] for each in documents
         }
-        gone = frozenset(f"{prefix}{ts}" for ts in known - held if lower <= float(ts) < upper)
-        return found, gone, self._ended(position) if finished else replace(position, before=oldest)
+        gone = frozenset(f"{prefix}{ts}" for ts in indexed - held if lower <= float(ts) < upper)
+        return documents, gone, self._ended(position) if finished else replace(position, before=oldest)
 
     def _next(self, position: _Position, mark: str) -> _Position:
         """Return the interrupted reading, or a new one: of everything if the readers changed."""

@@ -67,8 +67,8 @@ class SlackExportSource:
         for file in archive.files(channel.name):
             for message in messages_in(archive.rows(file), Message, file=file):
                 threads[message.thread_ts or message.ts].append(message)
-        found = (thread_document(self.name, channel, _counted(ts, each), directory) for ts, each in threads.items())
-        return [document for document in found if document]
+        documents = (thread_document(self.name, channel, _counted(ts, each), directory) for ts, each in threads.items())
+        return [document for document in documents if document]
 
 
 def _counted(root: str, messages: list[Message]) -> list[Message]:

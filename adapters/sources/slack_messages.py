@@ -134,19 +134,19 @@ def thread_document(
     if root is None:
         return None
     replies = [by_time[ts] for ts in sorted(by_time, key=float) if ts != root.ts and by_time[ts].is_said]
-    said = text_of(root, directory)
+    opening = text_of(root, directory)
     answers = [(answer, channel.url_of(reply, root)) for reply in replies if (answer := text_of(reply, directory))]
-    if not said and not answers:
+    if not opening and not answers:
         return None
     return Document(
         id=f"{source}/{channel.id}/{root.ts}",
         source=source,
         family=FAMILY,
-        title=thread_title(channel.name, said or answers[0][0]),
-        text=thread_text(said, [answer for answer, _ in answers]),
+        title=thread_title(channel.name, opening or answers[0][0]),
+        text=thread_text(opening, [answer for answer, _ in answers]),
         kind=DocumentKind.THREAD,
         url=channel.url_of(root, root),
-        part_urls=thread_urls(said, channel.url_of(root, root), answers),
+        part_urls=thread_urls(opening, channel.url_of(root, root), answers),
         updated_at=datetime.fromtimestamp(max(message.active_at for message in (root, *replies)), UTC),
         readers=channel.readers,
         people=_people([root, *replies], channel, directory),

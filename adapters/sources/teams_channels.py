@@ -96,22 +96,22 @@ class TeamsChannelsSource:
             refusals += [f"The team {team_id} has no channel {channel_id} or hides it." for channel_id in missing]
             for channel in channels:
                 wanted.add(channel.id)
-                known = frozenset(known for known in known_ids if known.startswith(self._id(channel.id, "")))
+                indexed = frozenset(known_id for known_id in known_ids if known_id.startswith(self._id(channel.id, "")))
                 try:
-                    async for part in self._read(team_id, channel, positions.get(channel.id, _Position()), known):
+                    async for part in self._read(team_id, channel, positions.get(channel.id, _Position()), indexed):
                         positions[channel.id] = part.position
                         yield Changes(tuple(part.documents), frozenset(part.removed), cursor_of(positions))
                 except Refused as error:
                     # Only this channel fails; the others are read.
                     refusals.append(f"#{channel.name}: {error}")
         if all_listed:
-            left = frozenset(known for known in known_ids if known.split("/")[1] not in wanted)
+            left = frozenset(known_id for known_id in known_ids if known_id.split("/")[1] not in wanted)
             yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in wanted}))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
     async def _read(
-        self, team_id: str, channel: TeamsChannel, position: _Position, known: frozenset[str]
+        self, team_id: str, channel: TeamsChannel, position: _Position, indexed: frozenset[str]
     ) -> AsyncIterator[_Part]:
         is_old = self._clock.now().timestamp() - position.full_at >= FULL_READ_EVERY.total_seconds()
         if position.link and position.mark == mark(channel.name, channel.readers) and not is_old:
@@ -124,10 +124,10 @@ class TeamsChannelsSource:
                 log.info("source_read_anew", source=self.name, channel=channel.id, reason=str(error))
             else:
                 return
-        async for part in self._whole(team_id, channel, known):
+        async for part in self._whole(team_id, channel, indexed):
             yield part
 
-    async def _whole(self, team_id: str, channel: TeamsChannel, known: frozenset[str]) -> AsyncIterator[_Part]:
+    async def _whole(self, team_id: str, channel: TeamsChannel, indexed: frozenset[str]) -> AsyncIterator[_Part]:
         """Read every thread.
 
         The position is saved at the end: an interrupted reading starts again, and rewrites nothing.
@@ -135,8 +135,8 @@ class TeamsChannelsSource:
         began = self._clock.now() - CLOCK_SKEW
         base, seen = _messages_of(team_id, channel.id), set[str]()
         async for answer in self._pages(base, {"$top": PAGE, "$expand": "replies"}):
-            found = [await self._thread(base, channel, item, item) for item in answer.get("value", ())]
-            documents = [document for document in found if document]
+            threads = [await self._thread(base, channel, item, item) for item in answer.get("value", ())]
+            documents = [document for document in threads if document]
             seen |= {document.id for document in documents}
             yield _Part(documents, (), _Position())
         position = _Position(mark(channel.name, channel.readers), "", began.timestamp())
@@ -150,7 +150,7 @@ class TeamsChannelsSource:
         except Refused as error:
             # Graph refuses deltas of new and empty channels, which are small and are read completely the next time.
             log.info("source_without_delta", source=self.name, channel=channel.id, reason=str(error))
-        yield _Part((), known - seen, position)
+        yield _Part((), indexed - seen, position)
 
     async def _changed(self, team_id: str, channel: TeamsChannel, position: _Position) -> AsyncIterator[_Part]:
         base = _messages_of(team_id, channel.id)

@@ -70,8 +70,8 @@ class TeamsExportSource:
                 people=members if is_standard else (),
             )
             channel = TeamsChannel(channel_id, str(row.get("displayName") or channel_id), readers, names)
-            found = (thread_document(self.name, channel, messages) for messages in threads[channel_id].values())
-            yield from (document for document in found if document)
+            documents = (thread_document(self.name, channel, messages) for messages in threads[channel_id].values())
+            yield from (document for document in documents if document)
 
     def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[ChatMessage]]]:
         """Return the messages by channel id and root id."""

@@ -50,18 +50,18 @@ def thread_document(source: str, channel: TeamsChannel, messages: Iterable[ChatM
     )
     if root.application_id and not any(reply.application_id is None for reply in replies):
         return None
-    said, answers = text_of(root), [(answer, reply.webUrl or "") for reply in replies if (answer := text_of(reply))]
-    if not said and not answers:
+    opening, answers = text_of(root), [(answer, reply.webUrl or "") for reply in replies if (answer := text_of(reply))]
+    if not opening and not answers:
         return None
     return Document(
         id=f"{source}/{channel.id}/{root.id}",
         source=source,
         family=FAMILY,
-        title=thread_title(channel.name, root.subject or said or answers[0][0]),
-        text=thread_text(said, [answer for answer, _ in answers]),
+        title=thread_title(channel.name, root.subject or opening or answers[0][0]),
+        text=thread_text(opening, [answer for answer, _ in answers]),
         kind=DocumentKind.THREAD,
         url=root.webUrl or "",
-        part_urls=thread_urls(said, root.webUrl or "", answers),
+        part_urls=thread_urls(opening, root.webUrl or "", answers),
         updated_at=max(each.lastEditedDateTime or each.createdDateTime for each in (root, *replies)),
         readers=channel.readers,
         people=_people([root, *replies], channel),
@@ -70,5 +70,5 @@ def thread_document(source: str, channel: TeamsChannel, messages: Iterable[ChatM
 
 def _people(messages: Iterable[ChatMessage], channel: TeamsChannel) -> tuple[tuple[str, ...], ...]:
     names = {identity.displayName for message in messages for identity in message.named if identity.displayName}
-    known = {member[0] for member in channel.members}
-    return (*channel.members, *((name,) for name in sorted(names - known)))
+    member_names = {member[0] for member in channel.members}
+    return (*channel.members, *((name,) for name in sorted(names - member_names)))

@@ -204,9 +204,9 @@ def _check_databases(folder: Path, manifest: dict[str, Any]) -> None:
     for name in (STATE, WORKFLOWS):
         if (folder / name).exists():
             with closing(sqlite3.connect(folder / name)) as connection:
-                (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-                if said != "ok":
-                    raise ValueError(f"{name}: {said}")
+                (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if verdict != "ok":
+                    raise ValueError(f"{name}: {verdict}")
     if _schema(folder / STATE) != manifest["schema"] or not manifest["made_at"]:
         raise ValueError(f"{STATE} is not the database of its manifest")
 

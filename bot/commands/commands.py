@@ -60,8 +60,10 @@ async def run_ingest(settings: Settings, names: list[str], out: Console) -> int:
     workspace = load_workspace(settings.config)
     unknown = set(names) - {source.name for source in workspace.sources}
     if unknown:
-        known = ", ".join(source.name for source in workspace.sources) or "none"
-        raise ConfigurationError(f"There is no source called {', '.join(sorted(unknown))}: plumbline.yaml has {known}.")
+        existing = ", ".join(source.name for source in workspace.sources) or "none"
+        raise ConfigurationError(
+            f"There is no source called {', '.join(sorted(unknown))}: plumbline.yaml has {existing}."
+        )
     if names:
         chosen = tuple(source for source in workspace.sources if source.name in names)
         workspace = workspace.model_copy(update={"sources": chosen})
@@ -118,7 +120,7 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
     if not workspace.sources:
         err.print(_nothing_to_read(settings), style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
-    if channel and channel not in {known.name for known in workspace.channels}:
+    if channel and channel not in {each.name for each in workspace.channels}:
         raise ConfigurationError(f"There is no channel {channel} in plumbline.yaml.")
     async with open_core(settings, workspace) as core:
         if not await core.knowledge.index.count():
@@ -140,9 +142,9 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
             await core.examined.recall()
         with Live(console=out, transient=True) if out.is_terminal and not as_json else nullcontext() as live:
 
-            async def show(found: Answer) -> None:
+            async def show(excerpts: Answer) -> None:
                 if live is not None:
-                    live.update(render(AnswerMessage(replace(found, note=READS_ON))), refresh=True)
+                    live.update(render(AnswerMessage(replace(excerpts, note=READS_ON))), refresh=True)
 
             answer = await prepare_answer(
                 question,

@@ -170,15 +170,15 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
     except OSError as error:
         remedy = f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL."
         return [Finding("database and index", "cannot be reached", remedy)]
-    found = [finding for ingestion in ingestions for finding in _last_ingestion(ingestion)]
+    findings = [finding for ingestion in ingestions for finding in _last_ingestion(ingestion)]
     if count:
-        return [Finding("index", f"{count} passages"), *found]
+        return [Finding("index", f"{count} passages"), *findings]
     remedy = (
         "Run `plumbline ingest`, or `plumbline serve`, which indexes the sources at start."
         if workspace.sources
         else "Add `sources` to plumbline.yaml; `plumbline init` writes a first file."
     )
-    return [Finding("index", "nothing is indexed", remedy), *found]
+    return [Finding("index", "nothing is indexed", remedy), *findings]
 
 
 def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
@@ -197,7 +197,7 @@ async def _language_models(settings: Settings) -> Finding:
         return Finding(
             "language model", "off (PLUMBLINE_LLM_URL is not set); answers come from the evidence engine alone"
         )
-    found: list[str] = []
+    descriptions: list[str] = []
     async with aiohttp.ClientSession() as session:
         for url in settings.llm_urls:
             model = llama_server(url, settings, session)
@@ -207,8 +207,8 @@ async def _language_models(settings: Settings) -> Finding:
                 if not ability.works:
                     remedy = f"{ability.found.rstrip('.')}. Run `plumbline llm check` to test its other abilities."
                     return Finding("language model", f"fails at {ability.name}", remedy)
-            found.append(f"{model.name} with a context of {await model.context_tokens()} tokens")
-    return Finding("language model", ", ".join(found))
+            descriptions.append(f"{model.name} with a context of {await model.context_tokens()} tokens")
+    return Finding("language model", ", ".join(descriptions))
 
 
 async def _tried(
@@ -269,9 +269,9 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
         await open_schedule(section, session).check()
         return "says who is on call"
 
-    found = await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
-    ends = found.well and section.kind == "opsgenie"
-    return replace(found, remedy=OPSGENIE_ENDS, fatal=False) if ends else found
+    finding = await _tried(section.name, attempt(), "does not say who is on call", fatal=False)
+    ends = finding.well and section.kind == "opsgenie"
+    return replace(finding, remedy=OPSGENIE_ENDS, fatal=False) if ends else finding
 
 
 async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -> Finding:
@@ -290,9 +290,9 @@ async def check_catalogue(section: CatalogueSection, workspace: Workspace, setti
     """Check that a catalogue can be read. Not fatal, because the teams of plumbline.yaml remain."""
 
     async def attempt() -> str:
-        found = await read_catalogue(section, workspace, settings)
-        rules = sum(len(code.rules) for code in found.code)
-        return f"{len(found.teams)} teams, {rules} rules, {len(found.dependencies)} services that call others"
+        catalogue = await read_catalogue(section, workspace, settings)
+        rules = sum(len(code.rules) for code in catalogue.code)
+        return f"{len(catalogue.teams)} teams, {rules} rules, {len(catalogue.dependencies)} services that call others"
 
     return await _tried(f"{section.kind} {section.place}", attempt(), fatal=False)
 

@@ -58,73 +58,73 @@ async def _gpu_memory() -> int:
     return sum(mebibytes) << 20
 
 
-def server_command(launch: Launch, found: Hardware) -> list[str]:
+def server_command(launch: Launch, machine: Hardware) -> list[str]:
     """Return the program and its arguments: `llama-server` if installed, otherwise llama-cpp-python's server.
 
     Raises ConfigurationError if neither is installed.
     """
     native = shutil.which("llama-server")
     if native is not None:
-        return [native, *native_arguments(launch, found)]
+        return [native, *native_arguments(launch, machine)]
     from importlib.util import find_spec
 
     if find_spec("llama_cpp") is None:
         raise ConfigurationError(
             "No llama.cpp server is installed: put llama-server on the PATH, or install plumbline[llm]."
         )
-    return [sys.executable, "-m", "llama_cpp.server", *python_arguments(launch, found)]
+    return [sys.executable, "-m", "llama_cpp.server", *python_arguments(launch, machine)]
 
 
-def native_arguments(launch: Launch, found: Hardware) -> list[str]:
+def native_arguments(launch: Launch, machine: Hardware) -> list[str]:
     """Return arguments for `llama-server`: parallel slots, all layers on the GPU if they fit, metrics, no web page.
 
     If the layers do not fit, the server decides the split.
     """
-    slots = parallel_slots(launch.model_bytes, found)
-    layers = gpu_layers(launch.model_bytes, slots, found)
+    slots = parallel_slots(launch.model_bytes, machine)
+    layers = gpu_layers(launch.model_bytes, slots, machine)
     return [
         *("--model", str(launch.model), "--alias", launch.model.stem),
         *("--host", launch.host, "--port", str(launch.port)),
         *("--parallel", str(slots), "--ctx-size", str(slots * SLOT_TOKENS)),
-        *("--threads", str(threads(found))),
+        *("--threads", str(threads(machine))),
         *(("--n-gpu-layers", str(layers)) if layers in {0, ALL_LAYERS} else ()),
         *("--batch-size", str(BATCH_TOKENS)),
         *("--cont-batching", "--metrics", "--jinja", "--no-webui"),
     ]
 
 
-def python_arguments(launch: Launch, found: Hardware) -> list[str]:
+def python_arguments(launch: Launch, machine: Hardware) -> list[str]:
     """Return arguments for `llama_cpp.server`, which serves one request at a time and must not interrupt it for the
     next.
     """
     return [
         *("--model", str(launch.model), "--model_alias", launch.model.stem),
         *("--host", launch.host, "--port", str(launch.port)),
-        *("--n_ctx", str(SLOT_TOKENS), "--n_threads", str(threads(found))),
-        *("--n_gpu_layers", str(gpu_layers(launch.model_bytes, 1, found))),
+        *("--n_ctx", str(SLOT_TOKENS), "--n_threads", str(threads(machine))),
+        *("--n_gpu_layers", str(gpu_layers(launch.model_bytes, 1, machine))),
         *("--interrupt_requests", "false"),
     ]
 
 
-def threads(found: Hardware) -> int:
+def threads(machine: Hardware) -> int:
     """Return the number of threads of the server, which leaves one core to its clients."""
-    return max(1, min(found.cores - 1, MOST_THREADS))
+    return max(1, min(machine.cores - 1, MOST_THREADS))
 
 
-def parallel_slots(model_bytes: int, found: Hardware) -> int:
+def parallel_slots(model_bytes: int, machine: Hardware) -> int:
     """Return the number of slots whose contexts fit beside the model, from 1 to GPU_SLOTS; CPU_SLOTS without a GPU."""
-    if not found.gpu_memory:
+    if not machine.gpu_memory:
         return CPU_SLOTS
-    room = found.gpu_memory - GPU_RESERVE - model_bytes
+    room = machine.gpu_memory - GPU_RESERVE - model_bytes
     return max(1, min(GPU_SLOTS, room // (SLOT_TOKENS * TOKEN_BYTES)))
 
 
-def gpu_layers(model_bytes: int, slots: int, found: Hardware) -> int:
+def gpu_layers(model_bytes: int, slots: int, machine: Hardware) -> int:
     """Return all layers if the model and its contexts fit into the GPUs, otherwise the fitting share of a typical
     model.
     """
-    if not found.gpu_memory:
+    if not machine.gpu_memory:
         return 0
     needed = model_bytes + slots * SLOT_TOKENS * TOKEN_BYTES
-    room = max(0, found.gpu_memory - GPU_RESERVE)
+    room = max(0, machine.gpu_memory - GPU_RESERVE)
     return ALL_LAYERS if needed <= room else LAYERS * room // needed

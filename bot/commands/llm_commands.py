@@ -47,10 +47,10 @@ async def run_up(
     """Download the model if it is not a file, and replace this process with a server for it."""
     is_file = await asyncio.to_thread(Path(model).is_file)
     path = Path(model) if is_file else await _fetched(model, settings.data_dir / "models", hub, out)
-    found = await hardware()
+    machine = await hardware()
     launch = Launch(path, (await asyncio.to_thread(path.stat)).st_size, host, port)
-    command = server_command(launch, found)
-    out.print(Text(f"{path} on {_described(found)}."))
+    command = server_command(launch, machine)
+    out.print(Text(f"{path} on {_described(machine)}."))
     out.print(Text(f"Plumbline uses it with PLUMBLINE_LLM_URL=http://{host}:{port}"))
     out.print(Text(" ".join(command), style="dim"))
     start(command)
@@ -85,9 +85,9 @@ def _download_bar(name: str, out: Console) -> Generator[Callable[[int, int], Non
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-def _described(found: Hardware) -> str:
-    memory = f"{found.gpu_memory / (1 << 30):.0f} GiB of free GPU memory" if found.gpu_memory else "no NVIDIA GPU"
-    return f"{found.cores} cores and {memory}"
+def _described(machine: Hardware) -> str:
+    memory = f"{machine.gpu_memory / (1 << 30):.0f} GiB of free GPU memory" if machine.gpu_memory else "no NVIDIA GPU"
+    return f"{machine.cores} cores and {memory}"
 
 
 async def run_check(settings: Settings, url: str, out: Console) -> int:
@@ -206,12 +206,12 @@ async def check_model(model: LanguageModel, keep: Callable[[Marks], None] = disc
     for name, needed, check in checks:
         try:
             async with asyncio.timeout(ABILITY_TIMEOUT):
-                works, found = await check(model)
+                works, finding = await check(model)
         except PlumblineError as error:
-            works, found = False, str(error)
+            works, finding = False, str(error)
         except TimeoutError:
-            works, found = False, f"not within {ABILITY_TIMEOUT:.0f} s"
-        yield Ability(name, works, found, needed)
+            works, finding = False, f"not within {ABILITY_TIMEOUT:.0f} s"
+        yield Ability(name, works, finding, needed)
 
 
 def _request(question: str, max_tokens: int, seed: int = 0, temperature: float = 0.0, shared: str = "") -> ModelRequest:
@@ -238,8 +238,8 @@ async def _context(model: LanguageModel) -> Outcome:
 async def _tokenizer(model: LanguageModel) -> Outcome:
     empty, short, long = [await model.count_tokens(text) for text in ("", "refunds", EVIDENCE)]
     counts = (await model.abilities()).counts
-    found = f"{len(EVIDENCE)} characters are {'' if counts else 'estimated to be '}{long} tokens"
-    return counts and empty == 0 < short < long, found
+    finding = f"{len(EVIDENCE)} characters are {'' if counts else 'estimated to be '}{long} tokens"
+    return counts and empty == 0 < short < long, finding
 
 
 async def _schemas(model: LanguageModel) -> Outcome:
@@ -254,15 +254,15 @@ async def _json(model: LanguageModel) -> Outcome:
 
 
 async def _probabilities(model: LanguageModel) -> Outcome:
-    told = (await model.abilities()).odds
+    has_odds = (await model.abilities()).odds
     request = _request("Is it up?", max_tokens=8)
     started = perf_counter()
     first = await model.expect(request, ["yes", "no"])
     second = await model.expect(request, ["yes", "no"])
     elapsed = perf_counter() - started
     exact = all(math.isclose(first[choice], second[choice], abs_tol=0.01) for choice in first)
-    return told and exact and math.isclose(math.fsum(first.values()), 1.0, abs_tol=1e-6), (
-        f"{'' if told else 'not reported; by samples '}yes {first['yes']:.2f}, no {first['no']:.2f}, {'the same' if exact else 'not the same'} when asked again; "
+    return has_odds and exact and math.isclose(math.fsum(first.values()), 1.0, abs_tol=1e-6), (
+        f"{'' if has_odds else 'not reported; by samples '}yes {first['yes']:.2f}, no {first['no']:.2f}, {'the same' if exact else 'not the same'} when asked again; "
         f"{elapsed / 2:.2f} s each"
     )
 
@@ -280,8 +280,8 @@ async def _samples(model: LanguageModel) -> Outcome:
     started = perf_counter()
     replies = await model.sample(_request("Why?", max_tokens=16, temperature=1.0, shared=EVIDENCE), 4)
     different, parallel = len({reply.text for reply in replies}), (await model.abilities()).parallel
-    found = f"4 replies, {different} different, in {perf_counter() - started:.2f} s; {parallel} at a time"
-    return len(replies) == 4, found
+    finding = f"4 replies, {different} different, in {perf_counter() - started:.2f} s; {parallel} at a time"
+    return len(replies) == 4, finding
 
 
 async def _exam(model: LanguageModel, keep: Callable[[Marks], None]) -> Outcome:

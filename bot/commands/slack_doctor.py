@@ -127,11 +127,11 @@ async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterato
         if not (id_ := channel.ids.get(Platform.SLACK)):
             continue
         answer, _ = await ask(slack, "conversations.info", channel=id_)
-        known: dict[str, Any] = answer.get("channel") or {}
-        if not answer.get("ok") or known.get("is_member") is False:
+        details: dict[str, Any] = answer.get("channel") or {}
+        if not answer.get("ok") or details.get("is_member") is False:
             remedy = f"Invite the bot with /invite, or correct the id {id_} in plumbline.yaml."
             yield Finding(f"channel {channel.name}", "does not have the bot in it", remedy, fatal=False)
-        elif known.get("is_private") and not channel.private:
+        elif details.get("is_private") and not channel.private:
             remedy = "Set `private: true` for it in plumbline.yaml. Otherwise, other channels show its incidents."
             yield Finding(f"channel {channel.name}", "is private in Slack", remedy)
 
@@ -139,8 +139,8 @@ async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterato
 async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: AsyncWebClient) -> Finding:
     """Compare the app's manifest with the requirements, through a configuration token of the app's owner."""
     bot, _ = await ask(slack, "bots.info", bot=str(identity.get("bot_id", "")))
-    known: dict[str, Any] = bot.get("bot") or {}
-    app_id = str(known.get("app_id", ""))
+    application: dict[str, Any] = bot.get("bot") or {}
+    app_id = str(application.get("app_id", ""))
     answer, _ = await ask(owner, "apps.manifest.export", app_id=app_id)
     if not answer.get("ok"):
         remedy = "Create a configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN. A token is valid for 12 hours."

@@ -34,8 +34,8 @@ async def run_try(settings: Settings, name: str, service: str, minutes: int, out
     tools = load_workspace(settings.config).tools
     section = next((tool for tool in tools if name in (tool.name, tool.kind)), None)
     if section is None:
-        known = ", ".join(tool.name for tool in tools) or "none"
-        raise ConfigurationError(f"plumbline.yaml has no tool {name}; it has: {known}.")
+        names = ", ".join(tool.name for tool in tools) or "none"
+        raise ConfigurationError(f"plumbline.yaml has no tool {name}; it has: {names}.")
     now = datetime.now(UTC)
     window, secrets = TimeWindow(now - timedelta(minutes=minutes), now), _secrets(section)
 
@@ -46,16 +46,16 @@ async def run_try(settings: Settings, name: str, service: str, minutes: int, out
     async with aiohttp.ClientSession(trace_configs=[_traced(say)]) as session:
         for kind, reading in _readings(open_tool(section, session), service, window):
             try:
-                found = await reading
+                items = await reading
             except ToolUnavailable as error:
                 failed = True
                 say(f"not read: {error}")
                 continue
-            gaps: Sequence[Gap] = getattr(found, "gaps", ())
+            gaps: Sequence[Gap] = getattr(items, "gaps", ())
             failed = failed or bool(gaps)
             say(
                 "\n".join(
-                    [f"understood: {len(found)} {HEADS[kind]}", *_lines(found), *(f"  {gap.text}" for gap in gaps)]
+                    [f"understood: {len(items)} {HEADS[kind]}", *_lines(items), *(f"  {gap.text}" for gap in gaps)]
                 )
             )
     return int(failed)
@@ -70,11 +70,11 @@ def _readings(
     yield from (("calls", each.dependencies(window)) for each in tools.graphs)
 
 
-def _lines(found: Sequence[object] | Mapping[str, Sequence[str]]) -> Iterator[str]:
-    if isinstance(found, Mapping):
-        yield from (f"  {caller} calls {', '.join(callees)}" for caller, callees in list(found.items())[-SHOWN:])
+def _lines(items: Sequence[object] | Mapping[str, Sequence[str]]) -> Iterator[str]:
+    if isinstance(items, Mapping):
+        yield from (f"  {caller} calls {', '.join(callees)}" for caller, callees in list(items.items())[-SHOWN:])
         return
-    for each in found[-SHOWN:]:
+    for each in items[-SHOWN:]:
         match each:
             case LogLine():
                 yield f"  {each.at:%Y-%m-%dT%H:%M:%SZ} {each.level} {each.text[:200]}"
@@ -105,8 +105,8 @@ def _traced(say: Callable[[str], None]) -> aiohttp.TraceConfig:
 
     async def began(_: aiohttp.ClientSession, __: SimpleNamespace, request: aiohttp.TraceRequestStartParams) -> None:
         headers = {name: "…" if name.lower() in HIDDEN else value for name, value in request.headers.items()}
-        told = [f"  {name}: {value}" for name, value in headers.items() if name.lower() not in UNTOLD]
-        say("\n".join([f"{request.method} {request.url.with_user(None)}", *told]))
+        lines = [f"  {name}: {value}" for name, value in headers.items() if name.lower() not in UNTOLD]
+        say("\n".join([f"{request.method} {request.url.with_user(None)}", *lines]))
 
     async def sent(_: aiohttp.ClientSession, __: SimpleNamespace, chunk: aiohttp.TraceRequestChunkSentParams) -> None:
         if chunk.chunk:

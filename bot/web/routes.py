@@ -90,8 +90,8 @@ class Webhooks:
         source = self._sources.get(name)
         await self._authenticate(request, source)
         if source is None:
-            known = ", ".join(sorted(self._sources))
-            return refusal(404, f"There is no webhook for {name[:50]!r}: use one of {known}.")
+            names = ", ".join(sorted(self._sources))
+            return refusal(404, f"There is no webhook for {name[:50]!r}: use one of {names}.")
         # A web page could send a form to a bot without a secret, but no JSON without a CORS preflight.
         if request.content_type != "application/json":
             raise MalformedInput("A webhook must be JSON. Send Content-Type: application/json.")
@@ -287,8 +287,8 @@ def _recorded_refusals(webhooks: Webhooks, refusals: Refusals) -> Middleware:
         sender = webhooks.sender_of(request) if path == "/webhooks/{source}" else SENDERS.get(path, PAGE)
         is_unknown = path == "none" or (sender == PAGE and response.status == 404)  # an old bookmark is no refusal
         if not is_unknown and 400 <= response.status < 500 and isinstance(response, web.Response):
-            said = str(response.text or "")
-            sentence = str(json.loads(said)["error"]) if said.startswith('{"error": "') else said
+            body = str(response.text or "")
+            sentence = str(json.loads(body)["error"]) if body.startswith('{"error": "') else body
             refusals.add(webhooks.now().isoformat(timespec="seconds"), sender, response.status, sentence[:MAX_SENTENCE])
         return response
 

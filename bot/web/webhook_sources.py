@@ -64,20 +64,20 @@ def webhook_parsers(webhooks: WebhooksSection) -> dict[str, Parser]:
 def webhook_sources(webhooks: WebhooksSection) -> dict[str, WebhookSource]:
     """Return all sources by name. Raises ConfigurationError for a secret missing in the environment."""
     signatures = {each.source: each.is_signed for each in FORMATS}
-    found = dict[str, WebhookSource]()
+    sources = dict[str, WebhookSource]()
     for name, parse in webhook_parsers(webhooks).items():
         variable = getattr(webhooks, name).secret_env
         secret = named_secret(variable, f"webhooks.{name}") if variable else None
-        found[name] = WebhookSource(parse, signatures.get(name), secret)
-    return found
+        sources[name] = WebhookSource(parse, signatures.get(name), secret)
+    return sources
 
 
 def webhook_parser(webhooks: WebhooksSection, source: str) -> Parser:
     """Return the format of a source. Raises ConfigurationError if there is none."""
     parsers = webhook_parsers(webhooks)
     if source not in parsers:
-        known = f"use one of {', '.join(sorted(parsers))}, or set `webhooks: generic` in plumbline.yaml"
-        raise ConfigurationError(f"There is no webhook format {source}: {known}.")
+        advice = f"use one of {', '.join(sorted(parsers))}, or set `webhooks: generic` in plumbline.yaml"
+        raise ConfigurationError(f"There is no webhook format {source}: {advice}.")
     return parsers[source]
 
 

@@ -43,9 +43,9 @@ async def open_agents(core: Core, stack: AsyncExitStack) -> AgentEndpoint | None
     return endpoint
 
 
-def agent_caller(name: str, channels: Sequence[str], known: Sequence[Channel]) -> AgentCaller:
+def agent_caller(name: str, channels: Sequence[str], known_channels: Sequence[Channel]) -> AgentCaller:
     """Return a caller that is shown what everybody in the workspace may read, and what these channels may read."""
-    readers = named_readers(channels, known) | {PUBLIC}
+    readers = named_readers(channels, known_channels) | {PUBLIC}
     return AgentCaller(name, Audience(readers, readers))
 
 
@@ -59,7 +59,7 @@ async def run_mcp(settings: Settings, channel: str) -> int:
     from adapters.agents.server import agent_server
 
     workspace = load_workspace(settings.config)
-    if channel and channel not in {known.name for known in workspace.channels}:
+    if channel and channel not in {each.name for each in workspace.channels}:
         raise ConfigurationError(f"There is no channel {channel} in plumbline.yaml.")
     async with open_core(settings, workspace) as core:
         if not await core.knowledge.index.count():

@@ -41,24 +41,24 @@ log = structlog.get_logger()
 async def with_catalogues(workspace: Workspace, settings: Settings) -> Workspace:
     """Read the catalogues at start. One that cannot be read is logged and skipped."""
     read = [(section, await _read_if_there(section, workspace, settings)) for section in workspace.catalogues]
-    found = [(section, catalogue) for section, catalogue in read if catalogue is not None]
-    groups = [team for section, catalogue in found for team in _called(section, catalogue)]
+    catalogues = [(section, catalogue) for section, catalogue in read if catalogue is not None]
+    groups = [team for section, catalogue in catalogues for team in _called(section, catalogue)]
     teams = merged_teams(workspace.teams, [_reachable(team, workspace) for team in groups])
     code = [
         named_code(each, teams, section.teams if isinstance(section, CodeownersSection) else {})
-        for section, catalogue in found
+        for section, catalogue in catalogues
         for each in catalogue.code
     ]
-    dependencies = merged_dependencies(workspace.dependencies, [catalogue.dependencies for _, catalogue in found])
+    dependencies = merged_dependencies(workspace.dependencies, [catalogue.dependencies for _, catalogue in catalogues])
     written = {service for team in workspace.teams for service in team.services}
     origins = {
         service: section.place
-        for section, catalogue in reversed(found)
+        for section, catalogue in reversed(catalogues)
         for team in catalogue.teams
         for service in team.services - written
     }
-    known = {"teams": teams, "dependencies": dependencies, "code": tuple(code), "origins": origins}
-    return workspace.model_copy(update=known)
+    update = {"teams": teams, "dependencies": dependencies, "code": tuple(code), "origins": origins}
+    return workspace.model_copy(update=update)
 
 
 async def read_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Catalogue:
@@ -126,9 +126,9 @@ def open_on_call(
     Raises ConfigurationError for a missing token or an unknown team.
     """
     schedules = [open_schedule(section, session) for section in sections]
-    known = {team.id for team in teams}
+    team_ids = {team.id for team in teams}
     for schedule in schedules:
-        if unknown := sorted(schedule.teams - known):
+        if unknown := sorted(schedule.teams - team_ids):
             raise ConfigurationError(f"{schedule.name} names the team {unknown[0]}, which does not exist.")
     return (*schedules, TeamRotas(teams))
 

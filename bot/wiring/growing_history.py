@@ -73,11 +73,11 @@ class GrowingHistory:
 
     def pages(self) -> PageHistory:
         """Return the history of the same incidents, to judge a new one. Takes milliseconds after a change."""
-        episodes, known = self._episodes, self._pages
-        if known is None or known[0] is not episodes:
+        episodes, cached = self._episodes, self._pages
+        if cached is None or cached[0] is not episodes:
             ordered = sorted(episodes.values(), key=lambda each: each.ended_at or each.began_at)
-            known = self._pages = episodes, PageHistory(ordered)
-        return known[1]
+            cached = self._pages = episodes, PageHistory(ordered)
+        return cached[1]
 
     async def grow(self, store: Store) -> None:
         """Read all closed incidents. An incident is readable by those who may read its channel."""
@@ -152,7 +152,7 @@ async def _owner_labels(incident: Incident, transaction: Transaction) -> OwnerLa
     proposal = incident.owner
     if incident.resolution is not None or proposal is None or proposal.owner is None:
         return OwnerLabels()
-    said = await transaction.predictions.labels_of(proposal.prediction_id)
+    labels = await transaction.predictions.labels_of(proposal.prediction_id)
     owner = proposal.owner.team_id
-    right = any(label.correct for label in said)
-    return OwnerLabels(owner if right else "", frozenset({owner} if not all(label.correct for label in said) else ()))
+    right = any(label.correct for label in labels)
+    return OwnerLabels(owner if right else "", frozenset({owner} if not all(label.correct for label in labels) else ()))

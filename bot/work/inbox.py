@@ -41,14 +41,14 @@ class TaskInbox:
         self,
         store: Store,
         notify: Callable[[], None],
-        asked: Callable[[Question], None] = lambda _: None,
+        on_question: Callable[[Question], None] = lambda _: None,
         redact: Redact = without_redaction,
     ) -> None:
-        """Create the inbox. `asked` is called for every new question."""
+        """Create the inbox. `on_question` is called for every new question."""
         self._store = store
         self._redact = redact
         self._notify = notify
-        self._asked = asked
+        self._on_question = on_question
         self._writer = BatchWriter(self._write)
 
     async def ask(self, question: Question) -> None:
@@ -56,7 +56,7 @@ class TaskInbox:
         if command in (CommandName.TRIAGE, CommandName.RCA):  # pasted text of alerts and logs
             question = replace(question, text=await asyncio.to_thread(redacted, question.text, self._redact))
         payload = QUESTION.dump_python(question, mode="json")
-        asked = audit_entry(
+        entry = audit_entry(
             f"asked:{question.key}",
             question.asked_at,
             Act.ASKED,
@@ -65,8 +65,8 @@ class TaskInbox:
             place=question.place,
             detail=command,
         )
-        if await self._accept(Task(question.key, ANSWER, question.id, payload), asked):
-            self._asked(question)
+        if await self._accept(Task(question.key, ANSWER, question.id, payload), entry):
+            self._on_question(question)
 
     async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
         if not bears_on_cause(remark.text):

@@ -62,7 +62,7 @@ _CONDITION = re.compile(
 _ALERT = re.compile(r"\W*((?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*):\s")  # the name that an alert begins with
 
 
-def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> dict[str, float]:
+def features(query: str, retrieval: Retrieval, ranked: Sequence[Candidate]) -> dict[str, float]:
     """Return the features of a question's best candidate. There must be at least one candidate.
 
     - shared: number of the excerpt's distinct terms that are in the question, divided by the root of the number of all.
@@ -74,7 +74,7 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
     - heading: largest share of the terms of a heading in the excerpt that are in the question.
     - cosine: of the excerpt's meaning and the question's; 0 without an embedding model.
     """
-    best = found[0]
+    best = ranked[0]
     held = distinct_terms(best.text)
     headings = [distinct_terms(piece.heading) for piece in best.pieces]
     return {
@@ -89,14 +89,16 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
     }
 
 
-def _share(terms: Collection[str], asked: Collection[str]) -> float:
-    return sum(term in asked for term in terms) / len(terms) if terms else 0.0
+def _share(terms: Collection[str], others: Collection[str]) -> float:
+    return sum(term in others for term in terms) / len(terms) if terms else 0.0
 
 
 def _pairs(query: str, best: Candidate) -> float:
-    firsts = [found[0] for word in words(query) if (found := terms_of(word))]
-    asked = {pair for pair in pairwise(firsts) if pair[0] != pair[1]}
-    return len(asked & {pair for piece in best.pieces for pair in pairwise(piece.terms)}) / max(1, len(asked))
+    firsts = [word_terms[0] for word in words(query) if (word_terms := terms_of(word))]
+    question_pairs = {pair for pair in pairwise(firsts) if pair[0] != pair[1]}
+    return len(question_pairs & {pair for piece in best.pieces for pair in pairwise(piece.terms)}) / max(
+        1, len(question_pairs)
+    )
 
 
 def _spread(retrieval: Retrieval) -> float:
@@ -108,10 +110,10 @@ def _spread(retrieval: Retrieval) -> float:
     return (best[0] - best[EIGHTH - 1]) / total
 
 
-def _held(passage: Passage, asked: Collection[str]) -> set[str]:
+def _held(passage: Passage, question_terms: Collection[str]) -> set[str]:
     """Return the terms of a question in a passage, its title and its headings."""
-    said = [distinct_terms(passage.title), *(held for piece in pieces(passage) for held in (piece.path, piece.terms))]
-    return {term for terms in said for term in terms if term in asked}
+    parts = [distinct_terms(passage.title), *(held for piece in pieces(passage) for held in (piece.path, piece.terms))]
+    return {term for terms in parts for term in terms if term in question_terms}
 
 
 def is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
@@ -124,11 +126,11 @@ def is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
     return family not in named_families(query, retrieval.families) and is_product(family, retrieval)
 
 
-def evaluation_of(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> Evaluation:
+def evaluation_of(query: str, retrieval: Retrieval, ranked: Sequence[Candidate]) -> Evaluation:
     """Return both measures in [0, 1]; 0 if nothing was found. A model that nothing was fitted with only ranks."""
-    if not found:
+    if not ranked:
         return Evaluation(0.0, 0.0)
-    values, words, meaning = features(query, retrieval, found), _fitted()["none"], _fitted().get(retrieval.embedder)
+    values, words, meaning = features(query, retrieval, ranked), _fitted()["none"], _fitted().get(retrieval.embedder)
     if meaning is None:
         return Evaluation(_logistic(words["coe"], values), _logistic(words["rce"], values))
     coe = max(_logistic(words["coe"], values), _logistic(meaning["coe"], values))
@@ -166,8 +168,8 @@ def says_more(question: str, shown: Sequence[Piece]) -> bool:
     if _ASKS.match(question):
         return True
     prose = [piece for piece in shown if piece.kind not in (BlockKind.CODE, BlockKind.HEADING)]
-    said = {term for piece in prose for term in distinct_terms(without_links(piece.text))}
-    return len(said - distinct_terms(question) - {term for piece in prose for term in piece.path}) >= MIN_NEW
+    prose_terms = {term for piece in prose for term in distinct_terms(without_links(piece.text))}
+    return len(prose_terms - distinct_terms(question) - {term for piece in prose for term in piece.path}) >= MIN_NEW
 
 
 def meets_condition(question: str, text: str) -> bool:

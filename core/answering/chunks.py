@@ -28,14 +28,14 @@ def chunks(passage: Passage) -> tuple[tuple[int, int], ...]:
     A chunk consists of neighbouring pieces of one section.
     """
     all_pieces = pieces(passage)
-    found: list[tuple[int, int]] = []
+    bounds: list[tuple[int, int]] = []
     start = words = 0
     for place, piece in enumerate(all_pieces):
         if place > start and (piece.section != all_pieces[start].section or words + piece.words > CHUNK_WORDS):
-            found.append((start, place))
+            bounds.append((start, place))
             start, words = place, 0
         words += piece.words
-    return (*found, (start, len(all_pieces))) if all_pieces else ()
+    return (*bounds, (start, len(all_pieces))) if all_pieces else ()
 
 
 def chunk_texts(passage: Passage) -> list[str]:
@@ -46,8 +46,8 @@ def chunk_texts(passage: Passage) -> list[str]:
 
 def _text(passage: Passage, chosen: Sequence[Piece]) -> str:
     above = dict.fromkeys(filter(None, (passage.title, chosen[0].heading)))
-    said = [piece for piece in chosen if piece.kind is not BlockKind.HEADING]
-    return "\n".join([*above, joined(said)] if said else above)
+    body = [piece for piece in chosen if piece.kind is not BlockKind.HEADING]
+    return "\n".join([*above, joined(body)] if body else above)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Nearness:
 
     @classmethod
     def of(cls, passage: Passage, vector: NDArray[np.float32]) -> Self:
-        bounds, found = chunks(passage), cosines(passage, vector)
-        return cls(bounds, found) if len(bounds) == len(found) else cls((), found[:0])
+        bounds, values = chunks(passage), cosines(passage, vector)
+        return cls(bounds, values) if len(bounds) == len(values) else cls((), values[:0])
 
     def between(self, start: int, end: int) -> float:
         """Return the cosine of the nearest chunk that holds any of these pieces; 0 if none does."""

@@ -91,18 +91,18 @@ class Claim:
 def claim(text: str) -> Claim:
     """Return the claim of a statement."""
     text = text.translate(_SAME_LETTERS)
-    found: dict[str, set[float | str]] = {}
+    by_measure: dict[str, set[float | str]] = {}
     kept: list[str] = []
     end = 0
     for match in _VALUE.finditer(text):
         measure, value = _measured(match)
-        found.setdefault(measure, set()).add(value)
+        by_measure.setdefault(measure, set()).add(value)
         kept += [text[end : match.start()], match["thing"] or match["name"] or ""]
         end = match.end()
     rest = " ".join([*kept, text[end:]])
     denials = len(_DENIAL.findall(rest)) + len(_OPPOSITE.findall(rest))
     positive = _OPPOSITE.sub(lambda word: _OPPOSITES[word[0].lower()], rest)
-    values = {measure: frozenset(each) for measure, each in found.items()}
+    values = {measure: frozenset(each) for measure, each in by_measure.items()}
     return Claim(frozenset(terms(positive)), values, denials % 2 == 1)
 
 
@@ -139,37 +139,37 @@ def contradictions(
     cited = {source.number: source for source in citations}
     own = {source.document_id for source in citations}
     passages = [
-        found.passage
-        for found in retrieval.passages
-        if found.passage.document_id not in own and found.passage.kind is not DocumentKind.INCIDENT
+        each.passage
+        for each in retrieval.passages
+        if each.passage.document_id not in own and each.passage.kind is not DocumentKind.INCIDENT
     ]
-    told = (*sentences, *commands)
-    words = frozenset[str]().union(*(distinct_terms(sentence.text) for sentence in told))
+    own_statements = (*sentences, *commands)
+    words = frozenset[str]().union(*(distinct_terms(sentence.text) for sentence in own_statements))
     rivals = [
-        (each, _said(each.text, each.passage.title, each.heading))
+        (each, _statement_of(each.text, each.passage.title, each.heading))
         for passage in passages[:RIVALS]
         for each in statements(passage)
         if len(each.text) <= MAX_CLAIM and not each.introduces and _is_near(distinct_terms(each.text), words)
     ]
-    asked = frozenset(retrieval.weights)
-    found: dict[str, Conflict] = {}
-    for number, sentence in enumerate(told):
+    question_terms = frozenset(retrieval.weights)
+    conflicts: dict[str, Conflict] = {}
+    for number, sentence in enumerate(own_statements):
         source = cited[sentence.citations[0]]
         if len(sentence.text) > MAX_CLAIM:
             continue
-        said = _said(sentence.text, source.title, source.heading)
+        own_claim = _statement_of(sentence.text, source.title, source.heading)
         for statement, other in rivals:
             later = _is_later(statement.passage.updated_at, source.updated_at)
             is_against = (
-                _contradict(said, other, asked, later=later)
+                _contradict(own_claim, other, question_terms, later=later)
                 if number < len(sentences)
-                else _bans(other, said, later=later)
+                else _bans(other, own_claim, later=later)
             )
-            if statement.passage.document_id not in found and is_against:
-                found[statement.passage.document_id] = _conflict(
-                    source, sentence, statement, len(citations) + len(found)
+            if statement.passage.document_id not in conflicts and is_against:
+                conflicts[statement.passage.document_id] = _conflict(
+                    source, sentence, statement, len(citations) + len(conflicts)
                 )
-    return tuple(found.values())[:MAX_CONFLICTS]
+    return tuple(conflicts.values())[:MAX_CONFLICTS]
 
 
 def _is_near(terms: frozenset[str], others: frozenset[str]) -> bool:
@@ -178,13 +178,13 @@ def _is_near(terms: frozenset[str], others: frozenset[str]) -> bool:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _said(text: str, title: str, heading: str) -> _Said:
+def _statement_of(text: str, title: str, heading: str) -> _Said:
     names = {term for name in _NAME.findall(text) for term in terms(name)}
-    said = claim(text)
-    context = said.subject | claim(f"{title}\n{heading}").subject
+    own = claim(text)
+    context = own.subject | claim(f"{title}\n{heading}").subject
     banned = [code for ban in _BAN.findall(text) for code in _CODE.findall(ban)]
     replaced = [code for part in _REPLACED.findall(text) for code in _CODE.findall(part)]
-    return _Said(said, frozenset(names), context, tuple(_CODE.findall(text)), tuple(banned), tuple(replaced))
+    return _Said(own, frozenset(names), context, tuple(_CODE.findall(text)), tuple(banned), tuple(replaced))
 
 
 def _is_later(time: datetime | None, other: datetime | None) -> bool:
@@ -192,14 +192,14 @@ def _is_later(time: datetime | None, other: datetime | None) -> bool:
     return time is None or other is None or time >= other
 
 
-def _contradict(first: _Said, second: _Said, asked: frozenset[str], *, later: bool) -> bool:
+def _contradict(first: _Said, second: _Said, question_terms: frozenset[str], *, later: bool) -> bool:
     if _bans(second, first, later=later) or _bans(first, second, later=not later):
         return True
     similarity = _overlap(first.claim.subject, second.claim.subject)
     if similarity < LIKE or len(first.context & second.context) < SHARED_TERMS:
         return False
     same_names = first.names <= second.context and second.names <= first.context
-    if not same_names or not first.context & asked <= second.context:
+    if not same_names or not first.context & question_terms <= second.context:
         return False
     return first.claim.differs(second.claim) or (first.claim.denies != second.claim.denies and similarity >= ALIKE)
 

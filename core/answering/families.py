@@ -36,10 +36,10 @@ def support(query: str, retrieval: Retrieval) -> dict[str, float]:
 
 def named_families(query: str, families: frozenset[str]) -> frozenset[str]:
     """Return the families that a question names: by their whole name, otherwise by a part of it."""
-    asked = query.lower()
-    letters = "".join(_NAME_PART.findall(asked))
+    lowered = query.lower()
+    letters = "".join(_NAME_PART.findall(lowered))
     whole = frozenset(each for each in families if "".join(_NAME_PART.findall(each.lower())) in letters)
-    words = {part for part in _NAME_PART.findall(asked) if len(part) > 3}
+    words = {part for part in _NAME_PART.findall(lowered) if len(part) > 3}
     return whole or frozenset(each for each in families if not words.isdisjoint(_NAME_PART.findall(each.lower())))
 
 
@@ -51,13 +51,13 @@ def is_product(family: str, retrieval: Retrieval) -> bool:
     if len(retrieval.families) < 2:
         return False
     prose = "\n".join(
-        _CODE.sub("", "\n".join(text for text in (found.passage.title, found.passage.text) if text != family))
-        for found in retrieval.passages
-        if found.passage.family == family
+        _CODE.sub("", "\n".join(text for text in (each.passage.title, each.passage.text) if text != family))
+        for each in retrieval.passages
+        if each.passage.family == family
     )
     for part in filter(lambda part: len(part) > 2, _NAME_PART.findall(family)):
-        found = re.findall(rf"(?<![a-z0-9_/.-]){re.escape(part)}(?![a-z0-9_/-])", prose, re.IGNORECASE)
-        capitalised = sum(not each.islower() for each in found)
-        if found and capitalised >= MOSTLY * len(found):
+        occurrences = re.findall(rf"(?<![a-z0-9_/.-]){re.escape(part)}(?![a-z0-9_/-])", prose, re.IGNORECASE)
+        capitalised = sum(not each.islower() for each in occurrences)
+        if occurrences and capitalised >= MOSTLY * len(occurrences):
             return True
     return False

@@ -46,10 +46,10 @@ class HelpDesk:
         named = {word.strip(_PUNCTUATION) for word in text.casefold().split()}
         if owners := [team for team in self.teams if not named.isdisjoint(map(str.casefold, team.services))]:
             return tuple(map(self._contact, owners[:MAX_CONTACTS]))
-        found = {team_id: match.score for team_id, match in matches(text, self.teams).items()}
-        least = NEAR_BEST * max(found.values(), default=0.0)
+        scores = {team_id: match.score for team_id, match in matches(text, self.teams).items()}
+        least = NEAR_BEST * max(scores.values(), default=0.0)
         fitting = sorted(
-            (team for team in self.teams if found.get(team.id, -1.0) >= least), key=lambda team: -found[team.id]
+            (team for team in self.teams if scores.get(team.id, -1.0) >= least), key=lambda team: -scores[team.id]
         )
         return tuple(self._contact(team) for team in fitting[:MAX_CONTACTS])
 

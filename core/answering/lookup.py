@@ -145,14 +145,14 @@ class Names:
     alerts: frozenset[str] = field(default=frozenset[str]())
 
     @cached_property
-    def known(self) -> Mapping[str, Lookup]:
+    def lookups(self) -> Mapping[str, Lookup]:
         """Return the lookup for each name, in lower case and with spaces for hyphens; services also in the plural."""
         called = [(name, team) for team in self.teams for name in (*team.aliases, team.name, team.id)]
-        found = {_plain(alert): Lookup(Fact.RUNBOOK, alert=alert) for alert in self.alerts}
+        by_name = {_plain(alert): Lookup(Fact.RUNBOOK, alert=alert) for alert in self.alerts}
         for ending in ("s", "es", ""):
-            found |= {f"{_plain(each)}{ending}": Lookup(Fact.OWNER, service=each) for each in sorted(self.services)}
-        services = {_plain(each): found[_plain(each)] for each in self.services}
-        return found | {_plain(name): Lookup(Fact.OWNER, team=team.id) for name, team in called} | services
+            by_name |= {f"{_plain(each)}{ending}": Lookup(Fact.OWNER, service=each) for each in sorted(self.services)}
+        services = {_plain(each): by_name[_plain(each)] for each in self.services}
+        return by_name | {_plain(name): Lookup(Fact.OWNER, team=team.id) for name, team in called} | services
 
     @cached_property
     def people(self) -> Mapping[str, str]:
@@ -161,7 +161,7 @@ class Names:
         teams: dict[str, set[str]] = {}
         for name, team in named:
             teams.setdefault(name.lower(), set()).add(team)
-        return {name: found.pop() for name, found in teams.items() if len(found) == 1}
+        return {name: ids.pop() for name, ids in teams.items() if len(ids) == 1}
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -172,7 +172,7 @@ class Names:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """Match any of the names, the longest first; a hyphen may be written as a space or an underscore."""
-        longest_first = sorted(self.known, key=len, reverse=True)
+        longest_first = sorted(self.lookups, key=len, reverse=True)
         spelt = "|".join(re.escape(name).replace(r"\ ", r"[-_ ]") for name in longest_first) or r"(?!)"
         return re.compile(rf"(?<![\w-])(?:{spelt})(?=['’]s?(?!\w)|(?![\w-]))", re.IGNORECASE)
 
@@ -187,15 +187,15 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
         return None
     clauses = _clauses(question)
     clause = clauses[-1] if clauses else ""
-    found = _looked_up(clause, history, names, now) or _of_another(clause, history, names, now)
-    if found == Lookup(Fact.ON_CALL) and len(clauses) > 1:
+    record = _looked_up(clause, history, names, now) or _of_another(clause, history, names, now)
+    if record == Lookup(Fact.ON_CALL) and len(clauses) > 1:
         return None  # “JWT rejected: who do I page?” is about the clause before it
-    if found is not None and not found.claimed:
-        return found
-    respelt = _misspelt(clause, names, asking=found is None)
+    if record is not None and not record.claimed:
+        return record
+    respelt = _misspelt(clause, names, asking=record is None)
     read = _respelt(clause, respelt)
     again = _looked_up(read, history, names, now) if respelt else None
-    return replace(again, respelt=respelt) if again is not None and not again.claimed else found
+    return replace(again, respelt=respelt) if again is not None and not again.claimed else record
 
 
 def may_be_recorded(question: str, names: Names) -> bool:
@@ -260,25 +260,25 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
         return Lookup(fact, window=window) if everything and _ASKS_FOR_A_RECORD.match(clause) else None
     if len(mentioned) > 1:
         return None
-    found = _about(fact, names.known[mentioned[0]], window)
-    return replace(found, later=bool(_LATER.search(rest))) if found is not None else None
+    record = _about(fact, names.lookups[mentioned[0]], window)
+    return replace(record, later=bool(_LATER.search(rest))) if record is not None else None
 
 
 def _of_another(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
     """Return the fact of the last question for another name or time: “and pricing?”, “and yesterday?”."""
-    asked = [place for place, turn in enumerate(history) if turn.speaker is Speaker.PERSON]
-    if not asked or not _ELLIPSIS.match(clause):
+    places = [place for place, turn in enumerate(history) if turn.speaker is Speaker.PERSON]
+    if not places or not _ELLIPSIS.match(clause):
         return None
     window, untimed = period(clause, now)
     mentioned = _mentioned(untimed, names)
     if len(mentioned) > 1 or not (mentioned or window) or _left(names.pattern.sub(" ", untimed)):
         return None
-    before = lookup(history[asked[-1]].text, history[: asked[-1]], names, now)
+    before = lookup(history[places[-1]].text, history[: places[-1]], names, now)
     if before is None or before.claimed:
         return None
     if not mentioned:
         return replace(before, window=window)
-    return _about(before.fact, names.known[mentioned[0]], window or before.window)
+    return _about(before.fact, names.lookups[mentioned[0]], window or before.window)
 
 
 def _about(fact: Fact, named: Lookup, window: TimeWindow | None) -> Lookup | None:
@@ -303,30 +303,30 @@ def _mentioned(text: str, names: Names) -> list[str]:
 
 def _left(rest: str) -> list[str]:
     """Return the words that are neither known names nor times nor words that ask for a fact."""
-    said = (each.rstrip(_TRAILING) for each in _WORD.findall(_ELLIPSIS.sub(" ", rest)))
-    return [word for word in said if word.lower() not in _FILLER]
+    rest_words = (each.rstrip(_TRAILING) for each in _WORD.findall(_ELLIPSIS.sub(" ", rest)))
+    return [word for word in rest_words if word.lower() not in _FILLER]
 
 
-def _thing(asked: str) -> str:
+def _thing(clause: str) -> str:
     """Return the words for a thing whose owner is requested."""
-    said = (each.rstrip(_TRAILING) for each in _WORD.findall(_FACTS[Fact.OWNER].sub(" ", asked)))
-    return " ".join(word for word in said if word.lower() not in _FILLER)
+    clause_words = (each.rstrip(_TRAILING) for each in _WORD.findall(_FACTS[Fact.OWNER].sub(" ", clause)))
+    return " ".join(word for word in clause_words if word.lower() not in _FILLER)
 
 
 def _misspelt(clause: str, names: Names, *, asking: bool) -> tuple[tuple[str, str], ...]:
     """Return words that are one or two typos from a known name or, with `asking`, from a word that asks for a fact."""
-    known = [each for each in (*names.words, *(_ASKING if asking else ())) if len(each) >= SHORTEST_MISSPELT]
+    vocabulary = [each for each in (*names.words, *(_ASKING if asking else ())) if len(each) >= SHORTEST_MISSPELT]
     words = dict.fromkeys(each.rstrip(_TRAILING) for each in _WORD.findall(clause))
-    found = {word: "-".join(_corrected(part, known) for part in _JOINERS.split(word)) for word in words}
-    return tuple((word, by) for word, by in found.items() if _plain(by) != _plain(word))
+    corrections = {word: "-".join(_corrected(part, vocabulary) for part in _JOINERS.split(word)) for word in words}
+    return tuple((word, by) for word, by in corrections.items() if _plain(by) != _plain(word))
 
 
-def _corrected(word: str, known: Sequence[str]) -> str:
+def _corrected(word: str, vocabulary: Sequence[str]) -> str:
     plain = word.lower()
-    if plain in _FILLER or plain in _ASKING or plain in known or not plain.isalpha():
+    if plain in _FILLER or plain in _ASKING or plain in vocabulary or not plain.isalpha():
         return word
     slips = 2 if len(plain) >= LONG else 1
-    near = process.extract(plain, known, scorer=OSA.distance, score_cutoff=slips, limit=2)
+    near = process.extract(plain, vocabulary, scorer=OSA.distance, score_cutoff=slips, limit=2)
     is_clear = near and near[0][0][0] == plain[0] and (len(near) == 1 or near[0][1] < near[1][1])
     return near[0][0] if is_clear else word
 
@@ -334,8 +334,8 @@ def _corrected(word: str, known: Sequence[str]) -> str:
 def _mentioned_before(history: Sequence[Turn], names: Names) -> list[str]:
     """Return the names in the latest earlier question that contains any."""
     for turn in reversed(history):
-        if turn.speaker is Speaker.PERSON and (found := names.pattern.findall(turn.text)):
-            return list(dict.fromkeys(map(_plain, found)))
+        if turn.speaker is Speaker.PERSON and (matches := names.pattern.findall(turn.text)):
+            return list(dict.fromkeys(map(_plain, matches)))
     return []
 
 

@@ -36,22 +36,22 @@ NOT_FOUND = "The language model found no answer in these documents."
 OFFERED = 8  # excerpts that a model chooses from
 
 
-def needs_model(found: Answer, skill: Skill) -> bool:
+def needs_model(answer: Answer, skill: Skill) -> bool:
     """Return whether a model is asked: if the answer is not certain or has several parts, or if it is always asked."""
     if skill.always and skill.writes:
         return True
-    return found.tentative or found.abstained or (len(found.excerpts) > 1 and skill.writes > 0)
+    return answer.tentative or answer.abstained or (len(answer.excerpts) > 1 and skill.writes > 0)
 
 
 async def chosen_answer(
     question: Question,
-    found: tuple[Answer, Evaluation],
+    engine_answer: tuple[Answer, Evaluation],
     retriever: Retriever,
     model: LanguageModel,
     request: ModelRequest,
     skill: Skill,
 ) -> tuple[Answer, Evaluation]:
-    """Return the excerpt that the model chooses as the answer; the evidence engine's `found` if it is not the likeliest.
+    """Return the excerpt that the model chooses as the answer; `engine_answer` if it is not the likeliest.
 
     Makes at most two calls: one to rewrite a follow-up or a question in another language, and the choice. `request` gives
     requester, urgency and deadline; its messages are replaced.
@@ -63,19 +63,19 @@ async def chosen_answer(
     ranked = candidates(query, retrieval)
     offered = distinct(ranked, OFFERED)
     if not offered:
-        return found
+        return engine_answer
     citations = [citation_of(number, each) for number, each in enumerate(offered, start=1)]
     excerpts = [excerpt_of(number, each, query) for number, each in enumerate(offered, start=1)]
     names = prompts.distinct_names([(source.title, source.heading) for source in citations])
     read = [Named(name, each.text) for name, each in zip(names, excerpts, strict=True)]
-    told = await choose(model, request, prompts.choose(read, query), names)
-    odds = weighed(told, _measured(evaluation_of(query, retrieval, ranked), len(names)), skill.right)
-    if told.index(max(told)) == len(read) and odds[-1] == max(odds):
-        answer, evaluation = found
+    distribution = await choose(model, request, prompts.choose(read, query), names)
+    odds = weighed(distribution, _measured(evaluation_of(query, retrieval, ranked), len(names)), skill.right)
+    if distribution.index(max(distribution)) == len(read) and odds[-1] == max(odds):
+        answer, evaluation = engine_answer
         return (replace(answer, note=f"{answer.note} {NOT_FOUND}".strip()) if answer.excerpts else answer), evaluation
     best = max(range(len(read)), key=odds.__getitem__)
-    if best != told.index(max(told)) or (found[0].abstained and odds[-1] == max(odds)):
-        return found
+    if best != distribution.index(max(distribution)) or (engine_answer[0].abstained and odds[-1] == max(odds)):
+        return engine_answer
     evaluation = Evaluation(1.0 - odds[-1], odds[best] / (1.0 - odds[-1]))
     shown = [best, *(place for place in range(len(read)) if place != best)][: 1 + MAX_FURTHER]
     sources = tuple(replace(citations[place], number=number) for number, place in enumerate(shown, start=1))
@@ -138,8 +138,8 @@ async def understood(
     own = rewritten.question if question.history else plain
     if rewritten.language.strip().lower() == ENGLISH:
         return Understood(own)
-    known = {text: (await search(text, question.audience, retriever)).known for text in (own, rewritten.english)}
-    best = max(known, key=lambda text: known[text])
+    coverage = {text: (await search(text, question.audience, retriever)).known for text in (own, rewritten.english)}
+    best = max(coverage, key=lambda text: coverage[text])
     return Understood(best, "" if best == own else rewritten.language.strip())
 
 
@@ -153,8 +153,8 @@ async def _rewritten(question: Question, model: LanguageModel, request: ModelReq
 
 def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
     """Return whether both versions keep every name and number of the question, and add none that nobody said."""
-    said = "\n".join([question.text, *(turn.text for turn in question.history)])
+    conversation = "\n".join([question.text, *(turn.text for turn in question.history)])
     return not any(
-        adds_literals(question.text, version) or adds_literals(version, said)
+        adds_literals(question.text, version) or adds_literals(version, conversation)
         for version in (rewritten.question, rewritten.english)
     )

@@ -161,21 +161,21 @@ FULL = Marks(TO_FIND, len(QUESTIONS), len(SITUATIONS))
 
 async def examined(model: LanguageModel, request: ModelRequest) -> Marks:
     """Return the marks of a model; 0 for the other parts if it cannot find. Raises ModelUnavailable and PromptTooLong."""
-    found = await _found(model, request)
-    if found < FINDS:
-        return Marks(found, 0, 0)
-    return Marks(found, await _wrote(model, request), await _called(model, request))
+    count = await _right_choices(model, request)
+    if count < FINDS:
+        return Marks(count, 0, 0)
+    return Marks(count, await _wrote(model, request), await _called(model, request))
 
 
-async def _found(model: LanguageModel, request: ModelRequest) -> int:
+async def _right_choices(model: LanguageModel, request: ModelRequest) -> int:
     names = [excerpt.name for excerpt in EXCERPTS]
     right = 0
     for question, name, _ in QUESTIONS[:TO_FIND]:
         try:
-            told = await choose(model, request, prompts.choose(EXCERPTS, question), names)
+            distribution = await choose(model, request, prompts.choose(EXCERPTS, question), names)
         except InvalidReply:
             continue
-        right += [*names, NONE][told.index(max(told))] == name
+        right += [*names, NONE][distribution.index(max(distribution))] == name
     return right
 
 
@@ -183,8 +183,8 @@ async def _wrote(model: LanguageModel, request: ModelRequest) -> int:
     shown = [composing.Numbered(number, each.name, each.text) for number, each in enumerate(EXCERPTS, start=1)]
     right = 0
     for question, _, answer in QUESTIONS:
-        asked = replace(request, messages=composing.write(shown, question), max_tokens=WRITE_TOKENS)
-        right += is_right((await model.generate(asked)).text, question, answer)
+        prompt = replace(request, messages=composing.write(shown, question), max_tokens=WRITE_TOKENS)
+        right += is_right((await model.generate(prompt)).text, question, answer)
     return right
 
 
@@ -211,9 +211,9 @@ def _passage(excerpt: Named) -> Passage:
 async def _called(model: LanguageModel, request: ModelRequest) -> int:
     right = 0
     for question, tool, service in SITUATIONS:
-        asked = replace(request, messages=prompts.call_tool(list(Tool), question), max_tokens=TOOL_TOKENS)
+        prompt = replace(request, messages=prompts.call_tool(list(Tool), question), max_tokens=TOOL_TOKENS)
         try:
-            call = await structured(model, asked, Call)
+            call = await structured(model, prompt, Call)
         except InvalidReply:
             continue
         right += call.tool is tool and call.service.strip() == service

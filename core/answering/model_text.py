@@ -104,8 +104,8 @@ def adds_literals(text: str, source: str) -> bool:
 
     A number that has only other units in the source is another number.
     """
-    measures, known = _measures(text), _measures(source)
-    if any(number in known and not units <= known[number] for number, units in measures.items()):
+    measures, source_measures = _measures(text), _measures(source)
+    if any(number in source_measures and not units <= source_measures[number] for number, units in measures.items()):
         return True
     source = _in_figures(source)
     words = {word.lower() for word in _words(source)}
@@ -117,12 +117,12 @@ def adds_literals(text: str, source: str) -> bool:
 
 def in_units_of(source: str, text: str) -> str:
     """Return the text with each duration as the source has it: “one hour” becomes “60 min” if the source says that."""
-    known = {(number, unit) for number, units in _measures(_in_figures(source)).items() for unit in units}
-    spans = {_span(*each): " ".join(each) for each in known if each[1] in _SCALES}
+    source_measures = {(number, unit) for number, units in _measures(_in_figures(source)).items() for unit in units}
+    spans = {_span(*each): " ".join(each) for each in source_measures if each[1] in _SCALES}
 
     def same(measure: re.Match[str]) -> str:
         each = measure[1], _SPELLED.get(measure[2], measure[2].lower())
-        return measure[0] if each in known or each[1] not in _SCALES else spans.get(_span(*each), measure[0])
+        return measure[0] if each in source_measures or each[1] not in _SCALES else spans.get(_span(*each), measure[0])
 
     figures = _MEASURE.sub(same, _in_figures(_PARTLY.sub(_counted, text)))
     return figures if figures != _in_figures(text) else text
@@ -181,11 +181,11 @@ def _in_figures(text: str) -> str:
 
 def _measures(text: str) -> dict[str, set[str]]:
     """Return the units of each number that has any."""
-    found: dict[str, set[str]] = {}
+    units: dict[str, set[str]] = {}
     for measure in _MEASURE.finditer(text):
         unit = measure[2]
-        found.setdefault(measure[1], set()).add(_SPELLED.get(unit, unit.lower()))
-    return found
+        units.setdefault(measure[1], set()).add(_SPELLED.get(unit, unit.lower()))
+    return units
 
 
 def _words(text: str) -> list[str]:

@@ -50,13 +50,13 @@ class Order:
         """Return whether a source, a heading or a command of an answer names what is ordered."""
         wanted = distinct_terms(self.verb)
         parts = [block for excerpt in answer.excerpts for block in blocks(excerpt.text)]
-        told = [
+        texts = [
             block.heading if block.kind is BlockKind.HEADING else block.text for block in parts if block.kind in _HOW
         ]
         cited = [
             citation.name for citation in answer.citations if citation.number in {e.citation for e in answer.excerpts}
         ]
-        return any(wanted <= distinct_terms(each) for each in (*cited, *told))
+        return any(wanted <= distinct_terms(each) for each in (*cited, *texts))
 
 
 def order_in(text: str, services: Iterable[str]) -> Order | None:
@@ -68,11 +68,11 @@ def order_in(text: str, services: Iterable[str]) -> Order | None:
     words = text.split()
     while words and words[-1].lower().strip(_SIGNS) in _URGING:
         words.pop()
-    said = " ".join(words)
-    if len(text) > MAX_ORDER or "\n" in text.strip() or (found := _ORDER.match(said)) is None:
+    order = " ".join(words)
+    if len(text) > MAX_ORDER or "\n" in text.strip() or (match := _ORDER.match(order)) is None:
         return None
-    thing = found["object"].lower().strip(_SIGNS)
+    thing = match["object"].lower().strip(_SIGNS)
     is_urged = len(words) < len(text.split())
-    if found["asked"] or is_urged or thing in _DEFINITE or thing in map(str.lower, services):
-        return Order(said[found.start("verb") :].rstrip(_SIGNS), found["verb"])
+    if match["asked"] or is_urged or thing in _DEFINITE or thing in map(str.lower, services):
+        return Order(order[match.start("verb") :].rstrip(_SIGNS), match["verb"])
     return None

@@ -39,7 +39,7 @@ class Claim:
     line: str
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """Return the claim as a sentence."""
         match self.standing:
             case Standing.OWNED:
@@ -52,22 +52,22 @@ class Claim:
 
 def claims(thing: str, teams: Sequence[Team]) -> list[Claim]:
     """Return the lines of team documents with every word of a thing, the firmest first and of these the shortest."""
-    asked = distinct_terms(thing)
-    found = [claim for team in teams for claim in _claims(asked, team, teams)] if asked else []
-    return sorted(found, key=lambda claim: (claim.standing, len(claim.line)))
+    thing_terms = distinct_terms(thing)
+    matches = [claim for team in teams for claim in _claims(thing_terms, team, teams)] if thing_terms else []
+    return sorted(matches, key=lambda claim: (claim.standing, len(claim.line)))
 
 
-def _claims(asked: frozenset[str], team: Team, teams: Sequence[Team]) -> Iterator[Claim]:
+def _claims(thing_terms: frozenset[str], team: Team, teams: Sequence[Team]) -> Iterator[Claim]:
     for block in blocks(team.document):
         line = plain(block.text).lstrip("-+•. ")
-        if block.kind is BlockKind.HEADING or not asked <= distinct_terms(line):
+        if block.kind is BlockKind.HEADING or not thing_terms <= distinct_terms(line):
             continue
         if not turns_away(block.heading):
             standing = Standing.OWNED if _OWNS.search(block.heading) else Standing.MENTIONED
             yield Claim(standing, team.name, team.name, line)
-        elif (passed := _PASSED_ON.match(line)) and asked <= distinct_terms(passed["thing"]):
-            known = team_named(passed["owner"], teams)
-            yield Claim(Standing.PASSED_ON, known.name if known else passed["owner"], team.name, line)
+        elif (passed := _PASSED_ON.match(line)) and thing_terms <= distinct_terms(passed["thing"]):
+            owner = team_named(passed["owner"], teams)
+            yield Claim(Standing.PASSED_ON, owner.name if owner else passed["owner"], team.name, line)
 
 
 def names_page(thing: str) -> bool:
@@ -75,12 +75,15 @@ def names_page(thing: str) -> bool:
     return not _PAGE.isdisjoint(distinct_terms(thing))
 
 
-def pages_titled(thing: str, found: Sequence[Passage]) -> list[Passage]:
+def pages_titled(thing: str, passages: Sequence[Passage]) -> list[Passage]:
     """Return the pages that have an owner, and the words of a thing in their title: one passage of each."""
-    asked = distinct_terms(thing) - _PAGE
+    thing_terms = distinct_terms(thing) - _PAGE
     titled = {
         passage.document_id: passage
-        for passage in reversed(found)
-        if passage.kind is DocumentKind.PAGE and passage.owner and asked and asked <= distinct_terms(passage.title)
+        for passage in reversed(passages)
+        if passage.kind is DocumentKind.PAGE
+        and passage.owner
+        and thing_terms
+        and thing_terms <= distinct_terms(passage.title)
     }
-    return [passage for passage in dict.fromkeys(found) if titled.get(passage.document_id) is passage]
+    return [passage for passage in dict.fromkeys(passages) if titled.get(passage.document_id) is passage]

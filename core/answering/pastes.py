@@ -79,5 +79,5 @@ def _raised(trace: str) -> str:
 
 def _question(lines: list[str]) -> str:
     """Return the sentence before or after the paste that asks something; empty if there is none."""
-    told = [line.strip() for line in lines if line.strip()]
-    return next((line for line in (*told[:2], *told[-2:]) if line.endswith("?")), "")
+    sentences = [line.strip() for line in lines if line.strip()]
+    return next((line for line in (*sentences[:2], *sentences[-2:]) if line.endswith("?")), "")

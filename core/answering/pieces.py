@@ -92,7 +92,7 @@ def _pieces_of(passage: Passage) -> Iterator[Piece]:
             path = [*(each for each in path if each[0] < block.level), (block.level, heading)]
             above = frozenset(terms(" ".join(text for _, text in path)))
         for place, (text, fence) in enumerate(_texts(block)):
-            said = tuple(terms(block.heading if block.kind is BlockKind.HEADING else text))
+            piece_terms = tuple(terms(block.heading if block.kind is BlockKind.HEADING else text))
             yield Piece(
                 text,
                 block.kind,
@@ -102,7 +102,7 @@ def _pieces_of(passage: Passage) -> Iterator[Piece]:
                 heading,
                 repeat,
                 above,
-                said,
+                piece_terms,
                 word_count(text),
                 fence,
             )

@@ -75,11 +75,11 @@ def standalone(question: str, history: Sequence[Turn]) -> str:
     In a thread of other people, it follows the first message that is more than a greeting. The new words are repeated,
     because they are what changed: “no, in staging” must outweigh the production asked about first.
     """
-    asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
-    is_theirs = len(asked) == len(history)  # nobody asked the bot before: the thread is about its first message
-    asked = [turn for turn in asked if not only_calls(turn)][:1] if is_theirs else asked[-CARRIED_TURNS:]
+    questions = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
+    is_theirs = len(questions) == len(history)  # nobody asked the bot before: the thread is about its first message
+    questions = [turn for turn in questions if not only_calls(turn)][:1] if is_theirs else questions[-CARRIED_TURNS:]
     topic = ""
-    for earlier in asked:
+    for earlier in questions:
         topic = f"{topic} {earlier}" if topic and is_follow_up(earlier) else earlier
     question = question.strip()
     return f"{topic.strip()} {question} {question}" if topic and is_follow_up(question) else question
@@ -113,10 +113,10 @@ def parts(question: str) -> tuple[str, ...]:
     question = question.strip()
     if len(question) > MAX_LENGTH or "```" in question:
         return (question,)
-    found = [each for each in _NEXT.split(question, MAX_PARTS - 1) if terms(each)]
-    if len(found) > 1:
-        asked = [Turn(Speaker.PERSON, each) for each in found]
-        return tuple(standalone(each, asked[:place]) for place, each in enumerate(found))
+    questions = [each for each in _NEXT.split(question, MAX_PARTS - 1) if terms(each)]
+    if len(questions) > 1:
+        turns = [Turn(Speaker.PERSON, each) for each in questions]
+        return tuple(standalone(each, turns[:place]) for place, each in enumerate(questions))
     return _sides(question) or (question,)
 
 
@@ -142,5 +142,5 @@ def _sides(question: str) -> tuple[str, ...]:
 def _side(words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
     """Return the words of a compared thing, outwards from the conjunction up to the first stop word."""
     named = list(takewhile(lambda word: terms(word[0]) or word[0].lower() in _ARTICLES, words))
-    telling = [place for place, word in enumerate(named) if terms(word[0])][:MAX_SIDE]
-    return named[: telling[-1] + 1] if telling else []
+    places = [place for place, word in enumerate(named) if terms(word[0])][:MAX_SIDE]
+    return named[: places[-1] + 1] if places else []

@@ -120,14 +120,14 @@ def statements(passage: Passage) -> tuple[Statement, ...]:
         if informative or not _QUESTION.search(message):
             return tuple(informative or _statements(passage, message))
         return tuple(item for item in answers if not _thanks(item.text))
-    found = _statements(passage, passage.text)
+    items = _statements(passage, passage.text)
     if passage.kind is DocumentKind.INCIDENT:
-        return tuple(item for item in found if not item.text.startswith(SERVICE))
-    return tuple(found)
+        return tuple(item for item in items if not item.text.startswith(SERVICE))
+    return tuple(items)
 
 
 def _statements(passage: Passage, text: str) -> list[Statement]:
-    found: list[Statement] = []
+    result: list[Statement] = []
     heading, lead_in = passage.heading, ""
     repeats = iter(passage.repeats)
     repeat = next(repeats, 0)
@@ -137,10 +137,10 @@ def _statements(passage: Passage, text: str) -> list[Statement]:
             continue
         is_paragraph = block.kind is BlockKind.PARAGRAPH
         led = "" if is_paragraph else lead_in
-        found += [Statement(passage, block.kind, piece, heading, repeat, led) for piece in _pieces(block)]
+        result += [Statement(passage, block.kind, piece, heading, repeat, led) for piece in _pieces(block)]
         if is_paragraph:
-            lead_in = found[-1].text if found and found[-1].introduces else ""
-    return found
+            lead_in = result[-1].text if result and result[-1].introduces else ""
+    return result
 
 
 def _informs(text: str) -> bool:

@@ -126,9 +126,9 @@ def _right(kind: PredictionKind, outcomes: Sequence[bool]) -> str:
 
 def _missing(page: MissingPage) -> str:
     first, *others = page.questions
-    asked = f" and {_count(len(others), 'similar question')}" if others else ""
+    similar = f" and {_count(len(others), 'similar question')}" if others else ""
     whose = f": {page.owner} may know" if page.owner else ""
-    return f"• “{cut(first, MAX_QUESTION)}”{asked}{whose}"
+    return f"• “{cut(first, MAX_QUESTION)}”{similar}{whose}"
 
 
 def _count(number: int, one: str, many: str = "") -> str:

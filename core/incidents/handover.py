@@ -43,12 +43,12 @@ class Shift:
 
 def format_handover(shift: Shift) -> str:
     """Return the text of a handover."""
-    told = [each for each in shift.incidents if each.id not in shift.held and each.absorbed is None]
+    shown = [each for each in shift.incidents if each.id not in shift.held and each.absorbed is None]
     opened = sorted(
-        (each for each in told if each.state is IncidentState.OPEN),
+        (each for each in shown if each.state is IncidentState.OPEN),
         key=lambda each: ([*Severity].index(each.severity), each.started_at),
     )
-    watched = [(each, why) for each in told if (why := _reason_to_watch(each, shift.until))]
+    watched = [(each, why) for each in shown if (why := _reason_to_watch(each, shift.until))]
     changes = [f"• Maintenance: {window}" for window in shift.windows]
     changes += [_change(each) for each in sorted(shift.changes, key=lambda each: each.at, reverse=True)]
     if shift.unread:
@@ -86,14 +86,14 @@ def cut_lines(lines: Sequence[str]) -> str:
 
 def _open(incident: Incident) -> str:
     cause = incident.explanation.cause if incident.explanation is not None else None
-    said = (
+    parts = (
         cut(incident.title, MAX_TITLE),
         f"since {_moment(incident.started_at)}",
         cut(incident.taken_by, MAX_TITLE) or format_owner(incident),
         f"possible cause: {cut(cause.short, MAX_REASON)}" if cause is not None else "no cause found",
         f"next: {cut(cause.next_step, MAX_REASON)}" if cause is not None and cause.next_step else "",
     )
-    return f"• {_mark(incident)} {' · '.join(filter(None, said))}"
+    return f"• {_mark(incident)} {' · '.join(filter(None, parts))}"
 
 
 def _held(incident: Incident, why: str) -> str:

@@ -138,27 +138,27 @@ def _with_inline_links(text: str) -> str:
 
 def _unfolded(lines: list[str], depth: int) -> list[str]:
     """Return the lines with each indented admonition as a label and its text, and without quotation marks."""
-    found: list[str] = []
+    unfolded: list[str] = []
     closing, quoted, index = "", False, 0
     while index < len(lines):
         line, index = lines[index], index + 1
         if closing:
             closing = "" if line.lstrip(" \t>").startswith(closing) and not line.strip(" \t>`~") else closing
-            found.append(_QUOTATION.sub(r"\1", line) if quoted else line)
+            unfolded.append(_QUOTATION.sub(r"\1", line) if quoted else line)
         elif fence := _FENCE.match(line):
             closing, quoted = fence[1], line.lstrip().startswith(">")
-            found.append(_QUOTATION.sub(r"\1", line))
+            unfolded.append(_QUOTATION.sub(r"\1", line))
         elif code := _HIGHLIGHT.match(line):
-            found.append(f"{code[1]}```{'' if code['end'] else code['language']}")
+            unfolded.append(f"{code[1]}```{'' if code['end'] else code['language']}")
         elif (folded := _FOLDED.match(line)) and (folded["kind"] or folded["title"]) and depth < MAX_DEPTH:
             end = _end_of_indented(lines, index, len(folded[1]) + 4)
             inner = [each[len(folded[1]) + 4 :] for each in lines[index:end]]
             label = _label(folded["kind"] or "", folded["title"] or "")
-            found += [*(folded[1] + each for each in ["", label, *_unfolded(inner, depth + 1)]), ""]
+            unfolded += [*(folded[1] + each for each in ["", label, *_unfolded(inner, depth + 1)]), ""]
             index = end
         else:
-            found.append(_QUOTATION.sub(r"\1", line))
-    return found
+            unfolded.append(_QUOTATION.sub(r"\1", line))
+    return unfolded
 
 
 def _end_of_indented(lines: list[str], start: int, indent: int) -> int:
@@ -226,19 +226,19 @@ def columns_as_tables(text: str) -> str:
     The rule is a line of dashes, one run for each column. The table ends with an empty line.
     """
     lines = text.split("\n")
-    found: list[str] = []
+    converted: list[str] = []
     place = 0
     while place < len(lines):
         end = next((each for each in range(place, len(lines)) if not lines[each].strip()), len(lines))
         header, rule, *rows = lines[place:end] if end - place > 2 else ("", "")
         starts = [match.start() for match in _DASHES.finditer(rule)] if _COLUMN_RULE.match(rule) else []
         if starts and all(row[start - 1 : start] in ("", " ", "\t") for row in (header, *rows) for start in starts[1:]):
-            found += _table([header, *rows], starts)
+            converted += _table([header, *rows], starts)
         else:
-            found += lines[place:end]
-        found += lines[end : end + 1]
+            converted += lines[place:end]
+        converted += lines[end : end + 1]
         place = end + 1
-    return "\n".join(found)
+    return "\n".join(converted)
 
 
 def _table(rows: list[str], starts: list[int]) -> list[str]:

@@ -42,10 +42,12 @@ def without_line_numbers(code: str) -> str:
     if len(lines) < SHORTEST_NUMBERED or not stated[0] or stated != list(range(stated[0], stated[0] + len(lines))):
         return code
     rest = [line[number.end() :] for line, number in zip(lines, numbers, strict=True) if number]
-    said = [line for line in rest if line.strip()]
+    filled = [line for line in rest if line.strip()]
     # A list of exit codes has hardly any signs of code, and no word with which its lines begin.
-    is_code = 2 * sum(map(bool, map(_CODE_SIGN.search, said))) >= len(said) or 2 * len(_beginnings(said)) <= len(said)
-    return dedent("\n".join(rest)) if said and is_code else code
+    is_code = 2 * sum(map(bool, map(_CODE_SIGN.search, filled))) >= len(filled) or 2 * len(_beginnings(filled)) <= len(
+        filled
+    )
+    return dedent("\n".join(rest)) if filled and is_code else code
 
 
 def _beginnings(lines: list[str]) -> set[str]:

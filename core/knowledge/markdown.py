@@ -50,7 +50,7 @@ _MARKUP = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
 
 def blocks(text: str) -> list[Block]:
     """Return the blocks of a Markdown text in order. Every line that is not blank is in exactly one of them."""
-    found: list[Block] = []
+    result: list[Block] = []
     heading, repeat = "", 0
     seen: Counter[str] = Counter()
     for kind, lines in _grouped(text.splitlines()):
@@ -61,8 +61,8 @@ def blocks(text: str) -> list[Block]:
             level = len(match[1]) if match else 1 if lines[1].lstrip().startswith("=") else 2
             repeat = seen[slug(heading)]
             seen[slug(heading)] += 1
-        found.append(Block(kind, "\n".join(lines), heading, level, repeat))
-    return found
+        result.append(Block(kind, "\n".join(lines), heading, level, repeat))
+    return result
 
 
 def has_header(table: Sequence[str]) -> bool:

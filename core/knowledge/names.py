@@ -136,7 +136,7 @@ def mentions(text: str, people: People) -> list[Mention]:
     if not people:
         return []
     plain = text.translate(_LATIN)
-    return without_overlap(_found(plain, roster(people)), len(text))
+    return without_overlap(_candidates(plain, roster(people)), len(text))
 
 
 @lru_cache(maxsize=64)
@@ -232,16 +232,16 @@ class _Token:
         return self.text.lower()
 
 
-def _found(text: str, known: Roster) -> Iterator[Mention]:
+def _candidates(text: str, people: Roster) -> Iterator[Mention]:
     """Yield candidates, the most certain first."""
     tokens = [_token(match) for match in _WORD.finditer(text)]
-    yield from _sequences(text, tokens, known)
-    yield from _handles(text, known)
-    if known.caseless:
-        forms = sorted(known.caseless, key=len, reverse=True)
+    yield from _sequences(text, tokens, people)
+    yield from _handles(text, people)
+    if people.caseless:
+        forms = sorted(people.caseless, key=len, reverse=True)
         for match in re.finditer("|".join(map(re.escape, forms)), text):
-            yield Mention(match.start(), match.end(), known.caseless[match[0]])
-    yield from _singles(text, tokens, known)
+            yield Mention(match.start(), match.end(), people.caseless[match[0]])
+    yield from _singles(text, tokens, people)
 
 
 def _token(match: re.Match[str]) -> _Token:
@@ -249,14 +249,14 @@ def _token(match: re.Match[str]) -> _Token:
     return _Token(match.start(), match.start() + len(text), text)
 
 
-def _sequences(text: str, tokens: list[_Token], known: Roster) -> Iterator[Mention]:
-    found = list[Mention]()
+def _sequences(text: str, tokens: list[_Token], people: Roster) -> Iterator[Mention]:
+    sequences = list[Mention]()
     for index, token in enumerate(tokens):
-        for words, person in known.sequences.get(token.key, ()):
+        for words, person in people.sequences.get(token.key, ()):
             run = tokens[index : index + len(words)]
             if tuple(item.key for item in run) == words and _is_one_name(text, run):
-                found.append(Mention(_with_at(text, token.start), run[-1].end, person))
-    yield from sorted(found, key=lambda mention: mention.start - mention.end)
+                sequences.append(Mention(_with_at(text, token.start), run[-1].end, person))
+    yield from sorted(sequences, key=lambda mention: mention.start - mention.end)
 
 
 def _is_one_name(text: str, run: list[_Token]) -> bool:
@@ -266,18 +266,18 @@ def _is_one_name(text: str, run: list[_Token]) -> bool:
     return len(run[0].text) > 1 or gaps[0] in (". ", ".")  # an initial needs a dot
 
 
-def _handles(text: str, known: Roster) -> Iterator[Mention]:
+def _handles(text: str, people: Roster) -> Iterator[Mention]:
     for match in _HANDLE.finditer(text):
-        person = known.handles.get(match["name"].lower())
+        person = people.handles.get(match["name"].lower())
         if person is None:
             continue
         if match[0].startswith("@") or match["name"].lower() not in WORD_NAMES | PRODUCT_NAMES:
             yield Mention(match.start(), match.end(), person)
 
 
-def _singles(text: str, tokens: list[_Token], known: Roster) -> Iterator[Mention]:
+def _singles(text: str, tokens: list[_Token], people: Roster) -> Iterator[Mention]:
     code = {position for match in _CODE.finditer(text) for position in range(*match.span())}
-    names = known.given.keys() | known.family.keys()
+    names = people.given.keys() | people.family.keys()
     tokens = [_nominative(token, names) for token in tokens]
     starts = {token.start for token in tokens if token.key in names}
     for token in tokens:
@@ -286,7 +286,7 @@ def _singles(text: str, tokens: list[_Token], known: Roster) -> Iterator[Mention
         before, after = _around(text, token, starts)
         if _IDENTIFIER_BEFORE.search(before) or _IDENTIFIER_AFTER.match(after) or _PLACE_BEFORE.search(before):
             continue
-        person = _person(token, before, after, known)
+        person = _person(token, before, after, people)
         if person is not None:
             yield Mention(_with_at(text, token.start), token.end, person)
 
@@ -316,13 +316,13 @@ def _around(text: str, token: _Token, starts: set[int]) -> tuple[str, str]:
     return before, after
 
 
-def _person(token: _Token, before: str, after: str, known: Roster) -> int | None:
+def _person(token: _Token, before: str, after: str, people: Roster) -> int | None:
     """Return the person that a single word names in this context; None if it names nobody."""
     key, is_mention = token.key, before.endswith("@")
-    person = known.given.get(key)
+    person = people.given.get(key)
     is_given = person is not None
     if person is None:
-        person = known.family.get(key)
+        person = people.family.get(key)
     if is_mention:
         return person
     if key in PRODUCT_NAMES or (not is_given and key in WORD_NAMES):

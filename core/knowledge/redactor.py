@@ -71,15 +71,15 @@ class Redactor:
 
     def findings(self, text: str, people: People) -> list[Finding]:
         """Return the parts of a text to replace, in order, without overlaps."""
-        return without_overlap(self._found(text, people), len(text))
+        return without_overlap(self._candidates(text, people), len(text))
 
-    def _found(self, text: str, people: People) -> Iterator[Finding]:
+    def _candidates(self, text: str, people: People) -> Iterator[Finding]:
         """Yield candidates, the most sensitive first."""
         for start, end in self._secrets.find(text):
             yield Finding(start, end, FindingKind.SECRET)
-        known = roster(people).addresses
+        owners = roster(people).addresses
         for start, end in addresses(text):
-            yield Finding(start, end, FindingKind.EMAIL, known.get(unquote(text[start:end]).lower()))
+            yield Finding(start, end, FindingKind.EMAIL, owners.get(unquote(text[start:end]).lower()))
         for start, end in telephone_numbers(text):
             yield Finding(start, end, FindingKind.PHONE)
         for mention in mentions(text, people):

@@ -112,14 +112,14 @@ class Retriever:
         dense = await self._index.search_dense(vector, audience.readers, CANDIDATES) if vector.size else []
         scores = fused(lexical, dense, DENSE_SHARE if dense else 0.0)
         passages = await self._index.read(list(scores)[:READ], audience.readers)
-        found = [
+        ranked = [
             RankedPassage(each, scores[each.id][1], scores[each.id][2], scores[each.id][0] * KIND_PRIOR[each.kind])
             for each in passages
         ]
-        found.sort(key=lambda each: (-each.score, each.passage.id))
+        ranked.sort(key=lambda each: (-each.score, each.passage.id))
         attainable = (K1 + 1) * sum(count * encoded.weights[term] for term, count in encoded.counts.items())
         return Retrieval(
-            confirmed_first(query, found)[:limit],
+            confirmed_first(query, ranked)[:limit],
             encoded.weights,
             encoded.known,
             attainable,
@@ -187,6 +187,6 @@ def _similarity(query: str, passage: Passage) -> float:
     """
     if not is_curated(passage.document_id):
         return 0.0
-    asked, answered = distinct_terms(query), distinct_terms(question_of(passage.title))
-    share = len(asked & answered) / (len(asked | answered) or 1)
-    return share if share >= SAME_QUESTION and (asked <= answered or answered <= asked) else 0.0
+    question_terms, answered = distinct_terms(query), distinct_terms(question_of(passage.title))
+    share = len(question_terms & answered) / (len(question_terms | answered) or 1)
+    return share if share >= SAME_QUESTION and (question_terms <= answered or answered <= question_terms) else 0.0

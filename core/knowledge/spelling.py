@@ -52,24 +52,28 @@ def spelt(query: str, statistics: TermStatistics) -> Spelling:
 
     The first letter of a word is assumed to be right. A question in another language is reduced to words of the corpus.
     """
-    asked = words(query)
-    if is_foreign(asked, statistics):
-        kept = [word for word in asked if _says_something(word) and _frequency(word, statistics)]
+    query_words = words(query)
+    if is_foreign(query_words, statistics):
+        kept = [word for word in query_words if _says_something(word) and _frequency(word, statistics)]
         return Spelling(" ".join(kept), foreign=True)
     corrected = {
-        word: found for word in dict.fromkeys(asked) if (found := _respelt(word, statistics)).lower() != word.lower()
+        word: corpus_word
+        for word in dict.fromkeys(query_words)
+        if (corpus_word := _respelt(word, statistics)).lower() != word.lower()
     }
-    for word, found in corrected.items():
-        query = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", lambda _, by=found: by, query)
-    return Spelling(query, {word: found for word, found in corrected.items() if found not in STOP_WORDS})
+    for word, corpus_word in corrected.items():
+        query = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", lambda _, by=corpus_word: by, query)
+    return Spelling(
+        query, {word: corpus_word for word, corpus_word in corrected.items() if corpus_word not in STOP_WORDS}
+    )
 
 
-def is_foreign(asked: list[str], statistics: TermStatistics) -> bool:
+def is_foreign(query_words: list[str], statistics: TermStatistics) -> bool:
     """Return whether a question is in another language than English.
 
     A word with non-English letters that the corpus does not contain counts as foreign.
     """
-    lower = [word.lower() for word in asked]
+    lower = [word.lower() for word in query_words]
     english = sum(word in STOP_WORDS and word not in _FOREIGN and word not in _SHARED for word in lower)
     foreign = sum(
         word in _FOREIGN or (word.isalpha() and not word.isascii() and not _frequency(word, statistics))

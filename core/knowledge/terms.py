@@ -78,12 +78,12 @@ def terms_of(word: str) -> tuple[str, ...]:
     if _CJK_RUN.match(word):
         return _character_pairs(word)
     parts = [part for part in _SEPARATOR.split(word) if part and len(part) <= MAX_TERM_LENGTH]
-    found = [word.lower()] if len(parts) > 1 and len(word) <= MAX_TERM_LENGTH else []
+    word_terms = [word.lower()] if len(parts) > 1 and len(word) <= MAX_TERM_LENGTH else []
     for part in parts:
         pieces = _CAMEL.split(part)
         candidates = [part, *pieces] if len(pieces) > 1 else pieces
-        found += [_stem(candidate.lower()) for candidate in candidates if _carries_meaning(candidate)]
-    return tuple(dict.fromkeys(found))
+        word_terms += [_stem(candidate.lower()) for candidate in candidates if _carries_meaning(candidate)]
+    return tuple(dict.fromkeys(word_terms))
 
 
 def _character_pairs(run: str) -> tuple[str, ...]:

@@ -65,9 +65,9 @@ class Poster:
         if post.withdrawn:
             await self.withdraw(intent, place)  # in case it was being posted when it was withdrawn
             raise Withdrawn(f"The question that {intent} answers was deleted.")
-        found = await messenger.find(place, intent) if post.attempted else None
-        reference = found or await self._post(intent, place, message)
-        shown = UNKNOWN_VERSION if found else version  # a message that was found may show older content
+        earlier = await messenger.find(place, intent) if post.attempted else None
+        reference = earlier or await self._post(intent, place, message)
+        shown = UNKNOWN_VERSION if earlier else version  # a message that was found may show older content
         async with self._store.transaction() as transaction:
             may_stand = await transaction.posts.posted(intent, reference, shown, claim(message))
         if not may_stand:

@@ -55,12 +55,12 @@ async def record_prediction(
     estimator = Estimator(kind, engine, estimator_version)
     prediction_id = f"{kind}:{engine}:{subject}:{hop}" if hop else f"{kind}:{engine}:{subject}"
     async with ports.store.transaction() as transaction:
-        known = await transaction.predictions.get(prediction_id)
-        if known is not None and (known.value, known.estimator_version) != (value, estimator_version):
+        stored = await transaction.predictions.get(prediction_id)
+        if stored is not None and (stored.value, stored.estimator_version) != (value, estimator_version):
             prediction_id = f"{prediction_id}:{_digest(estimator_version, value)}"
-            known = await transaction.predictions.get(prediction_id)
-        if known is not None:
-            evaluation, group = known.evaluation, known.group
+            stored = await transaction.predictions.get(prediction_id)
+        if stored is not None:
+            evaluation, group = stored.evaluation, stored.group
         calibrator = await transaction.predictions.calibrator(estimator)
         outcomes = 0 if calibrator else await transaction.predictions.count_labelled(estimator)
         badge = badge_for(evaluation, calibrator, outcomes, group, scale_of(estimator))

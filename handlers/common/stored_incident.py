@@ -30,9 +30,9 @@ async def incident_of_thread(place: Place, transaction: Transaction) -> Incident
     """Return the incident whose message, or a copy of it in another channel, is the root of the thread at `place`."""
     if place.thread is None:
         return None
-    found = await transaction.incidents.in_thread(place)
-    if found is not None:
-        return found
+    incident = await transaction.incidents.in_thread(place)
+    if incident is not None:
+        return incident
     post = await transaction.posts.at(MessageReference(replace(place, thread=None), place.thread))
     prefix = incident_intent("")
     if post is None or not post.intent.startswith(prefix):

@@ -65,9 +65,9 @@ def _evidence(prediction: Prediction, incident: Incident | None) -> tuple[str, .
     if cause is None:
         return ()
     counted = Counter(evidence.kind for evidence in cause.evidence)
-    told = ", ".join(f"{count} × {kind}" for kind, count in counted.items())
+    counts = ", ".join(f"{count} × {kind}" for kind, count in counted.items())
     against = f"; {len(cause.contradicting)} against it" if cause.contradicting else ""
-    return (f"Evidence for it: {told}{against}.",) if told else ()
+    return (f"Evidence for it: {counts}{against}.",) if counts else ()
 
 
 def _changes(prediction: Prediction, incident: Incident | None) -> str:
@@ -81,14 +81,14 @@ def _cause(prediction: Prediction, incident: Incident | None) -> Hypothesis | No
 
 
 async def _documents(prediction: Prediction, audience: Audience, index: PassageIndex) -> tuple[BadgeReference, ...]:
-    found = [
+    pages = [
         await index.passages_of(document_id, audience.readers) for document_id in prediction.references[:MAX_REFERENCES]
     ]
-    return tuple(BadgeReference(passages[0].title, passages[0].url) for passages in found if passages)
+    return tuple(BadgeReference(passages[0].title, passages[0].url) for passages in pages if passages)
 
 
 def _incidents(prediction: Prediction, history: IncidentHistory, redact: Redact) -> tuple[BadgeReference, ...]:
     """Return the readable past incidents, redacted. Unlike indexed documents, the history is stored unredacted."""
     by_id = {incident.id: incident for incident in history.incidents}
-    known = [by_id[each] for each in prediction.references[:MAX_REFERENCES] if each in by_id]
-    return tuple(BadgeReference(f"{each.id}: {redacted(each.title, redact)}", each.url) for each in known)
+    referenced = [by_id[each] for each in prediction.references[:MAX_REFERENCES] if each in by_id]
+    return tuple(BadgeReference(f"{each.id}: {redacted(each.title, redact)}", each.url) for each in referenced)

@@ -61,9 +61,9 @@ async def _embedded(
 ) -> Embeddings | None:
     """Return the embeddings of the training incidents; None if the embedding model fails."""
     before = await models.load()
-    known = before.embedding.embeddings if before and before.embedding else None
+    embeddings = before.embedding.embeddings if before and before.embedding else None
     try:
-        return await embed_past_incidents(await asyncio.to_thread(learned_from, incidents), embedder, known)
+        return await embed_past_incidents(await asyncio.to_thread(learned_from, incidents), embedder, embeddings)
     except ModelUnavailable as error:
         log.warning("owners_learned_without_embedding", error=str(error))
         return None

@@ -30,7 +30,7 @@ Claims = Sequence[tuple[Prediction, Outcome | None]]
 async def post_digest(intent: str, place: Place, since: datetime, ports: QuestionPorts) -> None:
     """Post the digest of the time since `since`, once for each intent."""
     audience, now = await audience_at(place, ports), ports.clock.now()
-    asked = await _asked(since, audience, ports)
+    answered = await _questions_since(since, audience, ports)
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
         owners, causes, answers = [
@@ -39,19 +39,19 @@ async def post_digest(intent: str, place: Place, since: datetime, ports: Questio
         ]
         unanswered = [
             question
-            for entry, there in asked
+            for entry, there in answered
             if entry.detail == ABSTAINED and (question := await _question(entry, there, transaction))
         ]
     began = [each for each in recent if each.opened_at >= since]
-    found = visible(began, audience, ports.channels)
-    known, questions = {each.id for each in found}, {entry.subject for entry, _ in asked}
-    subjects = {PredictionKind.OWNER: known, PredictionKind.CAUSE: known, PredictionKind.ANSWER: questions}
+    incidents = visible(began, audience, ports.channels)
+    ids, questions = {each.id for each in incidents}, {entry.subject for entry, _ in answered}
+    subjects = {PredictionKind.OWNER: ids, PredictionKind.CAUSE: ids, PredictionKind.ANSWER: questions}
     claims = {PredictionKind.OWNER: owners, PredictionKind.CAUSE: causes, PredictionKind.ANSWER: answers}
     week = Week(
         now - since,
-        found,
-        _times(found, owners),
-        _times(found, causes),
+        incidents,
+        _times(incidents, owners),
+        _times(incidents, causes),
         {
             kind: [label.correct for claim, label in claims[kind] if label and claim.subject in subjects[kind]]
             for kind in claims
@@ -67,7 +67,7 @@ def _times(incidents: Sequence[Incident], claims: Claims) -> list[timedelta]:
     return [first[each.id] - each.opened_at for each in incidents if each.id in first]
 
 
-async def _asked(since: datetime, audience: Audience, ports: QuestionPorts) -> list[tuple[AuditEntry, Place]]:
+async def _questions_since(since: datetime, audience: Audience, ports: QuestionPorts) -> list[tuple[AuditEntry, Place]]:
     """Return the questions that were answered, or not, in channels that the audience may read, with these channels."""
     open_channels = [
         (Place(platform, channel_id), _at(platform, channel_id))
@@ -75,7 +75,7 @@ async def _asked(since: datetime, audience: Audience, ports: QuestionPorts) -> l
         for platform, channel_id in channel.ids.items()
         if audience.may_read(channel_audience(Place(platform, channel_id), ports.channels).disclosed_to)
     ]
-    found: list[tuple[AuditEntry, Place]] = []
+    result: list[tuple[AuditEntry, Place]] = []
     number = 0
     while True:
         async with ports.store.transaction() as transaction:
@@ -83,9 +83,9 @@ async def _asked(since: datetime, audience: Audience, ports: QuestionPorts) -> l
         for entry in (each.entry for each in entries if each.entry.act is Act.ANSWERED):
             for channel, pattern in open_channels:
                 if there := pattern.fullmatch(entry.place):
-                    found.append((entry, replace(channel, workspace=there["workspace"] or "")))
+                    result.append((entry, replace(channel, workspace=there["workspace"] or "")))
         if len(entries) < PAGE:
-            return found
+            return result
         number = entries[-1].number
 
 
@@ -105,5 +105,6 @@ async def _missing(questions: Sequence[str], ports: QuestionPorts) -> list[Missi
     pages = missing_pages(clean)
     contacts = [ports.help_desk.contacts(page.questions[0])[:1] for page in pages]
     return [
-        replace(page, owner=asked[0].team_name if asked else "") for page, asked in zip(pages, contacts, strict=True)
+        replace(page, owner=contact[0].team_name if contact else "")
+        for page, contact in zip(pages, contacts, strict=True)
     ]

@@ -76,9 +76,9 @@ def _improves(seen: Sequence[Label], new: Sequence[Label], current: Calibrator, 
     """
     candidate_error = current_error = 0.0
     for fold in range(FOLDS):
-        known = [label for index, label in enumerate(new) if index % FOLDS != fold]
+        training = [label for index, label in enumerate(new) if index % FOLDS != fold]
         held_out = [label for index, label in enumerate(new) if index % FOLDS == fold]
-        candidate = fit([*seen, *known], current.version, current.fitted_at, by_thresholds=by_thresholds)
+        candidate = fit([*seen, *training], current.version, current.fitted_at, by_thresholds=by_thresholds)
         if candidate is None:
             return False
         candidate_error += _squared_error(candidate, held_out)

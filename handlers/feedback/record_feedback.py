@@ -76,7 +76,7 @@ async def record_feedback(feedback: Feedback, ports: Ports) -> None:
     """
     if feedback.verdict is ButtonAction.ASK_A_PERSON:
         text = ASK_A_PERSON.format(person=feedback.person.name or "Somebody")
-        intent = f"ask-a-person:{await _asked(feedback.subject, ports.store)}"
+        intent = f"ask-a-person:{await _question_id(feedback.subject, ports.store)}"
         await ports.poster.post_once(intent, feedback.place, Notice(text, NoticeKind.INFORMATION))
     else:
         await _label(feedback, ports.store)
@@ -84,7 +84,7 @@ async def record_feedback(feedback: Feedback, ports: Ports) -> None:
             await ask_for_correction(feedback, ports)
 
 
-async def _asked(subject: str, store: Store) -> str:
+async def _question_id(subject: str, store: Store) -> str:
     """Return the id of the question. The button names the question itself until a whole answer exists."""
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(subject)
@@ -121,10 +121,10 @@ async def judge_suggestion(feedback: Feedback, ports: Ports) -> None:
     person = feedback.person.name_or_id
 
     async def judged(latest: Incident, transaction: Transaction) -> Incident:
-        said = _said_of(latest, feedback, person)
-        if said == latest:
+        judged_incident = _said_of(latest, feedback, person)
+        if judged_incident == latest:
             return latest
-        saved = await save_next(said, latest, transaction)
+        saved = await save_next(judged_incident, latest, transaction)
         await transaction.tasks.add(present_task(saved))
         return saved
 

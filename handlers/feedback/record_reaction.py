@@ -56,9 +56,9 @@ async def _counted_reaction(prediction: Prediction, person: str, store: Store) -
     async with store.transaction() as transaction:
         reactions = await transaction.predictions.reactions(prediction.id, person)
         labels = await transaction.predictions.labels_of(prediction.id)
-    said = next((label.labelled_at for label in labels if label.labelled_by == person), None)
+    labelled_at = next((label.labelled_at for label in labels if label.labelled_by == person), None)
     last = max(reactions.items(), key=lambda reaction: reaction[1], default=None)
-    return None if last is None or (said is not None and said > last[1]) else last
+    return None if last is None or (labelled_at is not None and labelled_at > last[1]) else last
 
 
 async def _take_back(reaction: Reaction, prediction: Prediction, person: str, store: Store) -> None:

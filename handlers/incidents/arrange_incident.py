@@ -123,8 +123,8 @@ async def silences_at(now: datetime, ports: IncidentPorts) -> list[Silence]:
     """
     async with ports.store.transaction() as transaction:
         declared = await transaction.silences.not_over(now)
-    told = await asyncio.gather(*(_silences_of(monitor) for monitor in ports.monitors))
-    return [*ports.maintenance.at(now), *declared, *(silence for each in told for silence in each)]
+    of_monitors = await asyncio.gather(*(_silences_of(monitor) for monitor in ports.monitors))
+    return [*ports.maintenance.at(now), *declared, *(silence for each in of_monitors for silence in each)]
 
 
 async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
@@ -154,11 +154,11 @@ async def _near(incident: Incident, ports: IncidentPorts, transaction: Transacti
         return []
     services = related_services(incident, ports.dependencies)
     since = min(incident.started_at, incident.opened_at) - REPEATED_WITHIN
-    found = await transaction.incidents.near(incident, services, since, MAX_NEAR)
+    others = await transaction.incidents.near(incident, services, since, MAX_NEAR)
     if incident.message is None:
         latest = await transaction.incidents.latest_open(MAX_NEAR)
-        found += [other for other in latest if abs(other.opened_at - incident.opened_at) <= STORM]
-    near = {other.id: other for other in found if other.silenced is None and other.id != incident.id}
+        others += [other for other in latest if abs(other.opened_at - incident.opened_at) <= STORM]
+    near = {other.id: other for other in others if other.silenced is None and other.id != incident.id}
     return list(near.values())
 
 
@@ -169,8 +169,8 @@ async def _find_merges(
     one.
     """
     candidates = [other for other in near if not await _is_part(other, incident, transaction)]
-    if may_absorb(incident) and (found := parent_of(incident, candidates, ports.dependencies, ports.channels)):
-        return [(incident, *found)]
+    if may_absorb(incident) and (parent := parent_of(incident, candidates, ports.dependencies, ports.channels)):
+        return [(incident, *parent)]
     if incident.message is not None:
         return []  # the others are checked again when their own investigations end
     explained = [

@@ -29,8 +29,8 @@ async def declare_maintenance(question: Question, ports: Ports) -> None:
     elif not wish.service:
         text = await _listed(question.audience, ports.maintenance, ports.store, ports.clock.now())
     elif wish.service not in ports.services:
-        known, more = sorted(ports.services), len(ports.services) - MAX_KNOWN
-        named = ", ".join(known[:MAX_KNOWN]) + (f" and {more} more" if more > 0 else "")
+        services, more = sorted(ports.services), len(ports.services) - MAX_KNOWN
+        named = ", ".join(services[:MAX_KNOWN]) + (f" and {more} more" if more > 0 else "")
         text = UNKNOWN.format(service=wish.service, known=named or "none")
     elif wish.length is None:
         text = await _ended(wish.service, question, ports.store, ports.clock.now())
@@ -81,8 +81,8 @@ async def open_windows(audience: Audience, maintenance: Maintenance, store: Stor
     """Return one line for each open maintenance window that this audience may read."""
     async with store.transaction() as transaction:
         declared = await transaction.silences.not_over(now)
-    known = [each for each in (*maintenance.at(now), *declared) if each.starts_at <= now < each.ends_at]
-    return [_format_window(window) for window in known if audience.may_read(window.readers)]
+    windows = [each for each in (*maintenance.at(now), *declared) if each.starts_at <= now < each.ends_at]
+    return [_format_window(window) for window in windows if audience.may_read(window.readers)]
 
 
 def _format_window(window: Silence) -> str:

@@ -77,15 +77,15 @@ async def explain_incident(
         explanation = named_first(explanation, incident.notes, ruled_out)
         evaluation = await run_in_analysis_thread(_evaluated, explanation, observations)
     claimed = partial(_claimed, incident, observations, failures, history, ports)
-    found = by_evidence(explanation, evaluation)
+    conclusion = by_evidence(explanation, evaluation)
     skill = ports.examined.skill(Use.CAUSES) if ports.examined is not None else None
-    if ports.examined is None or skill is None or not asks_model(skill, found):
-        return await claimed(found)
+    if ports.examined is None or skill is None or not asks_model(skill, conclusion):
+        return await claimed(conclusion)
     if show is not None:
-        await show(await claimed(found))
+        await show(await claimed(conclusion))
     redact = partial(redacted, redact=ports.redact)
     asking = investigate_with_model(
-        replace(found, explanation=await run_in_analysis_thread(redacted_explanation, explanation, redact)),
+        replace(conclusion, explanation=await run_in_analysis_thread(redacted_explanation, explanation, redact)),
         observations,
         await run_in_analysis_thread(survey, observations),
         model=ports.examined.model,
@@ -95,20 +95,22 @@ async def explain_incident(
         readers=ports.readers,
         past=partial(similar_incidents, history=history, incident=incident),
     )
-    asked = await _with_progress(asking, LOOKS_CLOSER, report)
-    led = asked.first if asked.explanation.engine != EVIDENCE else None
-    if led is not None and found.first is not None and not await is_likelier(led, found.first, ports.store):
-        asked = _evidence_first(asked, found)
-    return await claimed(asked)
+    model_conclusion = await _with_progress(asking, LOOKS_CLOSER, report)
+    led = model_conclusion.first if model_conclusion.explanation.engine != EVIDENCE else None
+    if led is not None and conclusion.first is not None and not await is_likelier(led, conclusion.first, ports.store):
+        model_conclusion = _evidence_first(model_conclusion, conclusion)
+    return await claimed(model_conclusion)
 
 
-def _evidence_first(asked: Conclusion, found: Conclusion) -> Conclusion:
+def _evidence_first(of_model: Conclusion, of_engine: Conclusion) -> Conclusion:
     """Return a model's conclusion with the evidence engine's cause before it, because people's verdicts say so."""
-    if asked.second is None:
-        return replace(found, explanation=replace(found.explanation, trajectory=asked.explanation.trajectory))
-    first, second, *others = asked.explanation.hypotheses
-    swapped = replace(asked.explanation, hypotheses=(second, first, *others), engine=EVIDENCE)
-    return Conclusion(swapped, asked.second, asked.first)
+    if of_model.second is None:
+        return replace(
+            of_engine, explanation=replace(of_engine.explanation, trajectory=of_model.explanation.trajectory)
+        )
+    first, second, *others = of_model.explanation.hypotheses
+    swapped = replace(of_model.explanation, hypotheses=(second, first, *others), engine=EVIDENCE)
+    return Conclusion(swapped, of_model.second, of_model.first)
 
 
 async def _observed(
@@ -127,20 +129,20 @@ async def _claimed(
     failures: dict[str, FailureHistory],
     history: IncidentHistory,
     ports: IncidentPorts,
-    found: Conclusion,
+    conclusion: Conclusion,
 ) -> Incident:
     """Return the incident with the redacted explanation.
 
     Its first cause is stored as a prediction and has a badge, and so is the second if the engines disagree.
     """
     redact = partial(redacted, redact=ports.redact)
-    explanation = await run_in_analysis_thread(redacted_explanation, found.explanation, redact)
-    if explanation.cause is None or found.first is None:
+    explanation = await run_in_analysis_thread(redacted_explanation, conclusion.explanation, redact)
+    if explanation.cause is None or conclusion.first is None:
         return replace(incident, explanation=explanation)
     first, *others = explanation.hypotheses
-    if not is_unsure(found.first[1]):
+    if not is_unsure(conclusion.first[1]):
         first = with_person(first, redact)
-    judged = await _judged(incident, explanation, found.first, history, ports.judge)
+    judged = await _judged(incident, explanation, conclusion.first, history, ports.judge)
 
     async def recorded(cause: Hypothesis, claim: Claimed) -> tuple[str, Badge]:
         references = tuple(similar.id for similar in explanation.similar)
@@ -157,8 +159,8 @@ async def _claimed(
         )
 
     prediction_id, badge = await recorded(first, judged)
-    if found.second is not None:
-        second_id, second_badge = await recorded(others[0], found.second)
+    if conclusion.second is not None:
+        second_id, second_badge = await recorded(others[0], conclusion.second)
         others[0] = replace(others[0], prediction_id=second_id, badge=second_badge)
     explanation = replace(explanation, hypotheses=(first, *others), badge=badge, prediction_id=prediction_id)
     place = incident.place if incident.source == QUESTION else None
@@ -171,12 +173,12 @@ async def _claimed(
 async def _with_progress(work: Coroutine[Any, Any, T], doing: str, report: Progress) -> T:
     """Return the result of `work`, reporting the activity after PROGRESS_DELAY and then every PROGRESS_INTERVAL."""
     task, began = asyncio.create_task(work), time.monotonic()
-    pause, said = PROGRESS_DELAY, doing
+    pause, activity = PROGRESS_DELAY, doing
     try:
         while not (await asyncio.wait({task}, timeout=pause))[0]:
-            await report(said)
+            await report(activity)
             pause = PROGRESS_INTERVAL
-            said = f"{doing}, for {time.monotonic() - began + pause:.0f} s"
+            activity = f"{doing}, for {time.monotonic() - began + pause:.0f} s"
         return await task
     finally:
         task.cancel()
@@ -187,14 +189,14 @@ async def _no_progress(_: str) -> None:
 
 
 def _count(observations: Observations) -> str:
-    told = (
+    counts = (
         (len(observations.logs), "log record", "log records"),
         (len(observations.series), "metric", "metrics"),
         (len(observations.changes), "change", "changes"),
         (len(observations.outputs), "tool output", "tool outputs"),
         (len(observations.builds), "failed build", "failed builds"),
     )
-    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in told if count) or "nothing"
+    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count) or "nothing"
 
 
 def _evaluated(explanation: Explanation, observations: Observations) -> Evaluation | None:

@@ -74,10 +74,10 @@ async def draft_of(
 async def _allowed(
     incident: Incident, kind: FilingKind, audience: Audience, person: Person, ports: Ports
 ) -> list[FilingTarget]:
-    found = allowed_targets(incident, kind, audience, ports.targets, ports.channels)
+    targets = allowed_targets(incident, kind, audience, ports.targets, ports.channels)
     return [
         target
-        for target in found
+        for target in targets
         if target.is_open_to(person)
         and all(may_see_incident(each, incident, ports.channels) for each in await _audiences(target, ports))
     ]
@@ -85,14 +85,14 @@ async def _allowed(
 
 async def _audiences(target: FilingTarget, ports: Ports) -> list[Audience]:
     """Return the audiences that can read a target: the public, or the members of channels, with guests if it has any."""
-    found: list[Audience] = []
+    audiences: list[Audience] = []
     for reader in sorted(target.readers):
         named = [channel for channel in ports.channels if f"channel:{channel.name}" == reader]
         places = [Place(platform, channel_id) for channel in named for platform, channel_id in channel.ids.items()]
         readers = named_readers([channel.name for channel in named], named) | {reader}
         has_outsiders = any([PUBLIC not in (await audience_at(place, ports)).readers for place in places])
-        found.append(Audience(readers if has_outsiders else readers | {PUBLIC}))
-    return found
+        audiences.append(Audience(readers if has_outsiders else readers | {PUBLIC}))
+    return audiences
 
 
 async def ask_to_file(feedback: Feedback, ports: Ports) -> None:
@@ -132,18 +132,18 @@ async def file_report(feedback: Feedback, ports: Ports) -> None:
 async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, ports: Ports) -> None:
     async with ports.store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
-    known = next((each for each in incident.filings if each.target == target.name), None)
-    if known is not None and known.filed is not None:
-        if known.press == feedback.id:  # this ran before, and was interrupted before it could say so
-            await _tell(known, known.filed, incident_id, feedback, ports)
+    earlier = next((each for each in incident.filings if each.target == target.name), None)
+    if earlier is not None and earlier.filed is not None:
+        if earlier.press == feedback.id:  # this ran before, and was interrupted before it could say so
+            await _tell(earlier, earlier.filed, incident_id, feedback, ports)
         else:
-            told = ALREADY.format(person=known.person, target=target.name, url=known.filed.url)
-            await _say(told, feedback, ports)
+            text = ALREADY.format(person=earlier.person, target=target.name, url=earlier.filed.url)
+            await _say(text, feedback, ports)
         return
     publisher, now = ports.publishers[target.name], ports.clock.now()
-    if known is not None and (left := known.at.timestamp() + publisher.settles_after - now.timestamp()) > 0:
+    if earlier is not None and (left := earlier.at.timestamp() + publisher.settles_after - now.timestamp()) > 0:
         raise SourceUnavailable(f"{target.name} may not show yet what was written there.", left)
-    person, since = feedback.person.name_or_id, known.since if known is not None else now
+    person, since = feedback.person.name_or_id, earlier.since if earlier is not None else now
     title = without_links(" ".join(feedback.title.split()))[:MAX_TITLE]  # a publisher may use it as a commit message
     filing = Filing(
         target.name,
@@ -162,14 +162,14 @@ async def _file(incident_id: str, target: FilingTarget, feedback: Feedback, port
         return Report(marker_of(incident_id, target.name), filing.title, filing.text, stem, since)
 
     filed: Filed | None = None
-    if known is not None:
+    if earlier is not None:
         try:
-            filed = await publisher.find(report(known))
+            filed = await publisher.find(report(earlier))
         except Unavailable as error:  # the earlier title is kept, because some systems find it by this title alone
-            await _keep(replace(filing, title=known.title), error, incident_id, feedback, ports)
+            await _keep(replace(filing, title=earlier.title), error, incident_id, feedback, ports)
             return
-        if filed is not None and known.press != feedback.id:
-            await _record(replace(known, filed=filed, text="", problem=""), filed, incident_id, feedback, ports)
+        if filed is not None and earlier.press != feedback.id:
+            await _record(replace(earlier, filed=filed, text="", problem=""), filed, incident_id, feedback, ports)
             await _say(ARRIVED.format(target=target.name, key=filed.key, url=filed.url), feedback, ports)
             return
     if filed is None:
@@ -187,8 +187,8 @@ async def _keep(filing: Filing, error: Unavailable, incident_id: str, feedback: 
     """Store a draft that was not filed, and say why."""
     await update_incident(incident_id, partial(_with, replace(filing, problem=str(error))), ports.store)
     wait = f" It asks to wait {ceil(error.retry_after)} s." if error.retry_after else ""
-    told = FAILED.format(target=filing.target, problem=f"{error}{wait}", button=BUTTONS[filing.kind])
-    await _say(told, feedback, ports, NoticeKind.ERROR)
+    text = FAILED.format(target=filing.target, problem=f"{error}{wait}", button=BUTTONS[filing.kind])
+    await _say(text, feedback, ports, NoticeKind.ERROR)
 
 
 async def _record(filing: Filing, filed: Filed, incident_id: str, feedback: Feedback, ports: Ports) -> None:

@@ -53,15 +53,15 @@ async def runbook_of(wanted: RunbookSearch, retriever: Retriever, audience: Audi
     If the section that fits a known cause has no command, but links to a page that fits as well and has one, that page
     is quoted. Raises IndexUnavailable.
     """
-    found = await _found(wanted.query, retriever, audience)
-    pages = sorted(filter(wanted.names, found), key=lambda each: not is_at(wanted.url, each))
+    passages = await _pages(wanted.query, retriever, audience)
+    pages = sorted(filter(wanted.names, passages), key=lambda each: not is_at(wanted.url, each))
     section = await _section(wanted.cause, pages, retriever, audience) if pages else None
     if section is not None:
         return await asyncio.to_thread(read_section, section, wanted.cause, wanted.url)
     return Runbook(wanted.url) if wanted.url else None
 
 
-async def _found(query: str, retriever: Retriever, audience: Audience) -> list[Passage]:
+async def _pages(query: str, retriever: Retriever, audience: Audience) -> list[Passage]:
     passages = [each.passage for each in await retriever.retrieve(query, audience, READ)]
     return list({passage.document_id: passage for passage in reversed(passages)}.values())[::-1]
 
@@ -74,7 +74,7 @@ async def _section(
         return section
     for address in linked_addresses(section)[:MAX_LINKS]:
         words = address.rpartition("/")[2].partition("#")[0].rpartition(".")[0].replace("-", " ") or address
-        linked = next((each for each in await _found(words, retriever, audience) if is_at(address, each)), None)
+        linked = next((each for each in await _pages(words, retriever, audience) if is_at(address, each)), None)
         if linked is None:
             continue
         there = best_section(sections_of(await retriever.page(linked.document_id, audience)), cause)

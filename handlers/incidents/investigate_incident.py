@@ -46,12 +46,12 @@ async def investigate_and_save(
     incident while this step found the cause, the teams negotiate again.
     """
     incident = await _stored(incident_id, store)
-    found = await investigate(incident)
+    findings = await investigate(incident)
     latest = await _stored(incident_id, store)
-    if found.explanation == incident.explanation != latest.explanation:
-        incident, found = latest, await investigate(latest)
-    saved = await save_findings(found, incident, store=store)
-    if found.explanation != incident.explanation and saved.hops != incident.hops:
+    if findings.explanation == incident.explanation != latest.explanation:
+        incident, findings = latest, await investigate(latest)
+    saved = await save_findings(findings, incident, store=store)
+    if findings.explanation != incident.explanation and saved.hops != incident.hops:
         async with store.transaction() as transaction:
             await transaction.tasks.add(triage_again_task(saved, "explained"))
 
@@ -67,45 +67,45 @@ def triage_again_task(incident: Incident, why: str = "") -> Task:
     return Task(key, "triage_again", incident.id, {})
 
 
-async def save_findings(found: Incident, read: Incident, *, progress: str = "", store: Store) -> Incident:
+async def save_findings(findings: Incident, read: Incident, *, progress: str = "", store: Store) -> Incident:
     """Save interim or final findings, and return the stored incident.
 
     `read` is the incident as this step read it; `progress` is the current activity. Fields that this step did not
     change keep the values that concurrent steps stored.
     """
-    severity, duplicate = found.suggested_severity, found.suggested_duplicate
+    severity, duplicate = findings.suggested_severity, findings.suggested_duplicate
     # A person may have rejected the suggestion while this step ran.
     severity = None if severity is not None and await is_rejected(severity.prediction_id, store) else severity
     duplicate = None if duplicate is not None and await is_rejected(duplicate.prediction_id, store) else duplicate
 
     def is_superseded(latest: Incident) -> bool:
         """Return whether the stored owner was chosen with newer information: an explanation or a reassignment."""
-        is_explained = found.explanation == read.explanation != latest.explanation
+        is_explained = findings.explanation == read.explanation != latest.explanation
         return is_explained or latest.hops != read.hops
 
     return await update_incident(
         read.id,
         lambda latest: replace(
             latest,
-            owner=latest.owner if is_superseded(latest) else found.owner,
-            explanation=found.explanation if found.explanation != read.explanation else latest.explanation,
-            runbook=found.runbook or latest.runbook,
-            cut_short=found.cut_short if found.cut_short != read.cut_short else latest.cut_short,
+            owner=latest.owner if is_superseded(latest) else findings.owner,
+            explanation=findings.explanation if findings.explanation != read.explanation else latest.explanation,
+            runbook=findings.runbook or latest.runbook,
+            cut_short=findings.cut_short if findings.cut_short != read.cut_short else latest.cut_short,
             suggested_severity=latest.suggested_severity if latest.severity_by else severity,
             suggested_duplicate=latest.suggested_duplicate if latest.duplicate_of else duplicate,
-            basis=_joint_basis(found, latest),
-            stage=found.stage if latest.stage is read.stage else latest.stage,
+            basis=_joint_basis(findings, latest),
+            stage=findings.stage if latest.stage is read.stage else latest.stage,
             progress=progress,
         ),
         store,
     )
 
 
-def _joint_basis(found: Incident, latest: Incident) -> tuple[str, ...] | None:
+def _joint_basis(findings: Incident, latest: Incident) -> tuple[str, ...] | None:
     """Return the basis of new findings and of those kept. Unknown if that of the kept ones is."""
     if latest.basis is None:
-        return None if latest.owner is not None or latest.explanation is not None else found.basis
-    return tuple(sorted({*latest.basis, *(found.basis or ())}))
+        return None if latest.owner is not None or latest.explanation is not None else findings.basis
+    return tuple(sorted({*latest.basis, *(findings.basis or ())}))
 
 
 async def conclude_investigation(incident_id: str, store: Store) -> None:
@@ -216,13 +216,13 @@ async def _explain_and_show(incident: Incident, audience: Audience, ports: Incid
 
     over = await reason_to_stop(incident, ports.monitors)
     used = ports.without_model if over else ports
-    found = await explain(incident, audience, used, progress, partial(_show, read=incident, ports=ports))
-    return replace(found, cut_short=over if ports.examined is not None else "")
+    findings = await explain(incident, audience, used, progress, partial(_show, read=incident, ports=ports))
+    return replace(findings, cut_short=over if ports.examined is not None else "")
 
 
-async def _show(found: Incident, read: Incident, ports: IncidentPorts) -> None:
+async def _show(findings: Incident, read: Incident, ports: IncidentPorts) -> None:
     """Save interim findings and update the message while the language model works."""
-    await save_findings(replace(found, stage=read.stage), read, progress=LOOKS_CLOSER, store=ports.store)
+    await save_findings(replace(findings, stage=read.stage), read, progress=LOOKS_CLOSER, store=ports.store)
     await present_meanwhile(read.id, ports)
 
 
@@ -253,9 +253,9 @@ async def reason_to_stop(incident: Incident, monitors: Sequence[AlertMonitor]) -
     """
     if incident.state is IncidentState.RESOLVED:
         return RESOLVED
-    said = await asyncio.gather(*(_ask(monitor, incident) for monitor in monitors))
-    silent = next((monitor.name for monitor, fires in zip(monitors, said, strict=True) if fires is False), "")
-    return GONE.format(monitor=silent) if silent and True not in said else ""
+    states = await asyncio.gather(*(_ask(monitor, incident) for monitor in monitors))
+    silent = next((monitor.name for monitor, fires in zip(monitors, states, strict=True) if fires is False), "")
+    return GONE.format(monitor=silent) if silent and True not in states else ""
 
 
 async def _ask(monitor: AlertMonitor, incident: Incident) -> bool | None:

@@ -56,38 +56,40 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
         await ports.poster.post_once(intent, question.place, Notice(NO_INCIDENT))
         return
 
-    known, looks = replace(incident, explanation=None), 0
+    current, looks = replace(incident, explanation=None), 0
 
-    def seen(found: Incident) -> Incident:
-        return found if question.text else readable(found, question.audience, ports.channels)
+    def seen(findings: Incident) -> Incident:
+        return findings if question.text else readable(findings, question.audience, ports.channels)
 
     async def report(doing: str) -> None:
         version = f"under way: {looks} {doing}"
-        message = IncidentMessage(replace(seen(known), stage=stage, progress=doing))
+        message = IncidentMessage(replace(seen(current), stage=stage, progress=doing))
         with suppress(Unavailable):  # a failed progress update is not retried
             await ports.poster.post_or_edit(intent, question.place, message, version)
 
-    async def show(found: Incident) -> None:
-        nonlocal known, looks
-        known, looks = found, looks + 1
+    async def show(findings: Incident) -> None:
+        nonlocal current, looks
+        current, looks = findings, looks + 1
         await report(LOOKS_CLOSER)
 
     await report("")
     if question.text:
-        found = await investigate(incident, question.audience, report, show)
+        findings = await investigate(incident, question.audience, report, show)
     else:
         readers = await _readers_of(incident, question.audience, ports)
         await investigate_and_save(
             incident.id, lambda latest: investigate(latest, readers, report, show), store=ports.store
         )
         async with ports.store.transaction() as transaction:
-            found = await transaction.incidents.get(incident.id) or incident
-            if found.revision != incident.revision:
-                await transaction.tasks.add(present_task(found))  # its own message shows the new findings too
-    found = seen(found)
-    await ports.poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")
-    if found.explanation is not None:
-        await ports.poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
+            findings = await transaction.incidents.get(incident.id) or incident
+            if findings.revision != incident.revision:
+                await transaction.tasks.add(present_task(findings))  # its own message shows the new findings too
+    findings = seen(findings)
+    await ports.poster.post_or_edit(
+        intent, question.place, IncidentMessage(replace(findings, stage=Stage.DONE)), "done"
+    )
+    if findings.explanation is not None:
+        await ports.poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(findings))
 
 
 async def _in_thread(question: Question, store: Store) -> Incident | None:

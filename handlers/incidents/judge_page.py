@@ -98,11 +98,11 @@ async def _is_deploying(incident: Incident, readers: Sequence[ChangeReader], clo
     window = TimeWindow(now - DEPLOYING, now)
     try:
         async with asyncio.timeout(DEADLINE):
-            found = await asyncio.gather(*(reader.changes(window) for reader in readers))
+            read = await asyncio.gather(*(reader.changes(window) for reader in readers))
     except (Unavailable, TimeoutError) as error:
         log.info("deployments unknown", incident=incident.id, reason=str(error) or "too slow")
         return False
-    return any(each.kind in DEPLOYS and incident.service in each.touched for changes in found for each in changes)
+    return any(each.kind in DEPLOYS and incident.service in each.touched for changes in read for each in changes)
 
 
 async def learn_pages(

@@ -123,15 +123,15 @@ async def _label_suggestions_of(incident: Incident, transaction: Transaction) ->
         is_right = severity.severity is incident.severity
         await _unless_labelled(severity.prediction_id, incident, transaction, right=is_right)
     if duplicate is not None:
-        known = await transaction.incidents.get(duplicate.incident_id)
-        right = _is_duplicate(incident, known) if known is not None else None
+        other = await transaction.incidents.get(duplicate.incident_id)
+        right = _is_duplicate(incident, other) if other is not None else None
         await _unless_labelled(duplicate.prediction_id, incident, transaction, right=right)
 
 
-def _is_duplicate(incident: Incident, known: Incident) -> bool | None:
+def _is_duplicate(incident: Incident, original: Incident) -> bool | None:
     own = incident.resolution.root_cause if incident.resolution else ""
-    other = known.resolution.root_cause if known.resolution else ""
-    if own and known.id in own:
+    other = original.resolution.root_cause if original.resolution else ""
+    if own and original.id in own:
         return True
     if not own or not other:
         return None

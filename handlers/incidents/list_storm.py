@@ -134,8 +134,8 @@ async def watch_storms(ports: Ports) -> None:
     async with ports.store.transaction() as transaction:
         for storm in await transaction.held_incidents.storms(now - WATCHED):
             rows = (await transaction.held_incidents.listed(storm))[:MAX_READ]
-            found = [(row, await transaction.incidents.get(row.incident_id)) for row in rows]
-            still_open = [(row, each) for row, each in found if each is not None and each.state is IncidentState.OPEN]
+            listed = [(row, await transaction.incidents.get(row.incident_id)) for row in rows]
+            still_open = [(row, each) for row, each in listed if each is not None and each.state is IncidentState.OPEN]
             due = [each for row, each in still_open if await _is_due(each, row, own, transaction, now)]
             for incident in sorted(due, key=_worst_first)[:own]:
                 await transaction.tasks.add(details_task(incident, f"{now:%Y%m%dT%H%M}"))

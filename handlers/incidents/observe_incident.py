@@ -109,7 +109,7 @@ async def observe_incident(
         changes=tuple(changes),
         dependencies=dependencies,
         similar=similar_incidents(f"{incident.description}\n{incident.service}", history, incident),
-        gaps=tuple(sorted(tools.found, key=lambda gap: gap.text)),
+        gaps=tuple(sorted(tools.all_gaps, key=lambda gap: gap.text)),
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
         outputs=(*([pasted] if pasted else []), *outputs),
         builds=tuple({(build.system, build.project, build.run, build.step): build for build in builds}.values()),
@@ -143,15 +143,15 @@ async def _builds(incident: Incident, readers: Readers, before: datetime, tools:
     foreign = Counter[str]()  # the readers to which a link is of no project
 
     async def linked(reader: BuildReader, link: str) -> list[FailedBuild]:
-        found = await reader.linked_failure(link)
-        foreign[link] += found is None
-        return [found] if found else []
+        build = await reader.linked_failure(link)
+        foreign[link] += build is None
+        return [build] if build else []
 
     async def last(reader: BuildReader) -> list[FailedBuild]:
-        found = await reader.last_failure(incident.service, before)
-        return [found] if found else []
+        build = await reader.last_failure(incident.service, before)
+        return [build] if build else []
 
-    found = await tools.ask(
+    builds = await tools.ask(
         [(reader.name, linked(reader, link)) for reader in readers.builds for link in links], BUILDS
     )
     unknown = [link for link in links if is_build_link(link) and foreign[link] == len(readers.builds)]
@@ -159,7 +159,7 @@ async def _builds(incident: Incident, readers: Readers, before: datetime, tools:
         tools.note(Gap(link[:MAX_LINK], GapReason.LEFT_OUT, NO_PROJECT), BUILDS)
     is_linked = bool(unknown) or any(foreign[link] < len(readers.builds) for link in links)
     if is_linked or not incident.service or not is_about_a_build(incident):
-        return found
+        return builds
     return await tools.ask([(reader.name, last(reader)) for reader in readers.builds], BUILDS)
 
 
@@ -170,7 +170,7 @@ class _Tools:
     gaps: dict[Gap, set[str]] = field(default_factory=dict[Gap, set[str]])  # with the kinds of data that they lack
 
     @property
-    def found(self) -> Iterable[Gap]:
+    def all_gaps(self) -> Iterable[Gap]:
         return (replace(gap, kinds=frozenset(kinds)) for gap, kinds in self.gaps.items())
 
     def note(self, gap: Gap, kind: str) -> None:
@@ -184,17 +184,17 @@ class _Tools:
     def note_silence(
         self,
         readers: Sequence[LogReader | MetricReader],
-        found: Sequence[LogLine | Series],
+        data: Sequence[LogLine | Series],
         window: TimeWindow,
         kind: str,
     ) -> None:
         """Record a gap for systems that answered but have no data for the window."""
         failed = {gap.system for gap, kinds in self.gaps.items() if kind in kinds}
-        if not found:
-            asked = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
+        if not data:
+            span = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
             for reader in readers:
                 if reader.name not in failed:
-                    self.note(Gap(reader.name, GapReason.OUT_OF_WINDOW, asked), kind)
+                    self.note(Gap(reader.name, GapReason.OUT_OF_WINDOW, span), kind)
 
     async def ask(self, questions: Sequence[tuple[str, Awaitable[list[T]]]], kind: str) -> list[T]:
         answers = await asyncio.gather(*(self._answer(name, question, kind) for name, question in questions))
@@ -220,16 +220,16 @@ def similar_incidents(text: str, history: IncidentHistory, incident: Incident) -
     """Return the past incidents other than this one that a text resembles, nearest first."""
     return tuple(
         SimilarIncident(
-            id=found.incident.id,
-            title=found.incident.title,
-            owner=found.incident.owner,
-            root_cause=found.incident.root_cause,
-            fix=found.incident.fix,
-            similarity=found.similarity,
-            url=found.incident.url,
+            id=neighbour.incident.id,
+            title=neighbour.incident.title,
+            owner=neighbour.incident.owner,
+            root_cause=neighbour.incident.root_cause,
+            fix=neighbour.incident.fix,
+            similarity=neighbour.similarity,
+            url=neighbour.incident.url,
         )
-        for found in history.similar(text, SIMILAR, without=frozenset({incident.id}))
-        if found.similarity >= MIN_SIMILARITY
+        for neighbour in history.similar(text, SIMILAR, without=frozenset({incident.id}))
+        if neighbour.similarity >= MIN_SIMILARITY
     )
 
 
@@ -241,9 +241,9 @@ async def offer_tools(
     The tools read the incident's time window.
     """
     window = TimeWindow(observations.incident.started_at - LOOK_BACK, observations.until)
-    found, gaps = await open_toolboxes(toolboxes, observations.services, window)
+    offered, gaps = await open_toolboxes(toolboxes, observations.services, window)
     readers: list[Tool] = [CodeTool(each) for each in code]
-    return tuple({tool.name: tool for tool in reversed([*readers, *found])}.values())[::-1], gaps
+    return tuple({tool.name: tool for tool in reversed([*readers, *offered])}.values())[::-1], gaps
 
 
 async def open_toolboxes(
@@ -262,5 +262,5 @@ async def open_toolboxes(
             gaps.append(Gap(toolbox.name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"))
         return []
 
-    found = await asyncio.gather(*(opened(toolbox) for toolbox in toolboxes))
-    return tuple(tool for tools in found for tool in tools), tuple(sorted(gaps, key=lambda gap: gap.text))
+    opened_tools = await asyncio.gather(*(opened(toolbox) for toolbox in toolboxes))
+    return tuple(tool for tools in opened_tools for tool in tools), tuple(sorted(gaps, key=lambda gap: gap.text))

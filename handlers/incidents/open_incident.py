@@ -125,8 +125,8 @@ async def _groups(deliveries: Sequence[AlertDelivery], transaction: Transaction)
     }
     keys = {_delivery_key(incident, each) for each in deliveries if (incident := latest[_group(each)]) is not None}
     keys |= {each.key for each in deliveries if each.one_event}
-    known = await transaction.incidents.known_deliveries(keys) if keys else frozenset[str]()
-    return {group: _Group(incident, known, transaction) for group, incident in latest.items()}
+    delivered = await transaction.incidents.known_deliveries(keys) if keys else frozenset[str]()
+    return {group: _Group(incident, delivered, transaction) for group, incident in latest.items()}
 
 
 def _group(delivery: AlertDelivery) -> tuple[str, str]:
@@ -141,11 +141,11 @@ def _delivery_key(incident: Incident, delivery: AlertDelivery) -> str:
 class _Group:
     """An alert group within one transaction. Its incident is written once, whatever the number of deliveries."""
 
-    def __init__(self, incident: Incident | None, known: frozenset[str], transaction: Transaction) -> None:
-        """Create the group. `known` contains those delivery keys that were received before."""
+    def __init__(self, incident: Incident | None, delivered: frozenset[str], transaction: Transaction) -> None:
+        """Create the group. `delivered` contains those delivery keys that were received before."""
         self._incident = incident
         self._saved = incident
-        self._known = known
+        self._known = delivered
         self._received: dict[str, datetime] = {}
         self._transaction = transaction
 

@@ -49,27 +49,29 @@ async def ping_owner(incident_id: str, ports: IncidentPorts) -> None:
     )
     if call is None or await ports.poster.is_posted(call[0], thread):
         return
-    intent, said = call
+    intent, message_to_post = call
     duty = partial(_on_duty, teams=ports.teams, schedules=ports.schedules, at=ports.clock.now())
-    await ports.poster.post_once(intent, thread, await _with_on_call(said, incident, duty))
+    await ports.poster.post_once(intent, thread, await _with_on_call(message_to_post, incident, duty))
 
 
-async def _with_on_call(said: OwnerPing | OwnerQuestion, incident: Incident, duty: Duty) -> OwnerPing | OwnerQuestion:
+async def _with_on_call(ping: OwnerPing | OwnerQuestion, incident: Incident, duty: Duty) -> OwnerPing | OwnerQuestion:
     """Return the message with the people who are on call now."""
-    if isinstance(said, OwnerQuestion):
-        asked = await asyncio.gather(*(duty(team) for team, _ in said.teams))
-        return OwnerQuestion(tuple(zip(asked, (mention for _, mention in said.teams), strict=True)))
+    if isinstance(ping, OwnerQuestion):
+        teams = await asyncio.gather(*(duty(team) for team, _ in ping.teams))
+        return OwnerQuestion(tuple(zip(teams, (mention for _, mention in ping.teams), strict=True)))
     owner = incident.owner.owner if incident.owner is not None else None
-    return replace(said, on_call=(await duty(AskedTeam(owner.team_id, owner.team_name))).on_call) if owner else said
+    return replace(ping, on_call=(await duty(AskedTeam(owner.team_id, owner.team_name))).on_call) if owner else ping
 
 
-async def _on_duty(asked: AskedTeam, *, teams: Sequence[Team], schedules: Sequence[OnCall], at: datetime) -> AskedTeam:
+async def _on_duty(
+    candidate: AskedTeam, *, teams: Sequence[Team], schedules: Sequence[OnCall], at: datetime
+) -> AskedTeam:
     """Return the team with its current on-call people; unchanged if the team no longer exists."""
-    team = current_team(asked.team_id, teams)
+    team = current_team(candidate.team_id, teams)
     if team is None:
-        return asked
+        return candidate
     people, unknown = await find_on_call(team, schedules, at)
-    return replace(asked, on_call=people, on_call_unknown=unknown)
+    return replace(candidate, on_call=people, on_call_unknown=unknown)
 
 
 def _owner_call(
@@ -93,15 +95,15 @@ def _owner_call(
 def _question(
     incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
 ) -> tuple[str, OwnerQuestion] | None:
-    asked = incident.owner.asked if incident.owner is not None else ()
+    candidates = incident.owner.asked if incident.owner is not None else ()
     # While the cause is still being analysed, it may yet identify the owner.
-    if not asked or not policy.ping_two_when_unsure or incident.stage is not Stage.DONE:
+    if not candidates or not policy.ping_two_when_unsure or incident.stage is not Stage.DONE:
         return None
-    today = [(each, current_team(each.team_id, teams)) for each in asked]
+    today = [(each, current_team(each.team_id, teams)) for each in candidates]
     question = OwnerQuestion(
         tuple((each, team.mentions.get(thread.platform, "") if team else "") for each, team in today)
     )
-    pair = "+".join(sorted(each.team_id for each in asked))
+    pair = "+".join(sorted(each.team_id for each in candidates))
     return f"ping-two:{incident.id}:{len(incident.hops)}:{pair}", question
 
 

@@ -39,19 +39,19 @@ async def _shift(since: datetime, now: datetime, audience: Audience, ports: Inci
         opened = await transaction.incidents.latest_open(LOOKED_AT)
         waiting = await transaction.held_incidents.waiting()
     of_shift = [each for each in recent if (each.resolved_at or now) >= since]
-    found = visible({each.id: each for each in (*opened, *of_shift)}.values(), audience, ports.channels)
+    incidents = visible({each.id: each for each in (*opened, *of_shift)}.values(), audience, ports.channels)
     quiet = {each.incident_id for each in waiting}
-    held = {each.id: why for each in found if (why := _reason_to_hold(each, now, is_quiet=each.id in quiet))}
+    held = {each.id: why for each in incidents if (why := _reason_to_hold(each, now, is_quiet=each.id in quiet))}
     windows = await open_windows(audience, ports.maintenance, ports.store, now)
     if PUBLIC not in audience.readers:  # changes and rotas are for members of the workspace
-        return Shift(since, now, found, held, (), windows, ())
+        return Shift(since, now, incidents, held, (), windows, ())
     readers = ports.readers.changes
     read = await asyncio.gather(*(_read(reader, TimeWindow(since, now)) for reader in readers))
     changes = {(each.id, each.service): each for changes in read for each in changes or ()}
     unread = [reader.name for reader, changes in zip(readers, read, strict=True) if changes is None]
     titles = [await asyncio.to_thread(redacted, each.title, ports.redact) for each in changes.values()]
-    told = [replace(change, title=title) for change, title in zip(changes.values(), titles, strict=True)]
-    return Shift(since, now, found, held, told, windows, await _on_call(now, ports), unread)
+    redacted_changes = [replace(change, title=title) for change, title in zip(changes.values(), titles, strict=True)]
+    return Shift(since, now, incidents, held, redacted_changes, windows, await _on_call(now, ports), unread)
 
 
 def _reason_to_hold(incident: Incident, now: datetime, *, is_quiet: bool) -> str:
@@ -75,5 +75,5 @@ async def _read(reader: ChangeReader, window: TimeWindow) -> Sequence[Change] | 
 
 async def _on_call(now: datetime, ports: IncidentPorts) -> list[tuple[str, str]]:
     """Return the people on call for each team, where somebody is."""
-    found = await asyncio.gather(*(find_on_call(team, ports.schedules, now) for team in ports.teams))
-    return [(team.name, ", ".join(people)) for team, (people, _) in zip(ports.teams, found, strict=True) if people]
+    duties = await asyncio.gather(*(find_on_call(team, ports.schedules, now) for team in ports.teams))
+    return [(team.name, ", ".join(people)) for team, (people, _) in zip(ports.teams, duties, strict=True) if people]

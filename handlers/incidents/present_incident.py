@@ -192,13 +192,13 @@ async def parts_of(
     incident: Incident, channels: Sequence[Channel], transaction: Transaction, limit: int
 ) -> list[Incident]:
     """Return the direct and indirect parts of an incident that its readers may see, oldest first."""
-    found: dict[str, Incident] = {}
-    asked = [incident]
-    while asked and len(found) < limit:
-        below = [each for one in asked for each in await transaction.incidents.merged_into(one.id, limit)]
-        asked = [each for each in below if each.id not in found and each.id != incident.id]
-        found |= {each.id: each for each in asked}
-    visible = [each for each in found.values() if share_an_audience(incident, each, channels)]
+    parts: dict[str, Incident] = {}
+    frontier = [incident]
+    while frontier and len(parts) < limit:
+        below = [each for one in frontier for each in await transaction.incidents.merged_into(one.id, limit)]
+        frontier = [each for each in below if each.id not in parts and each.id != incident.id]
+        parts |= {each.id: each for each in frontier}
+    visible = [each for each in parts.values() if share_an_audience(incident, each, channels)]
     return sorted(visible, key=lambda each: (each.opened_at, each.id))[:limit]
 
 

@@ -86,11 +86,11 @@ async def end_quiet_hours(ports: Ports) -> None:
     for place in dict.fromkeys(each.place for each in waiting):
         async with ports.store.transaction() as transaction:
             quiet = (await transaction.channel_settings.get(place)).quiet
-            found = [
+            rows = [
                 (each, await transaction.incidents.get(each.incident_id)) for each in waiting if each.place == place
             ]
         now = ports.clock.now()
-        due = [(each, it) for each, it in found if it is not None and _is_due(each, it, quiet, now)]
+        due = [(each, it) for each, it in rows if it is not None and _is_due(each, it, quiet, now)]
         if due and (quiet is None or not quiet.cover(now)):
             summary = _summary_of([each for each, _ in due])
             try:

@@ -135,12 +135,12 @@ def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequ
 
 def _asked_team_of(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:
     """Return the id of the one candidate team that the person belongs to; empty if there is none or more than one."""
-    person, found = feedback.person.name_or_id, list[str]()
-    for asked in incident.owner.asked if incident.owner is not None else ():
-        team = current_team(asked.team_id, teams)
-        if person in asked.on_call or (team is not None and person in team.people):
-            found.append(asked.team_id)
-    return found[0] if len(found) == 1 else ""
+    person, team_ids = feedback.person.name_or_id, list[str]()
+    for candidate in incident.owner.asked if incident.owner is not None else ():
+        team = current_team(candidate.team_id, teams)
+        if person in candidate.on_call or (team is not None and person in team.people):
+            team_ids.append(candidate.team_id)
+    return team_ids[0] if len(team_ids) == 1 else ""
 
 
 def _is_said(hop: Hop, incident: Incident, teams: Sequence[Team]) -> bool:

@@ -36,8 +36,8 @@ async def record_resolution(question: Question, ports: QuestionPorts) -> bool:
     )
     await label_incident(incident, question.asked_at, ports)
     await ports.learn()
-    said = {"the root cause": note.root_cause, "the fix": note.fix, "the owner": note.owner}
-    fields = ", ".join(name for name, text in said.items() if text)
+    texts = {"the root cause": note.root_cause, "the fix": note.fix, "the owner": note.owner}
+    fields = ", ".join(name for name, text in texts.items() if text)
     await ports.poster.post_once(
         f"resolution:{question.id}", question.place, Notice(NOTED.format(fields=fields), NoticeKind.THANKS)
     )

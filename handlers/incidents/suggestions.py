@@ -38,11 +38,11 @@ async def suggest_duplicate(incident: Incident, ports: IncidentPorts, *, audienc
     if candidate is None:
         return replace(incident, suggested_duplicate=None)
     evaluation = evaluate_duplicate(incident, candidate, [each.score for each in ranked if each is not candidate])
-    known = _root(candidate.incident, others)
+    original = _root(candidate.incident, others)
     prediction_id, badge = await record_prediction(
         PredictionKind.DUPLICATE,
         incident.id,
-        known.id,
+        original.id,
         evaluation,
         ports,
         engine=ENGINE,
@@ -50,7 +50,7 @@ async def suggest_duplicate(incident: Incident, ports: IncidentPorts, *, audienc
     )
     if await is_rejected(prediction_id, ports.store):
         return replace(incident, suggested_duplicate=None)
-    suggestion = DuplicateSuggestion(known.id, known.title, candidate.evidence, badge, prediction_id)
+    suggestion = DuplicateSuggestion(original.id, original.title, candidate.evidence, badge, prediction_id)
     return replace(incident, suggested_duplicate=suggestion)
 
 
@@ -58,9 +58,9 @@ def _root(incident: Incident, others: Sequence[Incident]) -> Incident:
     """Return the original of a confirmed duplicate, as far as it is visible; otherwise the incident itself."""
     by_id = {other.id: other for other in others}
     seen = {incident.id}
-    while (known := by_id.get(incident.duplicate_of)) is not None and known.id not in seen:
-        seen.add(known.id)
-        incident = known
+    while (original := by_id.get(incident.duplicate_of)) is not None and original.id not in seen:
+        seen.add(original.id)
+        incident = original
     return incident
 
 
@@ -71,21 +71,21 @@ async def suggest_severity(incident: Incident, ports: IncidentPorts, *, history:
     """
     if incident.severity_by:
         return incident
-    found = await asyncio.to_thread(assess_severity, incident, history)
-    if found is None:
+    assessment = await asyncio.to_thread(assess_severity, incident, history)
+    if assessment is None:
         return replace(incident, suggested_severity=None)
     prediction_id, badge = await record_prediction(
         PredictionKind.SEVERITY,
         incident.id,
-        found.severity,
-        found.evaluation,
+        assessment.severity,
+        assessment.evaluation,
         ports,
         engine=ENGINE,
         estimator_version=SEVERITY_VERSION,
-        group=found.severity,
-        references=found.references,
+        group=assessment.severity,
+        references=assessment.references,
     )
     if await is_rejected(prediction_id, ports.store):
         return replace(incident, suggested_severity=None)
-    suggestion = SeveritySuggestion(found.severity, found.evidence, badge, prediction_id)
+    suggestion = SeveritySuggestion(assessment.severity, assessment.evidence, badge, prediction_id)
     return replace(incident, suggested_severity=suggestion)

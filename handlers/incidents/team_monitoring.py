@@ -40,12 +40,12 @@ class TeamMonitoring:
         """
         if not team.services:
             return TeamFinding()
-        found, incident_signals = await self._seen_by(team)
-        failed = [gap.text for gap in found.gaps if gap.reason.is_failure]
-        if failed and not (found.logs or found.series or found.changes):
+        observations, incident_signals = await self._seen_by(team)
+        failed = [gap.text for gap in observations.gaps if gap.reason.is_failure]
+        if failed and not (observations.logs or observations.series or observations.changes):
             self._observed.clear()  # read again at the next request
             raise ToolUnavailable("; ".join(failed))
-        return finding_of(team, self._incident, found, incident_signals)
+        return finding_of(team, self._incident, observations, incident_signals)
 
     async def describe(self, team: Team, service: str) -> str:
         """Return the monitoring data of a team as text for a language model, seen from `service` unless it is empty.
@@ -54,17 +54,17 @@ class TeamMonitoring:
         """
         if not team.services:
             return ""
-        found, incident_signals = await (self._seen_from(service) if service else self._seen_by(team))
-        own = [each for each in found.services if each in team.services][:MAX_SERVICES]
-        tools = [tool for tool in observation_tools(found, incident_signals) if tool.name in READ]
-        told = [f"{each}, {tool.name}:\n{await tool.call({'service': each})}" for each in own for tool in tools]
-        return "\n".join([*told, *(gap.text for gap in found.gaps if gap.reason.is_failure)])
+        observations, incident_signals = await (self._seen_from(service) if service else self._seen_by(team))
+        own = [each for each in observations.services if each in team.services][:MAX_SERVICES]
+        tools = [tool for tool in observation_tools(observations, incident_signals) if tool.name in READ]
+        parts = [f"{each}, {tool.name}:\n{await tool.call({'service': each})}" for each in own for tool in tools]
+        return "\n".join([*parts, *(gap.text for gap in observations.gaps if gap.reason.is_failure)])
 
     async def _seen_by(self, team: Team) -> tuple[Observations, IncidentSignals]:
-        found, incident_signals = await self._seen_from(self._incident.service)
-        if team.services and not team.services.intersection(found.services):
-            found, incident_signals = await self._seen_from(_nearest(team, self._incident))
-        return found, incident_signals
+        observations, incident_signals = await self._seen_from(self._incident.service)
+        if team.services and not team.services.intersection(observations.services):
+            observations, incident_signals = await self._seen_from(_nearest(team, self._incident))
+        return observations, incident_signals
 
     async def _seen_from(self, service: str) -> tuple[Observations, IncidentSignals]:
         if service not in self._observed:
@@ -72,10 +72,10 @@ class TeamMonitoring:
         return await self._observed[service]
 
     async def _look(self, service: str) -> tuple[Observations, IncidentSignals]:
-        found = await self._observe(replace(self._incident, service=service))
-        return found, await asyncio.to_thread(survey, found)
+        observations = await self._observe(replace(self._incident, service=service))
+        return observations, await asyncio.to_thread(survey, observations)
 
 
 def _nearest(team: Team, incident: Incident) -> str:
-    said = set(terms(incident.description))
-    return min(team.services, key=lambda service: (-len(said & set(terms(service))), service))
+    words = set(terms(incident.description))
+    return min(team.services, key=lambda service: (-len(words & set(terms(service))), service))

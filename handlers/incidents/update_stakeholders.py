@@ -56,14 +56,14 @@ def _offered(incident: Incident, audience: Audience, platform: Platform, channel
     if PUBLIC not in audience.readers:
         return []
     there = {(place.platform, place.channel) for place in incident.places}
-    found = [
+    offered = [
         channel
         for channel in channels
         if platform in channel.ids
         and (not channel.private or f"channel:{channel.name}" in audience.readers)
         and may_see_incident(_configured(channel, platform, channels), incident, channels)
     ]
-    return sorted(found, key=lambda channel: (platform, channel.ids[platform]) in there)[:MAX_CHANNELS]
+    return sorted(offered, key=lambda channel: (platform, channel.ids[platform]) in there)[:MAX_CHANNELS]
 
 
 def _configured(channel: Channel, platform: Platform, channels: Sequence[Channel]) -> Audience:
@@ -124,14 +124,14 @@ async def offer_update(question: Question, ports: Ports) -> bool:
         latest = await transaction.incidents.latest_open(LOOKED_AT)
     opened = [each for each in visible(latest, question.audience, ports.channels) if each.absorbed is None]
     name = question.text.casefold()
-    found = [of_thread] if of_thread else [each for each in opened if name in ("", each.id, each.service.casefold())]
-    if name and not found:
+    matches = [of_thread] if of_thread else [each for each in opened if name in ("", each.id, each.service.casefold())]
+    if name and not matches:
         return False
-    if len(found) == 1:
-        message = await draft_of_update(found[0].id, question.audience, question.asker, ports)
+    if len(matches) == 1:
+        message = await draft_of_update(matches[0].id, question.audience, question.asker, ports)
     else:
-        listed = ", ".join(f"{each.service or each.title} ({each.id})" for each in found[:MAX_LISTED])
-        message = WHICH.format(incidents=listed) if found else NONE_OPEN
+        listed = ", ".join(f"{each.service or each.title} ({each.id})" for each in matches[:MAX_LISTED])
+        message = WHICH.format(incidents=listed) if matches else NONE_OPEN
     shown = Notice(message) if isinstance(message, str) else message
     await ports.poster.post_once(f"update-drafted:{question.id}", question.place, shown)
     return True

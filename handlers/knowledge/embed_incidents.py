@@ -22,28 +22,28 @@ log = structlog.get_logger()
 
 
 async def embed_past_incidents(
-    incidents: Sequence[PastIncident], embedder: Embedder, known: Embeddings | None = None
+    incidents: Sequence[PastIncident], embedder: Embedder, earlier: Embeddings | None = None
 ) -> Embeddings:
-    """Return the vectors of all incidents, reusing those `known` from the same model.
+    """Return the vectors of all incidents, reusing those of `earlier` from the same model.
 
     Raises ModelUnavailable.
     """
     texts = await asyncio.to_thread(_texts, incidents)
-    found: dict[bytes, Vector] = {}
-    if known is not None and known.embedder == embedder.name:
-        found = {
+    vectors_by_text: dict[bytes, Vector] = {}
+    if earlier is not None and earlier.embedder == embedder.name:
+        vectors_by_text = {
             digest: vector
-            for digest, vector in known.vectors.items()
+            for digest, vector in earlier.vectors.items()
             if digest in texts and vector.shape == (embedder.dimensions,)
         }
     # A batch is padded to its longest text, so texts of similar length are embedded together.
-    new = sorted((digest for digest in texts if digest not in found), key=lambda digest: len(texts[digest]))
+    new = sorted((digest for digest in texts if digest not in vectors_by_text), key=lambda digest: len(texts[digest]))
     for begin in range(0, len(new), BATCH):
         batch = new[begin : begin + BATCH]
         vectors = await embedder.embed_passages([texts[digest] for digest in batch])
         _check(vectors, (len(batch), embedder.dimensions), embedder)
-        found |= zip(batch, vectors, strict=True)
-    return Embeddings(embedder.name, found)
+        vectors_by_text |= zip(batch, vectors, strict=True)
+    return Embeddings(embedder.name, vectors_by_text)
 
 
 async def embed_incident(incident: Incident, model: OwnerModel | None, embedder: Embedder | None) -> Vector | None:

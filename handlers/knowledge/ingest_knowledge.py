@@ -236,15 +236,15 @@ class _Run:
         return source.changes(_position(self.setting(source.name), kept.position), known_ids)
 
     def _put(self, document: Document, held: set[str]) -> None:
-        known, found = self.hashes.get(document.id), document.content_hash
-        if known == found:
+        old, new = self.hashes.get(document.id), document.content_hash
+        if old == new:
             self.unchanged += 1
             return
-        self.hashes[document.id] = found
+        self.hashes[document.id] = new
         self.fresh[document.id] = document
         if document.id in self.indexed:
             self.outdated.add(document.id)
-        (self.added if known is None or document.id in self.added else self.changed).add(document.id)
+        (self.added if old is None or document.id in self.added else self.changed).add(document.id)
         (held.add if document.text.strip() else held.discard)(document.id)
 
     def _remove(self, document_id: str) -> None:
@@ -276,28 +276,28 @@ def _position(setting: str, kept: str) -> str:
 async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
     """Yield everything that a source holds. Known documents that it no longer holds are removed at the end."""
     seen = set[str]()
-    async for found in source.documents():
-        if isinstance(found, LeftOut):
-            yield Changes((), frozenset(), "", (found,))
+    async for item in source.documents():
+        if isinstance(item, LeftOut):
+            yield Changes((), frozenset(), "", (item,))
             continue
-        seen.add(found.id)
-        yield Changes((found,), frozenset(), "")
+        seen.add(item.id)
+        yield Changes((item,), frozenset(), "")
     yield Changes((), known_ids - seen, "")
 
 
 def vectors_of(passages: Sequence[Passage]) -> dict[str, bytes]:
     """Return the vectors of the passages' chunks by their texts."""
-    known: dict[str, bytes] = {}
+    by_text: dict[str, bytes] = {}
     for passage in passages:
         if passage.meaning:
             texts = chunk_texts(passage)
-            known |= zip(texts, divided(passage.meaning, len(texts)), strict=True)
-    return known
+            by_text |= zip(texts, divided(passage.meaning, len(texts)), strict=True)
+    return by_text
 
 
-def with_vectors(passage: Passage, known: Mapping[str, bytes]) -> Passage:
+def with_vectors(passage: Passage, by_text: Mapping[str, bytes]) -> Passage:
     """Return the passage with the vectors of its chunks, if all of them are known."""
-    vectors = [known.get(text, b"") for text in chunk_texts(passage)] if known else []
+    vectors = [by_text.get(text, b"") for text in chunk_texts(passage)] if by_text else []
     return replace(passage, meaning=b"".join(vectors)) if all(vectors) else passage
 
 
@@ -322,10 +322,10 @@ class _Writer:
         removed = [passage async for passage in self.index.scan(outdated_ids)] if outdated_ids else []
         expected = await self.index.count() - len(removed) + len(fresh)
         before = await self.encoders.load_newest()
-        known = vectors_of(removed) if before is not None and before.embedder == self._embedder_name else {}
-        fresh = [with_vectors(passage, known) for passage in fresh]
+        by_text = vectors_of(removed) if before is not None and before.embedder == self._embedder_name else {}
+        fresh = [with_vectors(passage, by_text) for passage in fresh]
         waiting = [passage for passage in fresh if not passage.meaning] if self.embedder else []
-        if len(waiting) <= BATCH and (embedded := await self._embedded(waiting, known)):
+        if len(waiting) <= BATCH and (embedded := await self._embedded(waiting, by_text)):
             filled = {passage.id: passage for passage in embedded}
             fresh, waiting = [filled.get(passage.id, passage) for passage in fresh], []
         after = before and await asyncio.to_thread(before.updated, fresh, removed)
@@ -415,12 +415,12 @@ class _Writer:
             for each in encoded
         ]
 
-    async def _embedded(self, passages: Sequence[Passage], known: Mapping[str, bytes]) -> list[Passage]:
+    async def _embedded(self, passages: Sequence[Passage], by_text: Mapping[str, bytes]) -> list[Passage]:
         """Return the passages with their vectors, of which some are known; none of the passages if the model fails."""
         if self.embedder is None:
             return []
         texts = await asyncio.to_thread(
-            lambda: {text for each in passages for text in chunk_texts(each)} - known.keys()
+            lambda: {text for each in passages for text in chunk_texts(each)} - by_text.keys()
         )
         try:
             rows = await self.embedder.embed_passages(sorted(texts, key=len))
@@ -428,7 +428,7 @@ class _Writer:
             log.warning("passages_not_embedded", error=str(error), action="They are found by their words until then.")
             return []
         made = dict(zip(sorted(texts, key=len), map(packed, rows), strict=True))
-        return [with_vectors(passage, {**known, **made}) for passage in passages]
+        return [with_vectors(passage, {**by_text, **made}) for passage in passages]
 
     @property
     def _embedder_name(self) -> str:

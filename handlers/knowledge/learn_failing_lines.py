@@ -27,12 +27,12 @@ NO_SUCH_LINES = "Those lines of the log are empty or don’t exist. The log has 
 
 async def failure_histories(builds: Sequence[FailedBuild], store: Store) -> dict[str, FailureHistory]:
     """Return the confirmed failures of each build's project, by history key."""
-    found: dict[str, FailureHistory] = {}
+    histories: dict[str, FailureHistory] = {}
     for key in dict.fromkeys(build.history_key for build in builds if build.history_key):
         async with store.transaction() as transaction:
-            known = await transaction.build_failures.confirmed(key, HISTORY)
-        found[key] = await asyncio.to_thread(history_of, known)
-    return found
+            failures = await transaction.build_failures.confirmed(key, HISTORY)
+        histories[key] = await asyncio.to_thread(history_of, failures)
+    return histories
 
 
 async def record_failure(
@@ -53,8 +53,8 @@ async def record_failure(
         return
     for build in builds:
         history = histories.get(build.history_key, FailureHistory())
-        told = build_cause(build, history)
-        if told is None or _sources(told) != _sources(cause)[: len(told.evidence)] or not build.history_key:
+        expected = build_cause(build, history)
+        if expected is None or _sources(expected) != _sources(cause)[: len(expected.evidence)] or not build.history_key:
             continue
         lines = failing_range(build.log, history)
         failure = RecordedFailure(prediction_id, build.history_key, build.log, lines.start, lines.stop - 1, at, place)
@@ -102,7 +102,7 @@ async def correct_failing_lines(question: Question, ports: QuestionPorts) -> boo
     person = question.asker.key
     better = corrected(failure, lines, person)
     if better is None:
-        said = Notice(NO_SUCH_LINES.format(count=failure.log.count("\n") + 1))
+        reply = Notice(NO_SUCH_LINES.format(count=failure.log.count("\n") + 1))
     else:
         async with ports.store.transaction() as transaction:
             await transaction.build_failures.save(better)
@@ -113,8 +113,8 @@ async def correct_failing_lines(question: Question, ports: QuestionPorts) -> boo
                 outcome = Outcome(claim.id, is_right, person, question.asked_at, question.text)
                 await transaction.predictions.label(outcome)
         text = LEARNED.format(project=failure.project, first=lines.start + 1, last=lines.stop)
-        said = Notice(text, NoticeKind.THANKS)
-    await ports.poster.post_once(f"failing-lines:{question.id}", question.place, said)
+        reply = Notice(text, NoticeKind.THANKS)
+    await ports.poster.post_once(f"failing-lines:{question.id}", question.place, reply)
     return True
 
 

@@ -43,22 +43,22 @@ class AnswerAgents:
     ports: QuestionPorts
 
     async def ask(self, question: str, caller: AgentCaller) -> AnswerMessage:
-        asked = self._question(question, caller)
-        await self._record("ask", asked.id, caller)
-        if talk := await self._small_talk(asked):
-            return AnswerMessage(Answer(asked.id, asked.text, (Sentence(talk, ()),), (), RECORDS))
-        answer = await prepare_answer(asked, self.ports)
+        request = self._question(question, caller)
+        await self._record("ask", request.id, caller)
+        if talk := await self._small_talk(request):
+            return AnswerMessage(Answer(request.id, request.text, (Sentence(talk, ()),), (), RECORDS))
+        answer = await prepare_answer(request, self.ports)
         documents = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))
-        await self._record("ask", asked.id, caller, Act.ANSWERED, documents)
+        await self._record("ask", request.id, caller, Act.ANSWERED, documents)
         return AnswerMessage(answer)
 
-    async def _small_talk(self, asked: Question) -> str:
+    async def _small_talk(self, request: Question) -> str:
         """Return the reply to a question about Plumbline or the state of things; empty for any other."""
-        match parse_command(asked.text).name:
+        match parse_command(request.text).name:
             case CommandName.HELLO | CommandName.HELP:
                 return ABOUT_TOOLS
             case CommandName.INCIDENTS | CommandName.STATUS:
-                return "\n".join(await open_incidents(asked.audience, self.ports))
+                return "\n".join(await open_incidents(request.audience, self.ports))
             case _:
                 return ""
 
@@ -77,13 +77,13 @@ class AnswerAgents:
         async with self.ports.store.transaction() as transaction:
             latest = transaction.incidents.latest_open if only_open else transaction.incidents.recent
             incidents = await latest(MAX_SEARCHED)
-        found = [
+        matches = [
             incident
             for incident in visible(incidents, caller.audience, self.ports.channels)
             if all(word in f"{incident.id} {incident.title} {incident.service}".casefold() for word in wanted)
             and (not only_open or incident.state is IncidentState.OPEN)
         ]
-        return tuple(found[:MAX_FOUND])
+        return tuple(matches[:MAX_FOUND])
 
     async def similar(self, text: str, caller: AgentCaller) -> tuple[SimilarIncident, ...]:
         await self._record("similar", "past incidents", caller)
@@ -101,8 +101,8 @@ class AnswerAgents:
             return IncidentMessage(await self._stored(tool, subject.strip(), caller))
         pasted = incident_from(self._question(subject, caller), self.ports.services, self.ports.redact)
         await self._record(tool, pasted.id, caller)
-        found = await investigate(pasted, caller.audience, self.ports.incidents)
-        return IncidentMessage(replace(found, stage=Stage.DONE))
+        findings = await investigate(pasted, caller.audience, self.ports.incidents)
+        return IncidentMessage(replace(findings, stage=Stage.DONE))
 
     def _question(self, text: str, caller: AgentCaller) -> Question:
         return Question(

@@ -69,31 +69,31 @@ async def answer_from_records(
     it, and a runbook that it may read it. Raises IndexUnavailable.
     """
     if wanted.fact is Fact.RUNBOOK:
-        told = await _runbook(wanted.alert, question, ports)
+        findings = await _runbook(wanted.alert, question, ports)
     elif wanted.fact is Fact.INCIDENTS:
-        told = await _incidents(wanted, question, ports)
+        findings = await _incidents(wanted, question, ports)
     elif PUBLIC not in question.audience.readers:
         return None
     elif wanted.fact is Fact.CHANGES:
-        told = await _changes(wanted, question.asked_at, ports)
+        findings = await _changes(wanted, question.asked_at, ports)
     elif wanted.claimed:
-        told = await _owner_of_thing(wanted.claimed, question, ports)
+        findings = await _owner_of_thing(wanted.claimed, question, ports)
     elif wanted.fact is Fact.OWNER:
-        told = _owner(wanted, ports)
+        findings = _owner(wanted, ports)
     else:
-        told = await _on_call(wanted, question.asked_at, ports)
-    if told is None:
+        findings = await _on_call(wanted, question.asked_at, ports)
+    if findings is None:
         return None
-    doubtful = bool(wanted.respelt) or told.doubtful
-    note = " ".join(filter(None, (read_as(dict(wanted.respelt)), told.note)))
+    doubtful = bool(wanted.respelt) or findings.doubtful
+    note = " ".join(filter(None, (read_as(dict(wanted.respelt)), findings.note)))
     answer = Answer(
         question.id,
         question.text,
-        tuple(told.sentences),
-        tuple(told.citations),
+        tuple(findings.sentences),
+        tuple(findings.citations),
         ENGINE,
         note=note,
-        tentative=doubtful or bool(told.note),
+        tentative=doubtful or bool(findings.note),
         certainty=0.5 if doubtful else 1.0,
     )
     return answer, DOUBTFUL if answer.tentative else CERTAIN
@@ -102,8 +102,8 @@ async def answer_from_records(
 async def facts_about(service: str, question: Question, ports: QuestionPorts) -> list[str]:
     """Return who owns a service and its latest change, a sentence each; empty if this audience may not read it."""
     facts = (Lookup(fact, service=service) for fact in (Fact.OWNER, Fact.CHANGES))
-    found = await asyncio.gather(*(answer_from_records(question, fact, ports) for fact in facts))
-    return [answer.sentences[0].text for answer, _ in filter(None, found)]
+    answers = await asyncio.gather(*(answer_from_records(question, fact, ports) for fact in facts))
+    return [answer.sentences[0].text for answer, _ in filter(None, answers)]
 
 
 @dataclass(slots=True)
@@ -133,15 +133,15 @@ def _owner(wanted: Lookup, ports: QuestionPorts) -> _Findings | None:
     if team is None or (wanted.team and not team.services):
         return None
     owned = _listed([wanted.service] if wanted.service else sorted(team.services))
-    told = _Findings()
+    findings = _Findings()
     origin = ports.origins.get(wanted.service, CONFIGURATION)
-    told.add(
+    findings.add(
         f"{team.name} owns {owned}.{_reached(team, ports)}",
         origin,
         f"{team.name}: {', '.join(sorted(team.services))}",
         "Services of teams",
     )
-    return told
+    return findings
 
 
 def _reached(team: Team | None, ports: QuestionPorts) -> str:
@@ -152,24 +152,24 @@ def _reached(team: Team | None, ports: QuestionPorts) -> str:
 
 async def _owner_of_thing(thing: str, question: Question, ports: QuestionPorts) -> _Findings | None:
     """Return who owns a thing that is no service, by the file that says so; None if none does."""
-    found = claims(thing, ports.teams)
-    firm = [claim for claim in found if claim.standing is not Standing.MENTIONED]
+    all_claims = claims(thing, ports.teams)
+    firm = [claim for claim in all_claims if claim.standing is not Standing.MENTIONED]
     page = await _page_owner(thing, question, ports)
     if page is not None and (names_page(thing) or not firm):
         return page
-    return _code_owners(thing, ports) or _claimed(firm or found, ports)
+    return _code_owners(thing, ports) or _claimed(firm or all_claims, ports)
 
 
-def _claimed(found: Sequence[Claim], ports: QuestionPorts) -> _Findings | None:
+def _claimed(ranked: Sequence[Claim], ports: QuestionPorts) -> _Findings | None:
     """Return the best lines of team documents, one for each owner that they name."""
-    by_owner = {claim.owner: claim for claim in reversed(found) if claim.standing is found[0].standing}
+    by_owner = {claim.owner: claim for claim in reversed(ranked) if claim.standing is ranked[0].standing}
     if not by_owner or len(by_owner) > MAX_OWNERS:
         return None
-    told = _Findings(doubtful=True)
-    for claim in sorted(by_owner.values(), key=found.index):
+    findings = _Findings(doubtful=True)
+    for claim in sorted(by_owner.values(), key=ranked.index):
         reached = _reached(team_named(claim.owner, ports.teams), ports)
-        told.add(f"{claim.said}{reached}", f"{claim.author}: what it owns", claim.line)
-    return told
+        findings.add(f"{claim.sentence}{reached}", f"{claim.author}: what it owns", claim.line)
+    return findings
 
 
 async def _page_owner(thing: str, question: Question, ports: QuestionPorts) -> _Findings | None:
@@ -180,21 +180,21 @@ async def _page_owner(thing: str, question: Question, ports: QuestionPorts) -> _
         return None
     team = team_named(named[0].owner, ports.teams)
     owner = team.name if team else named[0].owner
-    said = f"The page “{named[0].title}” belongs to {owner}.{_reached(team, ports)}"
-    return _Findings([Sentence(said, (1,))], [cited(1, named[0], "", 0, "")], doubtful=not names_page(thing))
+    statement = f"The page “{named[0].title}” belongs to {owner}.{_reached(team, ports)}"
+    return _Findings([Sentence(statement, (1,))], [cited(1, named[0], "", 0, "")], doubtful=not names_page(thing))
 
 
 def _code_owners(thing: str, ports: QuestionPorts) -> _Findings | None:
     """Return the owners of a path that a question names, by CODEOWNERS; None if no rule applies to it."""
-    told = _Findings()
+    findings = _Findings()
     for path in (word for word in thing.split() if "/" in word):
         for rule in (rule for code in ports.incidents.code for rule in code.rules_for_traced(path)):
             teams = [team for team in ports.teams if team.id in rule.owners]
             if teams:
                 owners = _listed([team.name for team in teams])
                 line = f"{rule.pattern} {' '.join(rule.owners)}"
-                told.add(f"The code in `{path}` belongs to {owners}.", "CODEOWNERS", line)
-    return told if told.sentences else None
+                findings.add(f"The code in `{path}` belongs to {owners}.", "CODEOWNERS", line)
+    return findings if findings.sentences else None
 
 
 async def _on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Findings | None:
@@ -204,38 +204,40 @@ async def _on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Find
     people, unknown, schedule = await _duty(team, wanted, now, ports)
     of = f"{team.name} (owner of {wanted.service})" if wanted.service and wanted.service != team.id else team.name
     at = f" on {wanted.window.start:%A %Y-%m-%d}" if wanted.window else ""
-    told = _Findings()
+    findings = _Findings()
     if unknown:
-        told.add(f"On call for {of}{at}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
-        return told
+        findings.add(f"On call for {of}{at}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
+        return findings
     if not people and not team.rota:
         return None
-    said = f"On call for {of}{at}: {_in_order(people) or 'nobody'}"
+    statement = f"On call for {of}{at}: {_in_order(people) or 'nobody'}"
     if team.rota and schedule == CONFIGURATION and not at:
         until = team.rota.next_turn(now)
-        said += f" until {_moment(until)}, then {_in_order(team.rota.on_duty(until))}"
+        statement += f" until {_moment(until)}, then {_in_order(team.rota.on_duty(until))}"
     elif wanted.later and (after := await _next(team, people, now, ports)):
-        said += f". Next: {after}"
-    told.add(f"{said}.", schedule, "", "On call")
+        statement += f". Next: {after}"
+    findings.add(f"{statement}.", schedule, "", "On call")
     if at and not team.rota and schedule == CONFIGURATION and wanted.window and wanted.window.end < now:
-        told.note = f"{CONFIGURATION} lists only who is on call today."
-    return told
+        findings.note = f"{CONFIGURATION} lists only who is on call today."
+    return findings
 
 
 async def _all_on_call(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Findings | None:
     """Return the people on call for each team, where known."""
-    found = await asyncio.gather(*(_duty(team, wanted, now, ports) for team in ports.teams))
-    known = [(team, *each) for team, each in zip(ports.teams, found, strict=True) if each[0]]
-    told = _Findings()
-    for team, people, _, schedule in known[:MAX_TEAMS]:
-        number = next((each.number for each in told.citations if each.title == schedule), 0)
+    duties = await asyncio.gather(*(_duty(team, wanted, now, ports) for team in ports.teams))
+    on_call = [(team, *each) for team, each in zip(ports.teams, duties, strict=True) if each[0]]
+    findings = _Findings()
+    for team, people, _, schedule in on_call[:MAX_TEAMS]:
+        number = next((each.number for each in findings.citations if each.title == schedule), 0)
         if number:
-            told.sentences.append(Sentence(f"{team.name}: {_in_order(people)}.", (number,)))
+            findings.sentences.append(Sentence(f"{team.name}: {_in_order(people)}.", (number,)))
         else:
-            told.add(f"{team.name}: {_in_order(people)}.", schedule, "", "On call")
-    if len(known) > MAX_TEAMS:
-        told.sentences.append(Sentence(f"Ask for one of the other {len(known) - MAX_TEAMS} teams by its name.", ()))
-    return told if known else None
+            findings.add(f"{team.name}: {_in_order(people)}.", schedule, "", "On call")
+    if len(on_call) > MAX_TEAMS:
+        findings.sentences.append(
+            Sentence(f"Ask for one of the other {len(on_call) - MAX_TEAMS} teams by its name.", ())
+        )
+    return findings if on_call else None
 
 
 async def _duty(team: Team, wanted: Lookup, now: datetime, ports: QuestionPorts) -> tuple[tuple[str, ...], str, str]:
@@ -266,27 +268,29 @@ async def _changes(wanted: Lookup, now: datetime, ports: QuestionPorts) -> _Find
     team = next((team for team in ports.teams if team.id == wanted.team), None)
     services = frozenset([wanted.service]) if wanted.service else team.services if team is not None else None
     read = await asyncio.gather(*(_read(reader, window) for reader in ports.changes))
-    found = {
+    changes_by_id = {
         (change.id, change.service): change
         for changes in read
         for change in changes or ()
         if services is None or change.service in services
     }
     unread = [reader.name for reader, changes in zip(ports.changes, read, strict=True) if changes is None]
-    told = _Findings(note=f"I could not read {_listed(unread)}." if unread else "")
+    findings = _Findings(note=f"I could not read {_listed(unread)}." if unread else "")
     of = wanted.service or (team.name if team is not None else "")
     subject = f"of {of} " if of else ""
     span = f"between {_moment(window.start)} and {_moment(window.end)}"
-    latest = sorted(found.values(), key=lambda change: change.at, reverse=True)
+    latest = sorted(changes_by_id.values(), key=lambda change: change.at, reverse=True)
     if not latest:
         read_names = [reader.name for reader in ports.changes if reader.name not in unread]
-        told.add(f"No change {subject}is recorded {span}.", _listed(read_names) or _listed(unread))
-        return told
+        findings.add(f"No change {subject}is recorded {span}.", _listed(read_names) or _listed(unread))
+        return findings
     for change in latest[:MAX_SHOWN]:
-        told.add(_change(change), change.id, change.detail[:MAX_DETAIL], change.title, change.url)
+        findings.add(_change(change), change.id, change.detail[:MAX_DETAIL], change.title, change.url)
     if len(latest) > MAX_SHOWN:
-        told.sentences.append(Sentence(f"{len(latest) - MAX_SHOWN} earlier changes {subject}are recorded {span}.", ()))
-    return told
+        findings.sentences.append(
+            Sentence(f"{len(latest) - MAX_SHOWN} earlier changes {subject}are recorded {span}.", ())
+        )
+    return findings
 
 
 async def _read(reader: ChangeReader, window: TimeWindow) -> list[Change] | None:
@@ -312,17 +316,17 @@ async def _incidents(wanted: Lookup, question: Question, ports: QuestionPorts) -
     services = team.services if team is not None else frozenset([wanted.service])
     window = wanted.window
     past = [each for each in recent if window and window.start <= each.started_at < window.end]
-    found = [
+    incidents = [
         each
         for each in visible({each.id: each for each in (*opened, *past)}.values(), question.audience, ports.channels)
         if not services.isdisjoint({each.service, *(alert.service for alert in each.alerts)})
     ]
-    told, named = _Findings(), team.name if team is not None else wanted.service
-    for incident in found[:MAX_SHOWN]:
-        told.add(f"{named}: {_incident(incident)}", f"incident {incident.id}", incident.title, "", _link(incident))
-    if not found:
-        told.add(f"No open incident that this channel can see affects {named}.", "incidents of Plumbline")
-    return told
+    findings, named = _Findings(), team.name if team is not None else wanted.service
+    for incident in incidents[:MAX_SHOWN]:
+        findings.add(f"{named}: {_incident(incident)}", f"incident {incident.id}", incident.title, "", _link(incident))
+    if not incidents:
+        findings.add(f"No open incident that this channel can see affects {named}.", "incidents of Plumbline")
+    return findings
 
 
 def _incident(incident: Incident) -> str:
@@ -342,15 +346,15 @@ async def _runbook(name: str, question: Question, ports: QuestionPorts) -> _Find
     runbook = await runbook_of(RunbookSearch((name,), next(urls, "")), ports.retriever, question.audience)
     if runbook is None:
         return None
-    told = _Findings()
+    findings = _Findings()
     if runbook.citation is None:
-        told.add(f"The alert {name} names {runbook.url} as its runbook.", runbook.url, url=runbook.url)
-        return told
-    told.citations.append(runbook.citation)
+        findings.add(f"The alert {name} names {runbook.url} as its runbook.", runbook.url, url=runbook.url)
+        return findings
+    findings.citations.append(runbook.citation)
     steps = (runbook.next_action, runbook.command and f"```\n{runbook.command}\n```")
-    said = (f"The runbook of {name} is “{runbook.citation.title}”.", *filter(None, steps))
-    told.sentences += [Sentence(each, (1,)) for each in said]
-    return told
+    sentences = (f"The runbook of {name} is “{runbook.citation.title}”.", *filter(None, steps))
+    findings.sentences += [Sentence(each, (1,)) for each in sentences]
+    return findings
 
 
 def _in_order(people: Sequence[str]) -> str:

@@ -68,8 +68,8 @@ def recheck_task(incident_id: str, remark: Question, redact: Redact) -> Task:
 
     The task names the person and the place, so that the remark can be deleted on request.
     """
-    said = replace(remark, text=redacted_beginning(remark.text, MAX_NOTE, redact), history=())
-    return Task(f"recheck:{remark.key}", RECHECK, incident_id, _REMARK.dump_python(said, mode="json"))
+    redacted_remark = replace(remark, text=redacted_beginning(remark.text, MAX_NOTE, redact), history=())
+    return Task(f"recheck:{remark.key}", RECHECK, incident_id, _REMARK.dump_python(redacted_remark, mode="json"))
 
 
 def remark_of(payload: Mapping[str, Any]) -> Question:

@@ -41,16 +41,16 @@ async def propose_correction(feedback: Feedback, ports: Ports) -> None:
     """Propose the right answer that a person typed, and store it as the comment of the wrong answer's label."""
     async with ports.store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
-        asked = (
+        turn = (
             await transaction.conversations.get(turn_key(prediction.subject, Speaker.PERSON), feedback.place)
             if prediction
             else None
         )
-    if prediction is None or asked is None or not feedback.text.strip():
+    if prediction is None or turn is None or not feedback.text.strip():
         return
     draft = CuratedAnswer(
         id=answer_id(feedback.id),
-        question=await _question_at(feedback, asked.text, ports.store),
+        question=await _question_at(feedback, turn.text, ports.store),
         text=feedback.text,
         author=feedback.person,
         readers=feedback.audience.disclosed_to,
@@ -68,13 +68,13 @@ async def correct_in_words(question: Question, ports: Ports) -> None:
     """Handle `correct: …` in the thread of an answer: propose a correction for the thread's last question."""
     async with ports.store.transaction() as transaction:
         history = await transaction.conversations.history(question.place, LOOKED_BACK)
-    asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
-    if not asked or not question.text:
+    questions = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
+    if not questions or not question.text:
         await ports.poster.post_once(f"correction:{question.id}", question.place, Notice(NO_ANSWER_HERE))
         return
     draft = CuratedAnswer(
         id=answer_id(question.id),
-        question=_in_context(asked),
+        question=_in_context(questions),
         text=question.text,
         author=question.asker,
         readers=question.audience.disclosed_to,
@@ -105,33 +105,33 @@ async def _answer(subject: str, transaction: Transaction) -> CuratedAnswer | Non
     return await transaction.curated.get(subject) or await transaction.curated.get(answer_id(subject))
 
 
-async def _propose(proposal: CuratedAnswer, said: Feedback | Question, store: Store, poster: Poster) -> None:
+async def _propose(proposal: CuratedAnswer, source: Feedback | Question, store: Store, poster: Poster) -> None:
     async with store.transaction() as transaction:
         if await transaction.curated.get(proposal.id) is None:
             await transaction.curated.save(proposal)
             await transaction.audit.add(
-                _entry(Act.PROPOSED, proposal.id, proposal.author, said.place, proposal.proposed_at)
+                _entry(Act.PROPOSED, proposal.id, proposal.author, source.place, proposal.proposed_at)
             )
-    await poster.post_once(f"proposal:{proposal.id}", said.place, ProposalMessage(proposal), "proposed")
+    await poster.post_once(f"proposal:{proposal.id}", source.place, ProposalMessage(proposal), "proposed")
 
 
 def _entry(act: Act, answer_id: str, person: Person, place: Place, at: datetime) -> AuditEntry:
     return audit_entry(f"{act}:{answer_id}", at, act, person, answer_id, place=place)
 
 
-async def _question_at(feedback: Feedback, asked: str, store: Store) -> str:
+async def _question_at(feedback: Feedback, text: str, store: Store) -> str:
     """Return the question as asked in its thread, prefixed with the question that it follows up."""
     async with store.transaction() as transaction:
         history = await transaction.conversations.history(feedback.place, LOOKED_BACK)
     earlier = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
-    until = earlier.index(asked) if asked in earlier else 0
-    return _in_context([*earlier[:until], asked])
+    until = earlier.index(text) if text in earlier else 0
+    return _in_context([*earlier[:until], text])
 
 
-def _in_context(asked: list[str]) -> str:
+def _in_context(questions: list[str]) -> str:
     """Return the last question, prefixed with the question that it follows up."""
-    first = next((index for index in range(len(asked) - 1, 0, -1) if not is_follow_up(asked[index])), 0)
-    return " ".join(dict.fromkeys((asked[first], asked[-1])))
+    first = next((index for index in range(len(questions) - 1, 0, -1) if not is_follow_up(questions[index])), 0)
+    return " ".join(dict.fromkeys((questions[first], questions[-1])))
 
 
 def _redacted(draft: CuratedAnswer, redact: Redact) -> CuratedAnswer:

@@ -34,9 +34,9 @@ async def earlier_turns(question: Question, limit: int, transaction: Transaction
     return tuple(turn for turn in history if turn not in own)
 
 
-async def remember(question: Question, said: str, at: datetime, transaction: Transaction) -> None:
+async def remember(question: Question, reply: str, at: datetime, transaction: Transaction) -> None:
     """Store the question and the bot's reply in the conversation, in place of an earlier version of both."""
-    for speaker, text, when in ((Speaker.PERSON, question.text, question.asked_at), (Speaker.PLUMBLINE, said, at)):
+    for speaker, text, when in ((Speaker.PERSON, question.text, question.asked_at), (Speaker.PLUMBLINE, reply, at)):
         await transaction.conversations.forget(turn_key(question.id, speaker))
         await transaction.conversations.add(turn_key(question.id, speaker), question.place, Turn(speaker, text), when)
 
@@ -56,23 +56,23 @@ async def in_context(question: Question, ports: QuestionPorts) -> Question:
     out, and the question is still answered. A follow-up (“and in staging?”) that begins a thread follows what was said
     last in the channel.
     """
-    said = [turn for turn in await _said(question, ports.threads) if turn not in question.history]
+    thread = [turn for turn in await _earlier(question, ports.threads) if turn not in question.history]
     async with ports.store.transaction() as transaction:
         own = await earlier_turns(question, MAX_TURNS, transaction)
-        if not (said or own or question.history) and is_follow_up(question.text):
+        if not (thread or own or question.history) and is_follow_up(question.text):
             since = question.asked_at - FOLLOWED_WITHIN
             return replace(question, history=await transaction.conversations.latest(question.place, since, MAX_TURNS))
-    if not said and not question.history:
+    if not thread and not question.history:
         return question
     if own:
-        began = next((turn for turn in said if not only_calls(turn.text)), own[0])
-        said = [began] if began.text != own[0].text else []
+        began = next((turn for turn in thread if not only_calls(turn.text)), own[0])
+        thread = [began] if began.text != own[0].text else []
     quoted = [turn for turn in question.history if turn not in own]
-    clean = await asyncio.to_thread(_clean, [*said, *quoted], ports.redact)
-    return replace(question, history=(*clean[: len(said)], *own, *clean[len(said) :]))
+    clean = await asyncio.to_thread(_clean, [*thread, *quoted], ports.redact)
+    return replace(question, history=(*clean[: len(thread)], *own, *clean[len(thread) :]))
 
 
-async def _said(question: Question, threads: Mapping[Platform, ThreadReader]) -> tuple[Turn, ...]:
+async def _earlier(question: Question, threads: Mapping[Platform, ThreadReader]) -> tuple[Turn, ...]:
     reader = threads.get(question.place.platform)
     if reader is None or question.place.thread is None:
         return ()

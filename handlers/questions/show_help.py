@@ -37,8 +37,8 @@ async def show_help(question: Question, ports: Ports) -> None:
     """Show the available commands, starting with those for this thread."""
     async with ports.store.transaction() as transaction:
         incident = await transaction.incidents.in_thread(question.place)
-        said = await transaction.conversations.history(question.place, 1)
-    here = (*(ABOUT_AN_INCIDENT if incident else ()), *(ABOUT_AN_ANSWER if said else ()))
+        turns = await transaction.conversations.history(question.place, 1)
+    here = (*(ABOUT_AN_INCIDENT if incident else ()), *(ABOUT_AN_ANSWER if turns else ()))
     lines = [ABOUT, *(f"• {line}" for line in (*here, *EVERYWHERE)), *(() if here else (IN_A_THREAD,))]
     await ports.poster.post_once(f"help:{question.id}", question.place, Notice("\n".join(lines)))
 

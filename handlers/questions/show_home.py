@@ -28,11 +28,11 @@ async def home_of(names: Sequence[str], audience: Audience, ports: QuestionPorts
     async with ports.store.transaction() as transaction:
         recent = await transaction.incidents.recent(LOOKED_AT)
         ingestions = await transaction.ingestions.all()
-    known = {name.casefold() for name in names if name}
+    folded = {name.casefold() for name in names if name}
     opened = [
         incident for incident in visible(recent, audience, ports.channels) if incident.state is IncidentState.OPEN
     ]
-    mine = [incident for incident in opened if _belongs_to(incident, known, ports.teams)]
+    mine = [incident for incident in opened if _belongs_to(incident, folded, ports.teams)]
     belongs = PUBLIC in audience.readers
     return Home(
         mine=tuple(mine),

@@ -41,8 +41,8 @@ async def show_status(question: Question, ports: QuestionPorts) -> None:
 async def show_incidents(question: Question, ports: Ports) -> None:
     """Post the open incidents. Whoever says that something is wrong is asked for the service."""
     lines = await open_incidents(question.audience, ports)
-    asked = [WHICH_SERVICE] if question.text else []
-    await ports.poster.post_once(f"incidents:{question.id}", question.place, Notice("\n".join([*lines, *asked])))
+    prompt = [WHICH_SERVICE] if question.text else []
+    await ports.poster.post_once(f"incidents:{question.id}", question.place, Notice("\n".join([*lines, *prompt])))
 
 
 async def open_incidents(audience: Audience, ports: Ports) -> list[str]:

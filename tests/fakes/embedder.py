@@ -24,7 +24,8 @@ class FakeEmbedder:
         if self.failing:
             raise ModelUnavailable("The embedding model failed.")
         self.asked += texts
-        return np.array([self._vector(text) for text in texts], np.float32).reshape(-1, self.dimensions)
+        vectors = [self._vector(text) for text in texts]
+        return np.array(vectors, np.float32) if vectors else np.empty((0, self.dimensions), np.float32)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         return (await self.embed_passages([text]))[0]

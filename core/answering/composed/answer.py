@@ -45,14 +45,14 @@ ShowDraft = Callable[[Answer], Awaitable[None]]
 
 async def composed_answer(
     question: Question,
-    found: tuple[Answer, Evaluation],
+    engine_answer: tuple[Answer, Evaluation],
     retriever: Retriever,
     model: LanguageModel,
     request: ModelRequest,
     skill: Skill,
     draft: Callable[[Answer], None] = lambda _: None,
 ) -> tuple[Answer, Evaluation]:
-    """Return the answer that the model writes; the evidence engine's `found` if nothing of it can be shown.
+    """Return the answer that the model writes; `engine_answer` if nothing of it can be shown.
 
     `draft` receives the answer so far each time that another sentence has passed the checks that need no model. `request`
     gives requester, urgency and deadline; its messages are replaced. The evaluation is the model's own: how probable it
@@ -62,46 +62,48 @@ async def composed_answer(
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
     ends_at = asyncio.get_running_loop().time() + request.deadline
-    asked = await understood(question, retriever, model, request)
-    retrieval = await search(asked.query, question.audience, retriever)
-    evidence = await fitting(model, relevant(asked.query, retrieval), prompts.write((), question.text), WRITE_TOKENS)
+    reading = await understood(question, retriever, model, request)
+    retrieval = await search(reading.query, question.audience, retriever)
+    evidence = await fitting(model, relevant(reading.query, retrieval), prompts.write((), question.text), WRITE_TOKENS)
     if not evidence.passages:
-        return found
-    writing = replace(request, messages=prompts.write(evidence.shown, asked.query), max_tokens=WRITE_TOKENS)
-    answers = _Answers(question, asked.query, evidence, retrieval, model.name)
+        return engine_answer
+    writing = replace(request, messages=prompts.write(evidence.shown, reading.query), max_tokens=WRITE_TOKENS)
+    answers = _Answers(question, reading.query, evidence, retrieval, model.name)
     reply = await model.generate(writing, lambda text: answers.draft(text, draft))
     if is_not_found(reply.text):
-        return _without(found)
-    passing = by_rules(of_one_family(claims(reply.text), asked.query, evidence), asked.query, evidence)
+        return _without(engine_answer)
+    passing = by_rules(of_one_family(claims(reply.text), reading.query, evidence), reading.query, evidence)
     if not passing.kept:
-        return found
+        return engine_answer
     abilities = await model.abilities()
-    written = Written(asked.query, question.asked_at, evidence, passing.claims, writing, ends_at)
+    written = Written(reading.query, question.asked_at, evidence, passing.claims, writing, ends_at)
     measuring = asyncio.create_task(sureness_of(written, model, abilities))
     try:
         checked = await by_model(passing, written, model, abilities)
         if not checked.kept:
-            return found
+            return engine_answer
         sureness = await measuring
     finally:
         measuring.cancel()
-    coe = evaluation_of(asked.query, retrieval, candidates(asked.query, retrieval)).coe
+    coe = evaluation_of(reading.query, retrieval, candidates(reading.query, retrieval)).coe
     evaluation = Evaluation(
         coe if sureness.coe is None else sureness.coe,
         checked.support * sureness.agreement * sureness.rating * skill.writes,
     )
     answer = answers.whole(checked, evaluation, skill)
-    if asked.language:
-        said = await translated(model, request, answer.sentences, question.text, asked.language)
-        answer = replace(answer, sentences=said, note=TRANSLATED if said != answer.sentences else answer.note)
+    if reading.language:
+        translation = await translated(model, request, answer.sentences, question.text, reading.language)
+        answer = replace(
+            answer, sentences=translation, note=TRANSLATED if translation != answer.sentences else answer.note
+        )
     return answer, evaluation
 
 
-def _without(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
+def _without(engine_answer: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
     """Return the evidence engine's answer with a note that the model found none, and with a hedge."""
-    answer, evaluation = found
+    answer, evaluation = engine_answer
     if not answer.excerpts:
-        return found
+        return engine_answer
     return replace(answer, tentative=True, note=f"{answer.note} {NOT_FOUND}".strip()), evaluation
 
 
@@ -147,8 +149,8 @@ class _Answers:
         sentences: list[Sentence] = []
         steps = count(1)
         for claim in kept:
-            said = [nearest_statement(claim, passage) for passage in self.evidence.cited(claim.numbers)]
-            cited = [sources.setdefault(each.place, each.cited(len(sources) + 1)).number for each in said if each]
+            nearest = [nearest_statement(claim, passage) for passage in self.evidence.cited(claim.numbers)]
+            cited = [sources.setdefault(each.place, each.cited(len(sources) + 1)).number for each in nearest if each]
             sentences.append(Sentence(_written(claim, steps), tuple(dict.fromkeys(cited))))
         return tuple(sentences), tuple(sources.values())
 

@@ -104,37 +104,37 @@ def fault_of(sentence: str, question: str, source: Source) -> Fault | None:
 
     `sentence` is one line of prose without citation marks. What the question says may be repeated.
     """
-    known = f"{source.text}\n{question}"
+    allowed = f"{source.text}\n{question}"
     sentence = in_units_of(source.text, sentence)
-    terms, said = wording(sentence), wording(source.text)
+    terms, source_words = wording(sentence), wording(source.text)
     if overstates(sentence, source.text):
         return Fault.CONFIDENCE
-    if adds_literals(sentence, known):
+    if adds_literals(sentence, allowed):
         return Fault.LITERAL
     if names(sentence) - _name_words(source.text):
         return Fault.PRODUCT
-    if len(terms & wording(known)) < SUPPORT * len(terms):
+    if len(terms & wording(allowed)) < SUPPORT * len(terms):
         return Fault.SUPPORT
-    if not (terms & said) - wording(question) and not literals(sentence) - literals(question):
+    if not (terms & source_words) - wording(question) and not literals(sentence) - literals(question):
         return Fault.REPEAT
     parts = clauses(sentence)
-    if any(_is_foreign(each, said) for each in parts):
+    if any(_is_foreign(each, source_words) for each in parts):
         return Fault.CLAUSE
     if _is_verbatim(sentence, source):
         return None
     return next(filter(None, (_fault_of_clause(each, sentence, question, source) for each in parts)), None)
 
 
-def _is_foreign(clause: Clause, said: frozenset[str]) -> bool:
+def _is_foreign(clause: Clause, source_words: frozenset[str]) -> bool:
     """Return whether a clause has words, but none that the passages say: it is from the question, or made up."""
-    return len(clause.terms) >= BOUND and not clause.terms & said
+    return len(clause.terms) >= BOUND and not clause.terms & source_words
 
 
 def _is_verbatim(sentence: str, source: Source) -> bool:
     """Return whether a sentence is a whole statement, or a statement and the one after it, word by word."""
-    said = _words(sentence)
+    own_words = _words(sentence)
     own = [_words(each) for each in source.statements]
-    return said in own or said in [f"{first} {second}" for first, second in pairwise(own)]
+    return own_words in own or own_words in [f"{first} {second}" for first, second in pairwise(own)]
 
 
 def _fault_of_clause(clause: Clause, sentence: str, question: str, source: Source) -> Fault | None:
@@ -176,9 +176,9 @@ def _statements(passage: Passage) -> Iterator[str]:
             case BlockKind.HEADING:
                 lead = ""
             case BlockKind.PARAGRAPH:
-                found = sentences(plain(block.text))
-                yield from found
-                lead = found[-1] if found and found[-1].endswith(":") else ""
+                lines = sentences(plain(block.text))
+                yield from lines
+                lead = lines[-1] if lines and lines[-1].endswith(":") else ""
             case BlockKind.CODE | BlockKind.TABLE:
                 yield from (f"{lead} {line}".strip() for line in block.text.splitlines() if line.strip())
             case _:
@@ -235,8 +235,8 @@ def _is_apart(named: frozenset[str], source: Source) -> bool:
 
 def _has_other_value(name: str, numbers: frozenset[str], source: Source) -> bool:
     """Return whether the source gives numbers for a name, and other ones than these."""
-    said = [each.literals for each in (*source.clauses, *source.whole) if name in each.literals]
-    given = [values for held in said if (values := {each for each in held if each[:1].isdigit()})]
+    literal_sets = [each.literals for each in (*source.clauses, *source.whole) if name in each.literals]
+    given = [values for held in literal_sets if (values := {each for each in held if each[:1].isdigit()})]
     return bool(numbers and given) and not any(numbers & values for values in given)
 
 
@@ -244,15 +244,15 @@ def _is_misplaced(clause: Clause, named: frozenset[str], parts: Iterable[Clause]
     """Return whether the source says the words of the clause of another literal of the kind, and not of these."""
     own = {term for literal in clause.literals for term in distinct_terms(literal)}
     words, is_number = clause.terms - own, any(each[:1].isdigit() for each in named)
-    said = [
+    shares = [
         (len(words & each.terms), each.literals)
         for each in parts
         if any(literal[:1].isdigit() is is_number for literal in each.literals)
     ]
-    most = max((count for count, _ in said), default=0)
+    most = max((count for count, _ in shares), default=0)
     if not named or most < max(BOUND, SPOKEN_OF * len(words)):
         return False
-    return max((count for count, held in said if named & held), default=0) < most - 1
+    return max((count for count, held in shares if named & held), default=0) < most - 1
 
 
 def _condition_fault(statement: str, sentence: str, question: str) -> bool:

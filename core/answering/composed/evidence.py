@@ -58,11 +58,13 @@ def relevant(query: str, retrieval: Retrieval) -> list[Passage]:
     return [each.passage for each in ranked if each.passage.family == family or not is_clear]
 
 
-def of_one_family(said: Sequence[Claim], query: str, evidence: Evidence) -> list[Claim]:
+def of_one_family(claims: Sequence[Claim], query: str, evidence: Evidence) -> list[Claim]:
     """Return the claims that cite the family of the first one, all if the question compares (citation filter)."""
-    families = [{passage.family for passage in evidence.cited(claim.numbers)} for claim in said]
+    families = [{passage.family for passage in evidence.cited(claim.numbers)} for claim in claims]
     first = next(filter(None, families), set[str]())
-    return [claim for claim, cited in zip(said, families, strict=True) if not cited or cited & first or compares(query)]
+    return [
+        claim for claim, cited in zip(claims, families, strict=True) if not cited or cited & first or compares(query)
+    ]
 
 
 async def fitting(model: LanguageModel, passages: Sequence[Passage], empty: Messages, max_tokens: int) -> Evidence:

@@ -34,15 +34,15 @@ async def translated(
 
     A sentence whose translation loses or adds a literal stays as it is. Raises the errors of the port.
     """
-    asked = prompts.translate([each.text for each in sentences], question, language)
+    messages = prompts.translate([each.text for each in sentences], question, language)
     try:
-        reply = await structured(model, replace(request, messages=asked, max_tokens=TRANSLATE_TOKENS), Translated)
+        reply = await structured(model, replace(request, messages=messages, max_tokens=TRANSLATE_TOKENS), Translated)
     except InvalidReply:
         return tuple(sentences)
     if len(reply.sentences) != len(sentences):
         return tuple(sentences)
     return tuple(
-        sentence if _differs(sentence.text, said := cleaned(text)) else replace(sentence, text=said)
+        sentence if _differs(sentence.text, translation := cleaned(text)) else replace(sentence, text=translation)
         for sentence, text in zip(sentences, reply.sentences, strict=True)
     )
 

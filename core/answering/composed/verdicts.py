@@ -78,13 +78,13 @@ class Checked:
         return any(each.support is None and each.claim.numbers for each in self.kept)
 
 
-def by_rules(said: Sequence[Claim], query: str, evidence: Evidence) -> Checked:
+def by_rules(statements: Sequence[Claim], query: str, evidence: Evidence) -> Checked:
     """Return the verdicts of the rules. A claim that they doubt is kept if the model can be asked about it."""
-    found = [(claim, fault_in(claim, query, evidence)) for claim in said]
+    faults = [(claim, fault_in(claim, query, evidence)) for claim in statements]
     return Checked(
         tuple(
             Verdict(claim, doubt=fault) if fault in DOUBTS and claim.numbers else Verdict(claim, fault=fault)
-            for claim, fault in found
+            for claim, fault in faults
         )
     )
 

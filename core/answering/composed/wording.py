@@ -86,9 +86,9 @@ def is_negative(text: str) -> bool:
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
-def contradicts(clause: str, said: str) -> bool:
+def contradicts(clause: str, source: str) -> bool:
     """Return whether a clause has the opposite of a word that the source has, and not that word itself."""
-    ours, theirs = _stems(clause), _stems(said)
+    ours, theirs = _stems(clause), _stems(source)
     return any(
         (a in ours and b in theirs and b not in ours and a not in theirs)
         or (b in ours and a in theirs and a not in ours and b not in theirs)
@@ -117,19 +117,19 @@ def limits(text: str, *, loosely: bool = False) -> bool:
     return bool(_LIMIT.search(text)) or (loosely and bool(_LOOSE_LIMIT.search(text)))
 
 
-def swaps(clause: str, said: str) -> bool:
+def swaps(clause: str, source: str) -> bool:
     """Return whether two names stand on the other sides of the same word than in the source, neither of both passive."""
-    if bool(_PASSIVE.search(clause)) != bool(_PASSIVE.search(said)):
+    if bool(_PASSIVE.search(clause)) != bool(_PASSIVE.search(source)):
         return False
-    ours, theirs = _once(clause), _once(said)
+    ours, theirs = _once(clause), _once(source)
     place = {word.lower(): number for number, word in enumerate(theirs)}
     named = {word.lower() for word in (*ours, *theirs) if word[:1].isupper()} & place.keys()
-    known = [(word.lower(), place[word.lower()]) for word in ours if word.lower() in place]
-    for middle, (word, there) in enumerate(known):
+    shared = [(word.lower(), place[word.lower()]) for word in ours if word.lower() in place]
+    for middle, (word, there) in enumerate(shared):
         if word in named or word in _LINKS:
             continue
-        before = [at for name, at in known[:middle] if name in named]
-        after = [at for name, at in known[middle + 1 :] if name in named]
+        before = [at for name, at in shared[:middle] if name in named]
+        after = [at for name, at in shared[middle + 1 :] if name in named]
         if any(at > there for at in before) and any(at < there for at in after):
             return True
     return False
@@ -148,14 +148,15 @@ class Directions:
     pairs: frozenset[tuple[str, str]]
     others: frozenset[str]
 
-    def reverses(self, said: Directions) -> bool:
-        """Return whether a name has the opposite preposition here, and never the same one as in `said`."""
+    def reverses(self, source: Directions) -> bool:
+        """Return whether a name has the opposite preposition here, and never the same one as in `source`."""
         return any(
-            (other, name) in said.pairs and (word, name) not in said.pairs
+            (other, name) in source.pairs and (word, name) not in source.pairs
             for word, name in self.pairs
             for other in _OPPOSED.get(word, ())
         ) or any(
-            word in _INSTEAD and name not in said.instead and said.instead & self.others for word, name in self.pairs
+            word in _INSTEAD and name not in source.instead and source.instead & self.others
+            for word, name in self.pairs
         )
 
     @property
@@ -171,13 +172,13 @@ def directions(clause: str) -> Directions:
     return Directions(pairs, frozenset(_words(clause)) - named)
 
 
-def exaggerates(text: str, said: str) -> bool:
+def exaggerates(text: str, source: str) -> bool:
     """Return whether a text demands what the source only permits, or speaks of all where the source does not."""
-    if _MUST.search(text) and _MAY.search(said) and not _MUST.search(said):
+    if _MUST.search(text) and _MAY.search(source) and not _MUST.search(source):
         return True
-    if _CONCESSION.search(text) and not _CONCEDED.search(said):
+    if _CONCESSION.search(text) and not _CONCEDED.search(source):
         return True
-    return bool(_ABSOLUTE.search(text)) and not _ALL.search(said)
+    return bool(_ABSOLUTE.search(text)) and not _ALL.search(source)
 
 
 def names(sentence: str) -> frozenset[str]:

@@ -147,13 +147,13 @@ def schema(choices: Choices) -> dict[str, Any]:
 def parse(reply: str, choices: Choices) -> Action | Finding:
     """Return the reply as an action. Raises Refused with advice if that is not allowed now."""
     try:
-        said = cast("object", json.loads(reply))
+        document = cast("object", json.loads(reply))
     except (ValueError, RecursionError):
         raise Refused("That is not valid JSON. Reply with one JSON object: thought and action.") from None
-    action = cast("Mapping[str, object]", said).get("action") if isinstance(said, dict) else None
-    if not isinstance(said, dict) or not isinstance(action, dict):
+    action = cast("Mapping[str, object]", document).get("action") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(action, dict):
         raise Refused("The reply has no action. Reply with one JSON object: thought and action.")
-    thought = str(cast("Mapping[str, object]", said).get("thought", ""))[:MAX_THOUGHT]
+    thought = str(cast("Mapping[str, object]", document).get("thought", ""))[:MAX_THOUGHT]
     named = {str(key): value for key, value in cast("Mapping[object, object]", action).items()}
     name = named.pop("tool", None)
     if name != FINALISE:
@@ -168,8 +168,8 @@ def _call(thought: str, name: str, arguments: Mapping[str, object], choices: Cho
         raise Refused(f"No step is left. Call {FINALISE} with what you know.")
     tool = next((tool for tool in choices.tools if tool.name == name), None)
     if tool is None:
-        known = ", ".join([*(tool.name for tool in choices.tools), FINALISE])
-        raise Refused(f"There is no tool {name[:40]!r}. The tools are {known}.")
+        names = ", ".join([*(tool.name for tool in choices.tools), FINALISE])
+        raise Refused(f"There is no tool {name[:40]!r}. The tools are {names}.")
     given: dict[str, str] = {}
     for parameter in tool.parameters:
         value = arguments.get(parameter.name)
@@ -205,23 +205,23 @@ class _Finding(BaseModel):
 def finding_of(thought: str, fields: Mapping[str, object], services: Sequence[str], changes: Sequence[str]) -> Finding:
     """Return the fields of a report as a finding. Raises Refused with advice if they are not one."""
     try:
-        said = _Finding.model_validate(fields)
+        report = _Finding.model_validate(fields)
     except ValidationError as error:
         faults = ", ".join(sorted({".".join(str(part) for part in each["loc"]) for each in error.errors()}))
         raise Refused(f"{FINALISE} has faults in: {faults}.") from None
-    if services and said.service not in services:
+    if services and report.service not in services:
         raise Refused(f"service is one of: {', '.join(services)}.")
-    if said.change not in (*changes, NO_CHANGE, ""):
+    if report.change not in (*changes, NO_CHANGE, ""):
         raise Refused(f"change is one of: {', '.join((*changes, NO_CHANGE))}.")
     return Finding(
         thought,
-        said.root_cause[:MAX_TEXT],
-        said.solution[:MAX_TEXT],
-        said.service,
-        said.responsibility,
-        tuple(quote[:MAX_QUOTE] for quote in said.evidence[:MAX_EVIDENCE]),
-        "" if said.change == NO_CHANGE else said.change,
-        said.disproof[:MAX_TEXT],
+        report.root_cause[:MAX_TEXT],
+        report.solution[:MAX_TEXT],
+        report.service,
+        report.responsibility,
+        tuple(quote[:MAX_QUOTE] for quote in report.evidence[:MAX_EVIDENCE]),
+        "" if report.change == NO_CHANGE else report.change,
+        report.disproof[:MAX_TEXT],
     )
 
 

@@ -64,10 +64,10 @@ class CodeTool:
             if not queue or len(read) >= MAX_DEFINITIONS:
                 break
             pending, queue = queue[:MAX_NAMES], queue[MAX_NAMES:]
-            found = await self.code.definitions(sorted({part for name in pending for part in name[-2:]}))
+            definitions = await self.code.definitions(sorted({part for name in pending for part in name[-2:]}))
             for name in pending:
-                meant = _meant(name, found, read)
-                if not meant and not any(each.name in name for each in found):
+                meant = _meant(name, definitions, read)
+                if not meant and not any(each.name in name for each in definitions):
                     external.append(".".join(name))
                 new = [each for each in meant if each not in read][: MAX_DEFINITIONS - len(read)]
                 read += new
@@ -108,7 +108,7 @@ class CodeExpert:
             await self._read(symbol, read, external)
             if not read:
                 return f"That is not defined in {self.code.name}, or there is no budget left to read it."
-            summary = await self._summary(symbol, [f"{title}\n{said}" for title, said in read.items()])
+            summary = await self._summary(symbol, [f"{title}\n{analysis}" for title, analysis in read.items()])
         except (ModelUnavailable, PromptTooLong) as error:
             raise ToolUnavailable(str(error)) from error
         stopped = f"External, not read: {', '.join(external[:MAX_EXTERNAL])}." if external else ""
@@ -116,22 +116,22 @@ class CodeExpert:
 
     async def _read(self, symbol: str, read: dict[str, str], external: list[str]) -> None:
         """Add each definition to `read` with its analysis, and names without a definition to `external`."""
-        queue, known = [wanted] if (wanted := qualified(symbol)) else [], list[Definition]()
+        queue, definitions = [wanted] if (wanted := qualified(symbol)) else [], list[Definition]()
         seen = set(queue)
         while queue:
             name = queue.pop(0)
-            meant = _meant(name, await self.code.definitions(sorted(set(name[-2:]))), known)
+            meant = _meant(name, await self.code.definitions(sorted(set(name[-2:]))), definitions)
             if not meant:
                 external.append(".".join(name))
-            for definition in (each for each in meant if each not in known):
-                if len(known) >= MAX_DEFINITIONS or self.model.replies_left(SHARE) < LEAST_REPLIES:
+            for definition in (each for each in meant if each not in definitions):
+                if len(definitions) >= MAX_DEFINITIONS or self.model.replies_left(SHARE) < LEAST_REPLIES:
                     return
-                known.append(definition)
+                definitions.append(definition)
                 text = _shown(definition)
                 self.snapshots.keep(text, f"code of {definition.repository}, {definition.path}")
-                said = await self._analysed(text, symbol)
-                read[_title(definition)] = said.analysis
-                suggested = dict.fromkeys(qualified(each) for each in said.read_next)
+                analysis = await self._analysed(text, symbol)
+                read[_title(definition)] = analysis.analysis
+                suggested = dict.fromkeys(qualified(each) for each in analysis.read_next)
                 queue += [each for each in suggested if each and each not in seen]
                 seen.update(suggested)
 
@@ -155,13 +155,13 @@ def qualified(symbol: str) -> tuple[str, ...]:
     return tuple(part for part in _SEPARATOR.split(symbol) if part.isidentifier())
 
 
-def _meant(name: Sequence[str], found: Iterable[Definition], read: Sequence[Definition]) -> list[Definition]:
+def _meant(name: Sequence[str], definitions: Iterable[Definition], read: Sequence[Definition]) -> list[Definition]:
     """Return the definitions that a name can mean: in its class, otherwise in files read before; empty if too many."""
-    named = [each for each in found if each.name == name[-1]]
+    named = [each for each in definitions if each.name == name[-1]]
     if len(name) > 1:
         of_class = [each for each in named if each.container == name[-2]]
         if of_class or not named:
-            return of_class or [each for each in found if each.name == name[-2]][:AMBIGUOUS]
+            return of_class or [each for each in definitions if each.name == name[-2]][:AMBIGUOUS]
     near = [each for each in named if any(each.path == other.path for other in read)]
     return near or (named if len(named) <= AMBIGUOUS else [])
 

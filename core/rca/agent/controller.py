@@ -113,7 +113,7 @@ class Investigation:
         """Return the model's next reply, with observations reduced to keys, oldest first, until the prompt fits."""
         for folded in range(len(self.steps) + 1):
             try:
-                said = await self.model.generate(
+                reply = await self.model.generate(
                     replace(
                         self.request,
                         messages=self.messages(opening, folded),
@@ -126,7 +126,7 @@ class Investigation:
                 if folded == len(self.steps):
                     raise
             else:
-                return said.text
+                return reply.text
         raise AssertionError("unreachable: the last round returns or raises")
 
     def messages(self, opening: prompts.Messages, folded: int = 0) -> prompts.Messages:

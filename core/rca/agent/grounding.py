@@ -26,16 +26,16 @@ def grounded(quotes: Iterable[str], read: Mapping[str, str], observations: Obser
 
     `read` maps each text to the call that returned it. A quote that is not found, or is too short, is dropped.
     """
-    found = [evidence for quote in quotes if (evidence := _evidence(quote, read, observations)) is not None]
-    return tuple({evidence.quote: evidence for evidence in found}.values())
+    evidence_list = [evidence for quote in quotes if (evidence := _evidence(quote, read, observations)) is not None]
+    return tuple({evidence.quote: evidence for evidence in evidence_list}.values())
 
 
 def _evidence(quote: str, read: Mapping[str, str], observations: Observations) -> Evidence | None:
     quote = " ".join(quote.split())
     if len(quote) < MIN_QUOTE:
         return None
-    found = ((match, call) for text, call in read.items() if (match := matched(quote, text)))
-    verbatim, call = next(found, ("", ""))
+    matches = ((match, call) for text, call in read.items() if (match := matched(quote, text)))
+    verbatim, call = next(matches, ("", ""))
     return _located(verbatim, call, observations) if verbatim else None
 
 
@@ -44,8 +44,8 @@ def matched(quote: str, text: str) -> str:
     text = " ".join(text.split())
     if len(text) < len(quote):
         return ""
-    found = partial_ratio_alignment(quote, text, score_cutoff=ALIKE)
-    return text[found.dest_start : found.dest_end].strip() if found else ""
+    alignment = partial_ratio_alignment(quote, text, score_cutoff=ALIKE)
+    return text[alignment.dest_start : alignment.dest_end].strip() if alignment else ""
 
 
 def _located(verbatim: str, call: str, observations: Observations) -> Evidence:

@@ -95,8 +95,8 @@ class LogExpert:
 
     async def _read(self, chunk: str) -> list[Interpretation]:
         """Return the interpretations of a chunk whose evidence stands in it (lines 13 to 20)."""
-        known = (each for each in self.past(chunk)[:EXAMPLES] if each.root_cause)
-        examples = [prompts.example(each.title, each.root_cause) for each in known]
+        past_incidents = (each for each in self.past(chunk)[:EXAMPLES] if each.root_cause)
+        examples = [prompts.example(each.title, each.root_cause) for each in past_incidents]
         messages = prompts.read_chunk(chunk, await self._fitting(chunk, examples))
         try:
             reading = await structured(
@@ -122,13 +122,13 @@ class LogExpert:
         """Return the summary with the lines that matter to it; all that was kept if the reply is of no use (line 22)."""
         messages = prompts.summarise(kept)
         try:
-            said = await structured(
+            reply = await structured(
                 self.model, replace(self.request, messages=messages, max_tokens=SUMMARY_TOKENS), LogSummary
             )
         except (InvalidReply, PromptTooLong):
             return _listed(kept)
-        chosen = [kept[number - 1] for number in dict.fromkeys(said.interpretations) if 0 < number <= len(kept)]
-        return f"{said.summary.strip()}\n{_listed(chosen or kept[: prompts.MAX_TOLD])}".strip()
+        chosen = [kept[number - 1] for number in dict.fromkeys(reply.interpretations) if 0 < number <= len(kept)]
+        return f"{reply.summary.strip()}\n{_listed(chosen or kept[: prompts.MAX_TOLD])}".strip()
 
 
 def copied(evidence: str, chunk: str) -> str:
@@ -143,10 +143,10 @@ def copied(evidence: str, chunk: str) -> str:
     start = chunk.find(text)
     end = start + len(text)
     if start < 0:
-        found = partial_ratio_alignment(text, chunk, score_cutoff=ALIKE)
-        if found is None:
+        alignment = partial_ratio_alignment(text, chunk, score_cutoff=ALIKE)
+        if alignment is None:
             return ""
-        start, end = found.dest_start, found.dest_end
+        start, end = alignment.dest_start, alignment.dest_end
     line_end = chunk.find("\n", end)
     return chunk[chunk.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else len(chunk)]
 
@@ -163,8 +163,8 @@ def _parts(chunk: Chunk) -> list[Chunk]:
 
 
 def _complaints(text: str) -> str:
-    found = sorted(clues(ToolOutput("", {}, text)), key=lambda clue: -clue.strength)
-    return "\n".join(clue.quote for clue in found[:MAX_COMPLAINTS]) or "Nothing in it complains."
+    ranked = sorted(clues(ToolOutput("", {}, text)), key=lambda clue: -clue.strength)
+    return "\n".join(clue.quote for clue in ranked[:MAX_COMPLAINTS]) or "Nothing in it complains."
 
 
 def _listed(interpretations: Sequence[Interpretation]) -> str:

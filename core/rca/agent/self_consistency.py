@@ -70,19 +70,19 @@ async def _drawn(investigation: Investigation, incident: str, count: int) -> lis
         replies = await investigation.model.sample(request, count)
     except (InvalidReply, ModelUnavailable, PromptTooLong):
         return []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for reply in replies:
         try:
             chosen = parse(reply.text, choices)
         except Refused:
             continue
         if isinstance(chosen, Finding):
-            found.append(chosen)
+            findings.append(chosen)
         elif investigation.model.spent >= ENOUGH:
             continue
         elif (ended := await investigation.branch(reply.text, chosen, incident)).finding is not None:
-            found.append(ended.finding)
-    return found
+            findings.append(ended.finding)
+    return findings
 
 
 async def _merged(elected: Finding, findings: Sequence[Finding], investigation: Investigation) -> Finding:

@@ -32,21 +32,21 @@ class TriageCase:
     @property
     def text(self) -> str:
         """Return the case as a prompt shows it."""
-        found = self.distilled
+        distilled = self.distilled
         lines = (
-            ("Where it fails", ", ".join(found.location)),
-            ("How it fails", ", ".join(found.symptoms)),
-            ("Capability needed", ", ".join(found.capability)),
-            ("In the teams' words", found.aligned),
+            ("Where it fails", ", ".join(distilled.location)),
+            ("How it fails", ", ".join(distilled.symptoms)),
+            ("Capability needed", ", ".join(distilled.capability)),
+            ("In the teams' words", distilled.aligned),
             ("As reported", self.incident),
             *(("Monitoring", shown) for shown in self.discussion),
         )
         # Further lines are indented, so that none of them passes for a line of its own, such as what monitoring shows.
-        return "\n".join(f"{label}: {_indented(said)}" for label, said in lines if said)
+        return "\n".join(f"{label}: {_indented(value)}" for label, value in lines if value)
 
 
-def _indented(said: str) -> str:
-    return "\n  ".join(said.splitlines())
+def _indented(text: str) -> str:
+    return "\n  ".join(text.splitlines())
 
 
 async def distilled_case(session: Session, incident: str, teams: Sequence[Team]) -> TriageCase:

@@ -42,22 +42,22 @@ class TeamDocuments:
         self._summaries: dict[tuple[str, str], str] = {}
 
     async def fitting(
-        self, session: Session, teams: Sequence[Team], known: Known, render: Render, max_tokens: int
+        self, session: Session, teams: Sequence[Team], facts: Known, render: Render, max_tokens: int
     ) -> Shown:
         """Return the documents of `teams`, best first, that fit into a prompt that `render` makes of them.
 
         Whole if all fit; otherwise all in short, and then without those that do not fit. Raises PromptTooLong and
         ModelUnavailable.
         """
-        whole = [_shown(team, team.document[:MAX_DOCUMENT], known) for team in teams]
+        whole = [_shown(team, team.document[:MAX_DOCUMENT], facts) for team in teams]
         try:
             kept = await fitting_texts(session.model, render(()), max_tokens, whole)
         except PromptTooLong:
             kept = []
         if len(kept) == len(teams):
             return Shown(tuple(teams), tuple(whole), in_full=True)
-        said = await asyncio.gather(*(self._summary(session, team) for team in teams))
-        short = [_shown(team, text, known) for team, text in zip(teams, said, strict=True)]
+        summaries = await asyncio.gather(*(self._summary(session, team) for team in teams))
+        short = [_shown(team, text, facts) for team, text in zip(teams, summaries, strict=True)]
         kept = await fitting_texts(session.model, render(()), max_tokens, short)
         return Shown(tuple(teams[place] for place in kept), tuple(short[place] for place in kept), in_full=False)
 
@@ -69,17 +69,17 @@ class TeamDocuments:
         if key not in self._summaries:
             try:
                 messages = prompts.compress(team.name, document)
-                found = await session.ask(messages, prompts.DocumentSummary, COMPRESS_TOKENS)
+                summary = await session.ask(messages, prompts.DocumentSummary, COMPRESS_TOKENS)
             except (InvalidReply, PromptTooLong):
                 return beginning(document, SHORT)
             if len(self._summaries) >= MAX_SUMMARIES:
                 self._summaries.pop(next(iter(self._summaries)))
-            self._summaries[key] = f"Owns: {found.owns}\nDoes not own: {found.does_not_own}"
+            self._summaries[key] = f"Owns: {summary.owns}\nDoes not own: {summary.does_not_own}"
         return self._summaries[key]
 
 
-def _shown(team: Team, text: str, known: Known) -> str:
-    return prompts.document(team.id, team.name, text, known.get(team.id, ()))
+def _shown(team: Team, text: str, facts: Known) -> str:
+    return prompts.document(team.id, team.name, text, facts.get(team.id, ()))
 
 
 async def select_group(
@@ -88,7 +88,7 @@ async def select_group(
     from_history: Sequence[Team],
     teams: Sequence[Team],
     documents: TeamDocuments,
-    known: Known,
+    facts: Known,
 ) -> tuple[Team, ...]:
     """Return at most GROUP teams, the likeliest first.
 
@@ -100,7 +100,7 @@ async def select_group(
         if len(pool) <= count:
             return tuple(pool)
         shown = await documents.fitting(
-            session, pool, known, lambda held: prompts.rank(case.text, held, count), RANK_TOKENS
+            session, pool, facts, lambda held: prompts.rank(case.text, held, count), RANK_TOKENS
         )
         named = {team.id: team for team in shown.teams}
         messages = prompts.rank(case.text, shown.documents, count)

@@ -46,10 +46,10 @@ async def enrich(session: Session, case: TriageCase, team: Team, monitoring: Mon
         if not shown.strip():
             return ""
         messages = prompts.summarise(case.text, team.name, team.document[:MAX_DOCUMENT], shown)
-        found = await session.ask(messages, prompts.MonitoringSummary, SUMMARY_TOKENS)
+        summary = await session.ask(messages, prompts.MonitoringSummary, SUMMARY_TOKENS)
     except FAILURES:
         return ""  # the discussion goes on with what the other teams know
-    return f"{team.name} ({team.id}): {found.events} {found.relation} {found.suggestions}"
+    return f"{team.name} ({team.id}): {summary.events} {summary.relation} {summary.suggestions}"
 
 
 async def _concerned(session: Session, case: TriageCase, team: Team) -> str:
@@ -65,7 +65,7 @@ async def collect_votes(
     case: TriageCase,
     group: Sequence[Team],
     documents: TeamDocuments,
-    known: Known,
+    facts: Known,
     before: Sequence[Vote],
     round_number: int,
 ) -> tuple[Vote, ...]:
@@ -73,18 +73,18 @@ async def collect_votes(
 
     A reason is left out if it names what its manager did not read. Raises what the model raised if all of them fail.
     """
-    said = [f"{vote.voter} voted for {vote.choice or 'nobody'}: {vote.reason}" for vote in before]
+    statements = [f"{vote.voter} voted for {vote.choice or 'nobody'}: {vote.reason}" for vote in before]
     longest = max(group, key=lambda team: len(team.document))
     own = {team.id: team.document[:MAX_DOCUMENT] for team in group}
 
     def render(held: Sequence[str]) -> prompts.Messages:
-        return prompts.vote(case.text, held, said, longest.name, own[longest.id])
+        return prompts.vote(case.text, held, statements, longest.name, own[longest.id])
 
-    shown = await documents.fitting(session, group, known, render, VOTE_TOKENS)
+    shown = await documents.fitting(session, group, facts, render, VOTE_TOKENS)
     choices = {"team": (*(team.id for team in group), prompts.NOBODY)}
 
     async def vote(team: Team) -> Vote | Exception:
-        messages = prompts.vote(case.text, shown.documents, said, team.name, own[team.id])
+        messages = prompts.vote(case.text, shown.documents, statements, team.name, own[team.id])
         try:
             ballot = await session.ask(messages, prompts.Ballot, VOTE_TOKENS, choices)
         except FAILURES as error:

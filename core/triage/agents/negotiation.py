@@ -85,24 +85,24 @@ async def _negotiated(
     dispute: Dispute, session: Session, skill: Skill, documents: TeamDocuments, monitoring: Monitoring
 ) -> Settled:
     incident, evidence = dispute.incident, dispute.evidence
-    known = {candidate.team_id: candidate.reasons for candidate in dispute.verdict.candidates}
+    facts = {candidate.team_id: candidate.reasons for candidate in dispute.verdict.candidates}
     teams = _likeliest_first(dispute)
     text = "\n".join(filter(None, (incident.description, incident.service, dispute.found)))
     case = await distilled_case(session, text, teams)
     from_history = [] if dispute.removed else _from_history(evidence)
-    asked: set[str] = set()
+    enriched: set[str] = set()
     votes: tuple[Vote, ...] = ()
     last: tuple[Vote, ...] = ()
     group: tuple[Team, ...] = ()
     for number in range(1, MAX_ROUNDS + 1):
-        group = await select_group(session, case, from_history, teams, documents, known)
-        new = [team for team in group if team.id not in asked]
-        asked.update(team.id for team in new)
-        told = await asyncio.gather(
+        group = await select_group(session, case, from_history, teams, documents, facts)
+        new = [team for team in group if team.id not in enriched]
+        enriched.update(team.id for team in new)
+        paragraphs = await asyncio.gather(
             *(enrich(session, case, team, monitoring, names_service=bool(incident.service)) for team in new)
         )
-        case = replace(case, discussion=(*case.discussion, *filter(None, told)))
-        last = await collect_votes(session, case, group, documents, known, last, number)
+        case = replace(case, discussion=(*case.discussion, *filter(None, paragraphs)))
+        last = await collect_votes(session, case, group, documents, facts, last, number)
         votes += last
         winner = _majority(last)
         if winner is not None:
@@ -135,8 +135,8 @@ def _agreed(
 
 def _voted(candidate: TeamScore, last: Sequence[Vote], share: float) -> TeamScore:
     """Return the candidate with its share of the votes, and the reasons of those who voted for it before its own."""
-    said = [vote.reason for vote in last if vote.choice == candidate.team_id and vote.reason]
-    return replace(candidate, score=share, reasons=tuple(dict.fromkeys([*said, *candidate.reasons])))
+    reasons = [vote.reason for vote in last if vote.choice == candidate.team_id and vote.reason]
+    return replace(candidate, score=share, reasons=tuple(dict.fromkeys([*reasons, *candidate.reasons])))
 
 
 def _majority(votes: Sequence[Vote]) -> str | None:

@@ -37,13 +37,13 @@ class Session:
 
     async def ask(self, messages: Messages, kind: type[T], max_tokens: int, choices: Choices = ANY) -> T:
         """Return a reply of type `kind`. Raises InvalidReply, and the errors of the port."""
-        asked = replace(self.request, messages=messages, max_tokens=max_tokens)
-        return await structured(self.model, asked, kind, choices, self._count)
+        request = replace(self.request, messages=messages, max_tokens=max_tokens)
+        return await structured(self.model, request, kind, choices, self._count)
 
     async def choose(self, messages: Messages, names: Sequence[str]) -> str | None:
         """Return the name that is chosen; None if none of them is. Raises the errors of the port."""
-        told = await choose(self.model, self.request, messages, names)
-        return [*names, None][told.index(max(told))]
+        distribution = await choose(self.model, self.request, messages, names)
+        return [*names, None][distribution.index(max(distribution))]
 
     def _count(self, reply: ModelReply) -> None:
         self.tokens += reply.prompt_tokens - reply.cached_tokens + reply.generated_tokens

@@ -49,7 +49,7 @@ TEAMS = (PLATFORM, IDENTITY)
 def test_the_firmest_line_comes_first(thing: str, standing: Standing, owner: str) -> None:
     first = claims(thing, TEAMS)[0]
     assert (first.standing, first.owner) == (standing, owner)
-    assert owner in first.said
+    assert owner in first.sentence
 
 
 @pytest.mark.parametrize("thing", ["Jenkins", "Kafka consumers", "red tests", "secrets", "the", ""])
