@@ -109,7 +109,8 @@ class Paging(_Part):
 class Reading(_Part):
     """One kind of data: the request, the list of its items in the answer, and what says that some are missing.
 
-    An item lies in a list within a list if `items` has several paths; without any, the answer is the only item. `failures` are the places where an answer says that
+    An item lies in a list within a list if `items` has several paths; without any, the answer is the only item. With
+    `columns`, a list of columns in each of them, the items are its rows. `failures` are the places where an answer says that
     it is incomplete; `left_out` says why something that is found there is not read. With `each`, `then` is requested for each value
     there (`${item}`), and the items are in its answers.
     """
@@ -119,6 +120,7 @@ class Reading(_Part):
     then: Request | None = None
     format: Literal["json", "lines"] = "json"
     items: Paths = ()
+    columns: JsonPath | None = None
     failures: tuple[JsonPath, ...] = ()
     left_out: dict[str, JsonPath] = {}
     paging: Paging | None = None

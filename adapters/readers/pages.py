@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic_core import from_json
 
@@ -158,6 +158,9 @@ class Pages:
             for path in reading.items:
                 level, odd = _inside(path, level)
                 gaps += odd
+            if reading.columns is not None:
+                level, odd = _rows(reading.columns, level)
+                gaps += odd
         except ValueError as error:
             if gaps:
                 raise ToolUnavailable(f"{self.http.system} answered: {gaps[0].detail}.") from error
@@ -175,12 +178,32 @@ def _line(text: bytes) -> Any:
         return None
 
 
+def _rows(path: Path, level: Sequence[Item]) -> tuple[list[Item], list[Gap]]:
+    """Return the rows of the columns in each item, with a gap for those whose columns are no lists of one length.
+
+    Raises ValueError if there are no others.
+    """
+    return _each(path, level, lambda columns: [list(row) for row in zip(*map(_column, columns), strict=True)])
+
+
+def _column(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("a column is not a list")  # noqa: TRY004 -- like every other unexpected format
+    return cast("list[Any]", value)
+
+
 def _inside(path: Path, level: Sequence[Item]) -> tuple[list[Item], list[Gap]]:
     """Return the items within others, with a gap for those that hold no list. Raises ValueError if none does."""
+    return _each(path, level, list)
+
+
+def _each(
+    path: Path, level: Sequence[Item], values: Callable[[Iterable[Any]], list[Any]]
+) -> tuple[list[Item], list[Gap]]:
     inner, odd = list[Item](), 0
     for item in level:
         try:
-            inner += [Item(each, (item.value, *item.within)) for each in path.elements(item)]
+            inner += [Item(each, (item.value, *item.within)) for each in values(path.elements(item))]
         except ValueError:
             odd += 1
     if odd and odd == len(level):
