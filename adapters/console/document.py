@@ -180,9 +180,9 @@ def _put_marks(tokens: Sequence[Token], quote: str) -> bool:
     prose = _loose("".join(map(_shown, _parser().parseInline(quote)[0].children or ())))
     for token in tokens:
         pieces = [token] if token.type in ("fence", "code_block") else token.children or []
-        found = (prose if token.children else code).search("".join(map(_shown, pieces)))
-        if found:
-            _insert_marks(pieces, *found.span())
+        match = (prose if token.children else code).search("".join(map(_shown, pieces)))
+        if match:
+            _insert_marks(pieces, *match.span())
             return True
     return False
 

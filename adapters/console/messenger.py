@@ -44,8 +44,8 @@ class ConsoleMessenger:
         return ""
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
-        found = await self._messages.find(intent)
-        return None if found is None else MessageReference(place, str(found.id))
+        message = await self._messages.find(intent)
+        return None if message is None else MessageReference(place, str(message.id))
 
     async def _root(self, place: Place) -> int:
         message = await self._messages.get(_number(place.thread or ""))

@@ -75,9 +75,9 @@ def whole_answer(answer: Answer) -> str:
     lines = _sentences(view)
     if blocks.fitting(lines, "sentences", SENTENCES) == lines:
         return ""
-    said = [f"{each.text} {''.join(f'[{number}]' for number in each.citations)}" for each in view.said]
+    sentences = [f"{each.text} {''.join(f'[{number}]' for number in each.citations)}" for each in view.said]
     sources = [f"[{each.number}] {each.title} {each.deep_link}".rstrip() for each in view.sources]
-    return cut("\n\n".join([*said, *sources]), WHOLE) + "\n"
+    return cut("\n\n".join([*sentences, *sources]), WHOLE) + "\n"
 
 
 def _sentences(view: AnswerView) -> list[str]:

@@ -56,8 +56,8 @@ class ChannelDirectory:
     async def kind(self, channel_id: str) -> ChannelKind:
         """Return the kind of a channel; UNKNOWN if Slack does not answer within LOOKUP_TIMEOUT. Does not raise."""
         now = self._clock.now()
-        if (known := self._known.get(channel_id)) is not None and now < known[1]:
-            return known[0]
+        if (cached := self._known.get(channel_id)) is not None and now < cached[1]:
+            return cached[0]
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT):
                 answer = await call("conversations.info", self._client.conversations_info(channel=channel_id))
@@ -164,33 +164,35 @@ class GuestDirectory:
 
     async def is_guest(self, user_id: str) -> bool:
         """Return whether this person is or may be a guest, like everybody unknown to Slack. Does not raise."""
-        people = await self._known()
+        people = await self._current_people()
         return people is None or user_id not in people.members
 
     async def read_along(self, channel_id: str) -> bool:
         """Return whether a member of the channel is or may be a guest. Does not raise."""
-        people = await self._known()
+        people = await self._current_people()
         if people is None or not people.guests:
             return people is None
         now = self._clock.now()
-        if (known := self._channels.get(channel_id)) is not None and now < known[1]:
-            return known[0]
+        if (cached := self._channels.get(channel_id)) is not None and now < cached[1]:
+            return cached[0]
         try:
             async with asyncio.timeout(GUESTS_TIMEOUT):
-                found = not people.guests.isdisjoint(await self._members("conversations.members", channel=channel_id))
+                has_guests = not people.guests.isdisjoint(
+                    await self._members("conversations.members", channel=channel_id)
+                )
         except (PlumblineError, TimeoutError) as error:
             logger.warning("Slack did not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
             return True
         if len(self._channels) >= MAX_CHANNELS:
             self._channels.clear()
-        self._channels[channel_id] = found, now + CHANNEL_KEPT
-        return found
+        self._channels[channel_id] = has_guests, now + CHANNEL_KEPT
+        return has_guests
 
     async def close(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
 
-    async def _known(self) -> _People | None:
+    async def _current_people(self) -> _People | None:
         """Return the known people; None before the first answer.
 
         Reading continues in the background for large workspaces.
@@ -200,8 +202,8 @@ class GuestDirectory:
             if self._reading is None or self._reading.done():
                 self._reading = asyncio.create_task(self._read())
             await asyncio.wait([self._reading], timeout=GUESTS_TIMEOUT if age >= BELIEVED_FOR else 0)
-        known = self._people
-        return known if known and self._clock.now() - known.read_at < BELIEVED_FOR else None
+        people = self._people
+        return people if people and self._clock.now() - people.read_at < BELIEVED_FOR else None
 
     async def _read(self) -> None:
         try:

@@ -88,7 +88,7 @@ class _RetryHandler(AsyncRetryHandler):
         state.increment_current_attempt()
 
     def _pause(self, state: RetryState, response: HttpResponse | None, error: Exception | None) -> float | None:
-        asked = retry_after(response.headers) if response is not None else None
+        wish = retry_after(response.headers) if response is not None else None
         if self._only_reads:
             again = (
                 isinstance(error, aiohttp.ClientError | TimeoutError)
@@ -96,8 +96,8 @@ class _RetryHandler(AsyncRetryHandler):
                 else may_pass(response.status_code)
             )
         else:
-            again = response is not None and response.status_code == 429 and asked is not None
-        return self._retries.pause(state.current_attempt + 1, asked) if again else None
+            again = response is not None and response.status_code == 429 and wish is not None
+        return self._retries.pause(state.current_attempt + 1, wish) if again else None
 
 
 def slack_client(
@@ -159,8 +159,8 @@ async def pages(
     """Yield the pages of a method that lists something. Raises the errors of `call`, also for a repeated page."""
     cursor, before = "", set[str]()
     for _ in range(at_most):
-        asked = dict(arguments) | ({"cursor": cursor} if cursor else {})
-        page = await call(method, client.api_call(method, http_verb="GET", params=asked))
+        parameters = dict(arguments) | ({"cursor": cursor} if cursor else {})
+        page = await call(method, client.api_call(method, http_verb="GET", params=parameters))
         yield page
         cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
         if not cursor:

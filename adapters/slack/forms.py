@@ -94,9 +94,9 @@ def feedback_form(form: Form, about: Origin) -> Block:
     about = about.model_copy(update={"subject": view.subject})
     if isinstance(form, FilingRequest):
         shown = [blocks.section(view.asked), *_draft_fields(form, view)]
-        asked, title = DRAFTS[form.kind]
-        return _view(asked, title, shown, about, submit=view.buttons[0][1])
-    asked, title, hint = MODALS[type(form)]
+        modal, title = DRAFTS[form.kind]
+        return _view(modal, title, shown, about, submit=view.buttons[0][1])
+    modal, title, hint = MODALS[type(form)]
     owner = f"Current owner: {escape(form.owner, LINE)}." if isinstance(form, HandoverRequest) and form.owner else ""
     explained = view.asked if isinstance(form, CauseRequest) else ""
     first, *others = [
@@ -104,7 +104,7 @@ def feedback_form(form: Form, about: Origin) -> Block:
         blocks.text_field(INPUT, view.field, MAX_TEXT) | {"optional": True},
     ]
     first |= {"hint": _plain(hint)} if hint else {}
-    return _view(asked, title, [*small_text(owner), *paragraph(explained), first, *others], about)
+    return _view(modal, title, [*small_text(owner), *paragraph(explained), first, *others], about)
 
 
 def _draft_fields(draft: FilingRequest, view: RequestView) -> list[Block]:
@@ -138,10 +138,10 @@ def question_form(about: Origin) -> Block:
     return _view(ASK, "Ask about this", [*small_text(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
 
 
-def _view(asked: str, title: str, shown: list[Block], about: Origin, *, submit: str = "Send") -> Block:
+def _view(modal: str, title: str, shown: list[Block], about: Origin, *, submit: str = "Send") -> Block:
     return {
         "type": "modal",
-        "callback_id": f"{FORM_PREFIX}{asked}",
+        "callback_id": f"{FORM_PREFIX}{modal}",
         "title": _plain(cut(title, MAX_TITLE)),
         **({"submit": _plain(submit)} if submit else {}),
         "close": _plain("Cancel" if submit else "Close"),

@@ -43,9 +43,9 @@ class BotIdentity(AsyncAuthorize):
 
 async def names_of(client: AsyncWebClient, user: str) -> tuple[str, ...]:
     """Return a person's names in Slack, with the displayed name first. Raises the errors of `call`."""
-    found = (await call("users.info", client.users_info(user=user))).get("user", {})
-    profile = found.get("profile") or {}
-    names = (profile.get("display_name"), found.get("real_name"), found.get("name"))
+    user_info = (await call("users.info", client.users_info(user=user))).get("user", {})
+    profile = user_info.get("profile") or {}
+    names = (profile.get("display_name"), user_info.get("real_name"), user_info.get("name"))
     return tuple(name for name in names if isinstance(name, str) and name)
 
 

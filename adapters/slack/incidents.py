@@ -72,8 +72,8 @@ def details_message(incident: Incident) -> Rendered:
 
 def _line(line: Line) -> str:
     label = f"*{line.label}*  " if line.label else ""
-    said = prose(line.text, TEXT)
-    text = f"_{said}_" if line.subtle and said else said
+    phrase = prose(line.text, TEXT)
+    text = f"_{phrase}_" if line.subtle and phrase else phrase
     return label + dotted(text, code(line.code, TEXT), *map(_page, line.links), escape(line.badge, NAME))
 
 
@@ -104,7 +104,7 @@ def owner_call(message: OwnerPing | OwnerQuestion) -> Rendered:
 
 def is_it_theirs(teams: Iterable[tuple[AskedTeam, str]]) -> str:
     """Return the question to teams, each with its mention, or without one by name only."""
-    return IS_IT_YOURS.format(team=OR.join(_asked(team, mention) for team, mention in teams))
+    return IS_IT_YOURS.format(team=OR.join(_candidate(team, mention) for team, mention in teams))
 
 
 def _ping(ping: OwnerPing) -> str:
@@ -112,7 +112,7 @@ def _ping(ping: OwnerPing) -> str:
     return dotted(f"{_called(ping.team_name, ping.mention)}: {PING}", badge(ping.badge), on_call)
 
 
-def _asked(team: AskedTeam, mention: str) -> str:
+def _candidate(team: AskedTeam, mention: str) -> str:
     on_call = escape(format_on_call(team), LINE)
     return _called(team.team_name, mention) + (f" ({on_call})" if on_call else "")
 

@@ -139,8 +139,8 @@ class Interactions:
         submission = parse(Submission, body)
         about = origin(submission.view.private_metadata)
         text, choice = _typed(submission.view.state), submission.view.state.picked(PICKER)
-        asked = submission.view.callback_id.removeprefix(FORM_PREFIX)
-        if asked == HANDOVER or text.strip():
+        modal = submission.view.callback_id.removeprefix(FORM_PREFIX)
+        if modal == HANDOVER or text.strip():
             person = submission.user.person
             place = Place(Platform.SLACK, about.channel, about.ts)
             kind = await self._readers.kind(about.channel)
@@ -154,7 +154,7 @@ class Interactions:
                         HANDOVER: given,
                         FILING: ButtonAction.FILE,
                         UPDATE: ButtonAction.SEND_UPDATE,
-                    }[asked],
+                    }[modal],
                     subject=about.subject,
                     person=person,
                     place=place,
@@ -214,7 +214,7 @@ class Interactions:
 
     async def _ask_about(self, event: str, person: Person, typed: str, about: Origin) -> None:
         text = plain_text(typed, await self._identity.user_id())
-        asked = (text or about.quoted).strip()
+        question_text = (text or about.quoted).strip()
         kind = ChannelKind.ABSENT if about.in_person else await self._readers.kind(about.channel)
         place = Place(Platform.SLACK, about.channel, about.ts)
         if kind is ChannelKind.ABSENT:
@@ -222,8 +222,8 @@ class Interactions:
             kind, place = ChannelKind.DIRECT, Place(Platform.SLACK, person.id)
         question = Question(
             id=question_id(about.channel, event),
-            text=f"{CommandName.ASK} {asked}"
-            if asked
+            text=f"{CommandName.ASK} {question_text}"
+            if question_text
             else "",  # prefixed, so that the text is never taken for another command
             asker=person,
             place=place,
@@ -246,8 +246,8 @@ def _pressed(press: ButtonPress) -> tuple[ButtonAction, str]:
     action = press.action
     verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
     if action.selected_option is not None or verdict == RATE:
-        said = action.selected_option.value if action.selected_option is not None else action.value
-        verdict, _, subject = said.partition(SEPARATOR)
+        value = action.selected_option.value if action.selected_option is not None else action.value
+        verdict, _, subject = value.partition(SEPARATOR)
     try:
         return ButtonAction(verdict), subject
     except ValueError:

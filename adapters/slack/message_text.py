@@ -48,12 +48,12 @@ class Content(BaseModel):
     @property
     def attached(self) -> str:
         """Return what is seen beside the text. Slack repeats a text in blocks, and the reverse."""
-        said, parts, room = _words(self.text), list[str](), MAX_MESSAGE
+        seen_words, parts, room = _words(self.text), list[str](), MAX_MESSAGE
         for part in self._parts():
             words = _words(part)
-            if room > 0 and words.strip() and words not in said:
+            if room > 0 and words.strip() and words not in seen_words:
                 parts.append(part)
-                said, room = f"{said}\0{words}", room - len(part)
+                seen_words, room = f"{seen_words}\0{words}", room - len(part)
         return cut_message("\n".join(parts))
 
     @property

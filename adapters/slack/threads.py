@@ -35,8 +35,8 @@ class SlackThreads:
             messages = await self._messages(place.channel, place.thread)
         except MessageNotFound:
             return ()
-        said = [message for message in messages if float(message["ts"]) < before.timestamp() and _text_of(message)]
-        chosen = said if len(said) <= limit else [said[0], *said[len(said) - limit + 1 :]]
+        turns = [message for message in messages if float(message["ts"]) < before.timestamp() and _text_of(message)]
+        chosen = turns if len(turns) <= limit else [turns[0], *turns[len(turns) - limit + 1 :]]
         return tuple(
             Turn(
                 Speaker.PLUMBLINE if message.get("user") == bot else Speaker.PERSON,

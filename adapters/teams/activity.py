@@ -90,7 +90,7 @@ class ReactionKind(_Wire):
 
 
 class Activity(_Wire):
-    """An activity. `text` is as sent by Teams; `said` is what a person said to the bot."""
+    """An activity. `text` is as sent by Teams; `readable_text` is what a person said to the bot."""
 
     type: Name = Field(min_length=1)
     id: Id = ""
@@ -152,7 +152,7 @@ class Activity(_Wire):
         return self.type == "conversationUpdate" and self.recipient.id in {each.id for each in self.members_removed}
 
     @property
-    def said(self) -> str:
+    def readable_text(self) -> str:
         """Return the text without the bot's name and without markup."""
         text = self.text
         for mention in self._own_mentions:
@@ -198,7 +198,7 @@ class QuotedMessage(_Wire):
     attachments: tuple[Any, ...] = ()
 
     @property
-    def said(self) -> str:
+    def readable_text(self) -> str:
         """Return the readable text and that of its cards, within the usual length limit."""
         content = self.body.content
         text = clean(content if self.body.content_type == "text" else plain_text(cut_markup(content)))

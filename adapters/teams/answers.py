@@ -48,9 +48,9 @@ MAX_FURTHER = 160  # characters of a further excerpt
 def answer_card(answer: Answer, budget: SizeBudget) -> Card:
     view = answer_view(answer)
     urls = {citation.number: citation.deep_link for citation in view.sources}
-    said = listing(view.said, budget, "sentences", lambda sentence: _sentence(sentence, urls, budget))
+    sentences = listing(view.said, budget, "sentences", lambda sentence: _sentence(sentence, urls, budget))
     nearest = listing(view.nearest, budget, "documents", lambda source: _nearest(source, budget))
-    return _card(answer, view, [*said, *nearest], budget)
+    return _card(answer, view, [*sentences, *nearest], budget)
 
 
 def spoken(answer: Answer) -> str:
@@ -63,19 +63,19 @@ def footer_card(answer: Answer, budget: SizeBudget) -> Card:
     return _card(answer, answer_view(answer), [], budget)
 
 
-def _card(answer: Answer, view: AnswerView, said: list[Element], budget: SizeBudget) -> Card:
+def _card(answer: Answer, view: AnswerView, body: list[Element], budget: SizeBudget) -> Card:
     titles = [*line([run(view.lead, budget.characters)]), *([heading(view.heading)] if view.heading else [])]
     actions = control_actions(view.buttons, (), view.more)
     return replace(
-        card([*titles, *said, *_below(view, budget)], actions, view.summary),
+        card([*titles, *body, *_below(view, budget)], actions, view.summary),
         entities=about_message(by_model=answer.is_composed, citations=view.sources[: min(budget.entries, MAX_CITED)]),
         channel_data=FEEDBACK_LOOP if answer.prediction_id else None,
     )
 
 
 def _plain_sentence(sentence: Sentence) -> str:
-    said = "".join(each["text"] for each in prose(sentence.text, SIZE_BUDGETS[0].characters))
-    return " ".join([said, *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
+    words = "".join(each["text"] for each in prose(sentence.text, SIZE_BUDGETS[0].characters))
+    return " ".join([words, *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
 
 
 def _below(view: AnswerView, budget: SizeBudget) -> list[Element]:
@@ -84,7 +84,7 @@ def _below(view: AnswerView, budget: SizeBudget) -> list[Element]:
         *titled("Sources", listing(view.sources, budget, "sources", lambda source: _source(source, budget))),
         *(element for each in view.further for element in _further(each, budget)),
     ]
-    asked = f"{ASK} {view.contacts}" if view.contacts else ""
+    contacts = f"{ASK} {view.contacts}" if view.contacts else ""
     badge = [run(view.badge.text, 80, weight="Bolder", size="Small")] if view.badge is not None else []
     return [
         *titled(
@@ -94,7 +94,7 @@ def _below(view: AnswerView, budget: SizeBudget) -> list[Element]:
             ),
         ),
         *([container(sources, separator=True, spacing="Medium")] if sources else []),
-        *line([run(asked, budget.characters, size="Small")]),
+        *line([run(contacts, budget.characters, size="Small")]),
         *line(dotted(badge, [run(view.note, MAX_SUMMARY, **SMALL)])),
     ]
 
@@ -125,8 +125,8 @@ def _source(citation: Citation, budget: SizeBudget) -> list[Element]:
 
 
 def _further(further: Further, budget: SizeBudget) -> list[Element]:
-    said = prose(further.text, min(budget.characters, MAX_FURTHER), **SMALL)
-    return line([run(f"{ALSO}:", 10, **SMALL), SPACE, *dotted(said, [_title(further.source, budget)])])
+    excerpt = prose(further.text, min(budget.characters, MAX_FURTHER), **SMALL)
+    return line([run(f"{ALSO}:", 10, **SMALL), SPACE, *dotted(excerpt, [_title(further.source, budget)])])
 
 
 def _nearest(citation: Citation, budget: SizeBudget) -> list[Element]:
@@ -172,11 +172,11 @@ def _reference(reference: BadgeReference, budget: SizeBudget) -> list[Element]:
 
 def alarm_card(alarm: DriftAlarm, picture: bytes) -> Card:
     """Return the card of an alarm. `picture` is the reliability diagram as PNG; empty to omit it."""
-    said = line([run(f"⚠ {alarm.text}", 1_000)])
+    elements = line([run(f"⚠ {alarm.text}", 1_000)])
     if not picture:
-        return card(said, (), alarm.text)
+        return card(elements, (), alarm.text)
     data = f"data:image/png;base64,{b64encode(picture).decode()}"
-    return card([*said, {"type": "Image", "url": data, "altText": plain(alarm.title, 100)}], (), alarm.text)
+    return card([*elements, {"type": "Image", "url": data, "altText": plain(alarm.title, 100)}], (), alarm.text)
 
 
 def alarm_picture(alarm: DriftAlarm) -> bytes:

@@ -200,11 +200,11 @@ class TeamsGuests:
     async def read_along(self, service_url: str, conversation_id: str, tenant_id: str) -> bool:
         """Return whether a member is or may be a guest, or of another tenant than this one. Does not raise."""
         now = self._clock.now()
-        if (known := self._known.get(conversation_id)) is not None and now < known[1]:
-            return known[0]
+        if (cached := self._known.get(conversation_id)) is not None and now < cached[1]:
+            return cached[0]
         try:
             async with asyncio.timeout(DEADLINE):
-                found = await self._ask(service_url, conversation_id, tenant_id)
+                has_guests = await self._ask(service_url, conversation_id, tenant_id)
         except (TimeoutError, ValueError, PlumblineError) as error:
             reason = str(error) or type(error).__name__
             log.warning(
@@ -213,8 +213,8 @@ class TeamsGuests:
             return True
         if len(self._known) >= MAX_CONVERSATIONS:
             self._known.clear()
-        self._known[conversation_id] = found, now + GUESTS_KEPT
-        return found
+        self._known[conversation_id] = has_guests, now + GUESTS_KEPT
+        return has_guests
 
     async def _ask(self, service_url: str, conversation_id: str, tenant_id: str) -> bool:
         query = {"pageSize": str(PAGE)}

@@ -75,8 +75,8 @@ def written_at(activity: Activity, now: datetime) -> datetime:
 def happened_at(activity: Activity, now: datetime) -> datetime:
     """Return the event's time according to Teams, which may be earlier than its arrival; `now` if that is implausible."""
     try:
-        said = datetime.fromisoformat(activity.timestamp)
-        return min(said.astimezone(UTC), now) if said.tzinfo is not None else now
+        timestamp = datetime.fromisoformat(activity.timestamp)
+        return min(timestamp.astimezone(UTC), now) if timestamp.tzinfo is not None else now
     except (ValueError, OverflowError):
         return now
 

@@ -255,18 +255,18 @@ class PostedMessages:
         """
         try:
             async with asyncio.timeout(DEADLINE):
-                found = await self._search(place, intent)
+                message_id = await self._search(place, intent)
         except MessageNotFound:
-            found = None
+            message_id = None
         except Unreadable as error:
             log.info("teams cannot tell whether a message was posted", place=place.channel, reason=str(error))
-            found = None
+            message_id = None
         except TimeoutError:
             return self._in_doubt(place, intent, ChatUnavailable("Microsoft Graph takes too long to answer."))
         except ChatUnavailable as error:
             return self._in_doubt(place, intent, error)
         self._doubts.pop(intent, None)
-        return found
+        return message_id
 
     async def _search(self, place: Place, intent: str) -> str | None:
         oldest = self._clock.now() - LOOKED_BACK
@@ -282,7 +282,7 @@ class PostedMessages:
         now = self._clock.now()
         left = (self._doubts.setdefault(intent, now) + GRAPH_OUTAGE_LIMIT - now).total_seconds()
         if left > 0 and len(self._doubts) <= MAX_DOUBTS:
-            asked = error.retry_after  # may be an hour, which a message must not wait
-            raise ChatUnavailable(str(error), None if asked is None else min(asked, left))
+            wish = error.retry_after  # may be an hour, which a message must not wait
+            raise ChatUnavailable(str(error), None if wish is None else min(wish, left))
         del self._doubts[intent]
         log.warning("teams message may be posted twice", place=place.channel, reason=str(error))

@@ -186,17 +186,17 @@ class TeamsInbound:
         )
 
     async def _question(self, activity: Activity) -> Question:
-        said, quoted = activity.said, activity.quoted
+        text, quoted = activity.readable_text, activity.quoted
         return Question(
             id=key_of(activity),
             # What is quoted is never a command.
-            text=said or ("\n".join((CommandName.ASK, *quoted)) if quoted else ""),
+            text=text or ("\n".join((CommandName.ASK, *quoted)) if quoted else ""),
             asker=person_of(activity),
             place=place_of(activity),
             audience=await self._audiences.of(activity),
             asked_at=written_at(activity, self._clock.now()),
             # Reading the thread needs consent; quoted messages are always available.
-            history=tuple(Turn(Speaker.PERSON, quote) for quote in quoted if said),
+            history=tuple(Turn(Speaker.PERSON, quote) for quote in quoted if text),
             files=shared_files(activity.attachments),
         )
 

@@ -94,8 +94,8 @@ def _entry(entry: Entry, budget: SizeBudget) -> list[Element]:
     limit = min(budget.characters, 300)
     at = [_code(f"{entry.at.astimezone(UTC):%m-%d %H:%M:%S}", 20)] if entry.at is not None else []
     source = [_page(entry.link, budget)] if entry.link is not None else []
-    said = line([run("•", 1), SPACE, *dotted(at, source, prose(entry.text, limit))])
-    return [*said, *(line([_code(entry.quote, limit)], "None") if entry.quote else [])]
+    elements = line([run("•", 1), SPACE, *dotted(at, source, prose(entry.text, limit))])
+    return [*elements, *(line([_code(entry.quote, limit)], "None") if entry.quote else [])]
 
 
 def _page(page: Link, budget: SizeBudget) -> Run:
@@ -128,9 +128,9 @@ def is_it_theirs(teams: Sequence[AskedTeam]) -> list[Run]:
 def _ping_card(ping: OwnerPing) -> Card:
     on_call = [run(f"{ON_CALL}: {', '.join(ping.on_call)}", MAX_SUMMARY)] if ping.on_call else []
     badge = run(ping.badge.text, MAX_SUMMARY, weight="Bolder", color="Accent")
-    said = line(dotted([run(PING, MAX_SUMMARY)], [badge], on_call))
+    elements = line(dotted([run(PING, MAX_SUMMARY)], [badge], on_call))
     name = [] if ping.mention else line([run(ping.team_name, MAX_NAME, weight="Bolder")])
-    shown = card([*name, *said], (), f"{ping.team_name}: {PING}")
+    shown = card([*name, *elements], (), f"{ping.team_name}: {PING}")
     return _mentioning([(ping.team_name, ping.mention)], shown)
 
 

@@ -166,22 +166,22 @@ class Invokes:
         if not await is_member(self._references, activity.channel, activity.channel_data.team.id):
             return _task(said_in_dialog(NOT_HERE))
         try:
-            quoted = QuotedMessage.model_validate(_part(activity.value, "messagePayload")).said
+            quoted = QuotedMessage.model_validate(_part(activity.value, "messagePayload")).readable_text
         except ValidationError:
             quoted = ""
         typed = _part(_part(activity.value, "data"), QUESTION_FIELD)
-        asked = cut_message(typed).strip() if isinstance(typed, str) else ""
-        if not quoted and not asked:
+        text = cut_message(typed).strip() if isinstance(typed, str) else ""
+        if not quoted and not text:
             return _task(said_in_dialog(NOTHING_TO_ASK))
         await self._inbox.ask(
             Question(
                 id=key_of(activity),
-                text=f"ask {asked or quoted}",  # prefixed, so that the text is never taken for another command
+                text=f"ask {text or quoted}",  # prefixed, so that the text is never taken for another command
                 asker=person_of(activity),
                 place=place_of(activity),
                 audience=await self._audiences.of(activity),
                 asked_at=self._clock.now(),
-                history=(Turn(Speaker.PERSON, quoted),) if asked and quoted else (),
+                history=(Turn(Speaker.PERSON, quoted),) if text and quoted else (),
             )
         )
         return _task(said_in_dialog(ANSWERED_THERE))

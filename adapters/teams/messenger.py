@@ -198,8 +198,8 @@ class Streams:
 
     async def signal(self, service_url: str, conversation_id: str, text: str) -> bool:
         """Show a waiting sign. Returns False if Teams does not stream here."""
-        known = self._open.get(self.of(conversation_id))
-        return bool(await self._show(service_url, conversation_id, known, plain(text, MAX_SIGN)))
+        stream = self._open.get(self.of(conversation_id))
+        return bool(await self._show(service_url, conversation_id, stream, plain(text, MAX_SIGN)))
 
     async def end(self, service_url: str, stream_id: str, text: str, card: Card | None) -> bool:
         """Show the whole text and the card below it. Returns False if Teams refuses; it must then be posted normally.

@@ -49,14 +49,14 @@ class ConversationReference:
 async def remember(references: ConversationReferences, conversation_id: str, reference: ConversationReference) -> None:
     """Store how a conversation was reached. Writes only changes."""
     anywhere = replace(reference, threaded=False, personal=False, team_id="", person="")
-    known = {
+    by_key = {
         conversation_id: reference,
         _tenant_key(reference.tenant_id): anywhere,
         _tenant_key(""): anywhere,
     }
     if reference.team_id:
-        known[_team_key(reference.team_id)] = replace(anywhere, team_id=reference.team_id)
-    for key, value in known.items():
+        by_key[_team_key(reference.team_id)] = replace(anywhere, team_id=reference.team_id)
+    for key, value in by_key.items():
         if await references.get(key) != asdict(value):
             await references.put(key, asdict(value))
 
@@ -69,8 +69,8 @@ async def is_member(references: ConversationReferences, conversation_id: str, te
 
 async def teams_of(references: ConversationReferences, tenant_id: str) -> list[ConversationReference]:
     """Return the teams of a tenant that the app is known to be in."""
-    known = [ConversationReference(**stored) for stored in await references.beginning_with(_team_key(""))]
-    return [team for team in known if team.tenant_id == tenant_id]
+    teams = [ConversationReference(**stored) for stored in await references.beginning_with(_team_key(""))]
+    return [team for team in teams if team.tenant_id == tenant_id]
 
 
 async def recall(

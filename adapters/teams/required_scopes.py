@@ -33,9 +33,9 @@ def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
     bot = next((bot for bot in manifest.get("bots", ()) if bot.get("botId") == app_id), None)
     if bot is None:
         return [f"bots: none has the id {app_id}"]
-    found: list[str] = []
+    differences: list[str] = []
     if set(bot.get("scopes", ())) != EVERYWHERE:
-        found.append(f"bots.scopes: {', '.join(sorted(bot.get('scopes', ())))}")
+        differences.append(f"bots.scopes: {', '.join(sorted(bot.get('scopes', ())))}")
     offered = {
         (command["title"], scope)
         for listed in bot.get("commandLists", ())
@@ -43,21 +43,21 @@ def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
         for scope in listed["scopes"]
     }
     needed = {(str(name), scope) for name, scopes in COMMANDS.items() for scope in scopes}
-    found += [f"bots.commandLists: {name} is missing in {scope}" for name, scope in sorted(needed - offered)]
-    found += [f"bots.commandLists: {name} in {scope} is not needed" for name, scope in sorted(offered - needed)]
-    return found + _extension_differences(manifest, app_id) + _consent_differences(manifest, app_id)
+    differences += [f"bots.commandLists: {name} is missing in {scope}" for name, scope in sorted(needed - offered)]
+    differences += [f"bots.commandLists: {name} in {scope} is not needed" for name, scope in sorted(offered - needed)]
+    return differences + _extension_differences(manifest, app_id) + _consent_differences(manifest, app_id)
 
 
 def _consent_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
-    asked = manifest.get("authorization", {}).get("permissions", {}).get("resourceSpecific", ())
-    consents = {(each.get("name"), each.get("type")) for each in asked}
+    permissions = manifest.get("authorization", {}).get("permissions", {}).get("resourceSpecific", ())
+    consents = {(each.get("name"), each.get("type")) for each in permissions}
     if not consents:
         return []
-    found = [f"authorization: {name} is missing" for name, _ in sorted(CONSENTS - consents)]
-    found += [f"authorization: {name} is not needed" for name, _ in sorted(consents - CONSENTS)]
+    differences = [f"authorization: {name} is missing" for name, _ in sorted(CONSENTS - consents)]
+    differences += [f"authorization: {name} is not needed" for name, _ in sorted(consents - CONSENTS)]
     if manifest.get("webApplicationInfo", {}).get("id") != app_id:
-        found.append(f"webApplicationInfo: its id is not {app_id}")
-    return found
+        differences.append(f"webApplicationInfo: its id is not {app_id}")
+    return differences
 
 
 def _extension_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:

@@ -51,8 +51,8 @@ class StreamUpdate:
     def entity(self) -> dict[str, Any]:
         """Return the entity that tells Teams about the stream: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
         numbered = {"streamSequence": self.sequence} if self.phase is not StreamPhase.FINAL else {}
-        known = {"streamId": self.stream_id} if self.stream_id else {}
-        return {"type": "streaminfo", "streamType": str(self.phase), **numbered, **known}
+        identity = {"streamId": self.stream_id} if self.stream_id else {}
+        return {"type": "streaminfo", "streamType": str(self.phase), **numbered, **identity}
 
 
 class Sdk(Protocol):

@@ -64,8 +64,8 @@ class TeamsThreads:
 
     def _turn(self, message: ChatMessage) -> Turn:
         is_own = message.application_id == self._history.app_id
-        said = clean(text_of(_beginning(message), self._history.app_id))
-        return Turn(Speaker.PLUMBLINE if is_own else Speaker.PERSON, said)
+        text = clean(text_of(_beginning(message), self._history.app_id))
+        return Turn(Speaker.PLUMBLINE if is_own else Speaker.PERSON, text)
 
 
 def _beginning(message: ChatMessage) -> ChatMessage:

@@ -131,32 +131,32 @@ def shown_sentences(answer: Answer) -> tuple[Sentence, ...]:
 
     If there are several excerpts, one that begins without a heading is headed by the name of its source.
     """
-    found: list[Sentence] = list(answer.sentences)
+    shown: list[Sentence] = list(answer.sentences)
     names = {citation.number: citation.name for citation in answer.citations}
     for excerpt in answer.excerpts:
         *others, last = [line for block in _counted(blocks(excerpt.text)) for line in _lines_of(block)] or [""]
         if len(answer.excerpts) > 1 and not HEADING_LINE.match((*others, last)[0]):
-            found.append(Sentence(f"**{names.get(excerpt.citation, '')}**", ()))
-        found += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
-    return tuple(found)
+            shown.append(Sentence(f"**{names.get(excerpt.citation, '')}**", ()))
+        shown += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
+    return tuple(shown)
 
 
 def first_line(excerpt: Excerpt) -> str:
     """Return the marked sentence, or else the first text below a heading, on one line and without links."""
-    said = [
+    lines = [
         _lines_of(block)[-1 if block.kind is BlockKind.TABLE else 0] for block in blocks(excerpt.marked or excerpt.text)
     ]
-    below = [each for each in said if not HEADING_LINE.match(each)]
-    first = (below or said or [""])[0]
+    below = [each for each in lines if not HEADING_LINE.match(each)]
+    first = (below or lines or [""])[0]
     code = _FENCE_LINES.sub("", first)
     line = " ".join(without_links(_ITEM.sub("", code, count=1)).split())
     return f"`{line}`" if code != first and "`" not in line else line
 
 
-def _counted(found: Sequence[Block]) -> Iterator[Block]:
+def _counted(text_blocks: Sequence[Block]) -> Iterator[Block]:
     """Yield the blocks with the items of a list numbered upwards, even if all have the same number, as Markdown allows."""
     lists: dict[int, tuple[str, int]] = {}  # the mark of the last item as written, and its number, by indentation
-    for block in found:
+    for block in text_blocks:
         item = _ITEM.match(block.text) if block.kind is BlockKind.LIST_ITEM else None
         if item is None:
             lists = lists if block.kind is BlockKind.CODE else {}

@@ -40,17 +40,17 @@ async def ranked_by_model(
     probabilities. `right` is the model's skill, in [0, 1]; `request` gives requester, urgency and deadline. Raises the
     errors of the port.
     """
-    forth = await _told(hypotheses, observations, model, request)
-    *back, none = await _told(hypotheses[::-1], observations, model, request)
-    told = [(first + second) / 2 for first, second in zip(forth, (*back[::-1], none), strict=True)]
+    forth = await _distribution(hypotheses, observations, model, request)
+    *back, none = await _distribution(hypotheses[::-1], observations, model, request)
+    distribution = [(first + second) / 2 for first, second in zip(forth, (*back[::-1], none), strict=True)]
     scores = [each.score for each in hypotheses]
     others = [*scores[1:], max(LEAST, 1.0 - sum(scores))]
-    odds = weighed(told, [first, *((1.0 - first) * each / sum(others) for each in others)], right)
+    odds = weighed(distribution, [first, *((1.0 - first) * each / sum(others) for each in others)], right)
     ranked = [replace(each, score=share) for each, share in zip(hypotheses, odds, strict=False)]
     return tuple(sorted(ranked, key=lambda each: -each.score))
 
 
-async def _told(
+async def _distribution(
     hypotheses: Sequence[Hypothesis], observations: Observations, model: LanguageModel, request: ModelRequest
 ) -> list[float]:
     """Return the probability, by the model, of each of the hypotheses in the order of the prompt, and of none of them."""

@@ -80,10 +80,10 @@ def by_evidence(explanation: Explanation, evaluation: Evaluation | None) -> Conc
     return Conclusion(explanation, evaluation and (Estimator(PredictionKind.CAUSE, EVIDENCE, VERSION), evaluation))
 
 
-def asks_model(skill: Skill, found: Conclusion) -> bool:
+def asks_model(skill: Skill, conclusion: Conclusion) -> bool:
     """Return whether a model of this skill is asked, by what the evidence engine found."""
-    unsure = skill.always or is_unsure(found.first[1] if found.first is not None else None)
-    return unsure and (skill.tools > 0 or len(found.explanation.hypotheses) > 1)
+    unsure = skill.always or is_unsure(conclusion.first[1] if conclusion.first is not None else None)
+    return unsure and (skill.tools > 0 or len(conclusion.explanation.hypotheses) > 1)
 
 
 async def investigate_with_model(
@@ -136,9 +136,9 @@ async def _chosen(
     await progress(CHOOSING.format(seconds=DEADLINE))
     try:
         async with asyncio.timeout(DEADLINE):
-            asked = replace(request, deadline=DEADLINE)
+            choice_request = replace(request, deadline=DEADLINE)
             likely = before.first[1].rce
-            ranked = await ranked_by_model(explanation.hypotheses, observations, model, asked, right, likely)
+            ranked = await ranked_by_model(explanation.hypotheses, observations, model, choice_request, right, likely)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         incident = observations.incident.id
         log.warning("causes not ranked by the language model", incident=incident, reason=str(error) or "too slow")
@@ -180,10 +180,13 @@ async def _investigated(
     evidence = await asyncio.to_thread(grounded, finding.evidence, investigation.snapshots.read, observations)
     if not evidence:
         return kept
-    said = replace(trajectory, finding=finding)
-    verdict = compared(explanation.hypotheses, said, evidence, right, incident_signals, observations)
+    supported_trajectory = replace(trajectory, finding=finding)
+    verdict = compared(explanation.hypotheses, supported_trajectory, evidence, right, incident_signals, observations)
     return _conclusion(
-        replace(kept, explanation=replace(explanation, trajectory=said)), verdict, observations, incident_signals
+        replace(kept, explanation=replace(explanation, trajectory=supported_trajectory)),
+        verdict,
+        observations,
+        incident_signals,
     )
 
 
@@ -197,9 +200,9 @@ def supported(finding: Finding, snapshots: Snapshots, observations: Observations
     given = (observations.incident.description, *observations.services)
     own = [text for text, call in snapshots.read.items() if call.partition("(")[0] in OWN_TOOLS]
 
-    def kept(text: str, known: str) -> list[str]:
-        known += f"\n{_JOINED.sub(' ', known)}"  # “total=4” says 4
-        return [each for each in sentences(text) if not oversteps(each, known)]
+    def kept(text: str, readable: str) -> list[str]:
+        readable += f"\n{_JOINED.sub(' ', readable)}"  # “total=4” says 4
+        return [each for each in sentences(text) if not oversteps(each, readable)]
 
     read = "\n".join((*given, *snapshots.read))
     cause = " ".join(kept(finding.root_cause, read))

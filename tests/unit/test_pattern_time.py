@@ -177,4 +177,4 @@ def test_no_more_of_a_message_is_read_than_is_stated() -> None:
     }
     assert len(parse_slack(MessageEvent, event).text) == MAX_MESSAGE
     assert len(parse_slack(SlashCommand, command).text) == MAX_MESSAGE
-    assert len(parse_activity(json.dumps(activity).encode()).said) == MAX_MESSAGE
+    assert len(parse_activity(json.dumps(activity).encode()).readable_text) == MAX_MESSAGE

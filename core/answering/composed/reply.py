@@ -47,10 +47,10 @@ def claims(reply: str) -> list[Claim]:
     A claim without marks cites what the next one of the same line cites: a model may cite once after two sentences. The
     rows of a table keep their cells, separated by “ | ”.
     """
-    found: list[Claim] = []
+    result: list[Claim] = []
     for line in reply.splitlines():
-        found += _row(line) if _is_row(line) else _sentences(line)
-    return found[:MAX_CLAIMS]
+        result += _row(line) if _is_row(line) else _sentences(line)
+    return result[:MAX_CLAIMS]
 
 
 def complete_claims(growing: str) -> list[Claim]:
@@ -75,13 +75,13 @@ def _sentences(line: str) -> list[Claim]:
     form = (Form.STEP if item[1] else Form.ITEM) if item else Form.SENTENCE
     text = _MARK_AFTER.sub(r"\2\1", line[item.end() :] if item else line)  # “It is. [1]” is “It is [1].”
     parts = [text] if item else [part for each in _MARKED_END.split(text) for part in sentences(each)]
-    found: list[Claim] = []
+    result: list[Claim] = []
     later: tuple[int, ...] = ()
     for part in reversed(parts):
         later = _numbers(part) or later
-        if said := cleaned(part):
-            found.append(Claim(said, later, form))
-    return found[::-1]
+        if statement := cleaned(part):
+            result.append(Claim(statement, later, form))
+    return result[::-1]
 
 
 def _numbers(text: str) -> tuple[int, ...]:

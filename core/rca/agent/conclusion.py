@@ -48,27 +48,27 @@ def compared(
     finding = trajectory.finding
     if finding is None:
         raise ValueError("A trajectory without a finding cannot be compared.")
-    known = _naming(finding, hypotheses)
+    place_named = _naming(finding, hypotheses)
     own = _cause(finding, evidence, trajectory, right, incident_signals, observations)
-    if known is None and own.score < MIN_SCORE:
+    if place_named is None and own.score < MIN_SCORE:
         return Verdict(tuple(hypotheses), dissent=False, by_model=False)
     if not hypotheses:
         return Verdict((own,), dissent=False, by_model=True)
     supported = [
-        (_explained if _is_unexplained(each) else _supported)(each, own) if place == known else each
+        (_explained if _is_unexplained(each) else _supported)(each, own) if place == place_named else each
         for place, each in enumerate(hypotheses)
     ]
-    if known == 0:
+    if place_named == 0:
         return Verdict(tuple(supported), dissent=False, by_model=_is_unexplained(hypotheses[0]))
     samples = trajectory.samples or (finding,)
     named = [_naming(each, hypotheses) for each in samples]
-    told = [named.count(place) / len(samples) for place in (*range(len(hypotheses)), None)]
+    shares = [named.count(place) / len(samples) for place in (*range(len(hypotheses)), None)]
     scores = [each.score for each in hypotheses]
-    odds = weighed(told, [*scores, max(LEAST, 1.0 - sum(scores))], right)
-    theirs = supported[known] if known is not None else own
-    is_likelier = odds[known if known is not None else -1] > odds[0]
+    odds = weighed(shares, [*scores, max(LEAST, 1.0 - sum(scores))], right)
+    theirs = supported[place_named] if place_named is not None else own
+    is_likelier = odds[place_named if place_named is not None else -1] > odds[0]
     pair = (theirs, supported[0]) if is_likelier else (supported[0], theirs)
-    others = (each for place, each in enumerate(supported) if place not in (0, known))
+    others = (each for place, each in enumerate(supported) if place not in (0, place_named))
     return Verdict((*pair, *others)[:MAX_HYPOTHESES], dissent=True, by_model=is_likelier)
 
 
@@ -88,23 +88,23 @@ def _naming(finding: Finding, hypotheses: Sequence[Hypothesis]) -> int | None:
     return None
 
 
-def _is_alike(finding: Finding, known: Hypothesis) -> bool:
+def _is_alike(finding: Finding, hypothesis: Hypothesis) -> bool:
     """Return whether a quote of a finding is one of a hypothesis, or their causes share words beside the service."""
     quotes = [" ".join(each.split()) for each in finding.evidence]
-    lines = [" ".join(each.quote.split()) for each in known.evidence]
+    lines = [" ".join(each.quote.split()) for each in hypothesis.evidence]
     if any(quote and (quote in line or line in quote) for quote in quotes for line in lines if line):
         return True
-    shared = set(terms(finding.root_cause)) & set(terms(known.cause)) - set(terms(known.service))
+    shared = set(terms(finding.root_cause)) & set(terms(hypothesis.cause)) - set(terms(hypothesis.service))
     return len(shared) >= SHARED
 
 
-def _is_unexplained(known: Hypothesis) -> bool:
-    return known.origin is Origin.SERVICE
+def _is_unexplained(hypothesis: Hypothesis) -> bool:
+    return hypothesis.origin is Origin.SERVICE
 
 
-def _explained(known: Hypothesis, own: Hypothesis) -> Hypothesis:
+def _explained(hypothesis: Hypothesis, own: Hypothesis) -> Hypothesis:
     """Return the finding in place of a hypothesis that knows no reason, with the evidence of both."""
-    return replace(own, evidence=_united(own, known), next_check=known.next_check)
+    return replace(own, evidence=_united(own, hypothesis), next_check=hypothesis.next_check)
 
 
 def _united(first: Hypothesis, second: Hypothesis) -> tuple[Evidence, ...]:
@@ -112,11 +112,11 @@ def _united(first: Hypothesis, second: Hypothesis) -> tuple[Evidence, ...]:
     return (*first.evidence, *(each for each in second.evidence if " ".join(each.quote.split()) not in quotes))
 
 
-def _supported(known: Hypothesis, own: Hypothesis) -> Hypothesis:
+def _supported(hypothesis: Hypothesis, own: Hypothesis) -> Hypothesis:
     return replace(
-        known,
-        responsibility=known.responsibility or own.responsibility,
-        evidence=_united(known, own),
+        hypothesis,
+        responsibility=hypothesis.responsibility or own.responsibility,
+        evidence=_united(hypothesis, own),
         solution=own.solution,
     )
 
