@@ -36,7 +36,7 @@ ENRICHED_ENGINE = "evidence+monitoring"  # also uses the cause found by monitori
 JUDGED_BY = 8  # similar past incidents behind a badge
 ASKED = 2  # candidate teams asked if no owner can be named
 
-WITHOUT_MODEL = "The language model did not answer in time."
+WITHOUT_MODEL = "The language model gave no usable answer."
 NEW_TEAM = "The service belongs to {names}, but I know no past incidents of theirs. A person should decide."
 NO_OWNER_BEFORE = "Most of the similar incidents belonged to no team. A person should decide."
 NO_MAJORITY = "The teams did not agree, even with their monitoring. A person should decide."
