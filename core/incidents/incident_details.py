@@ -104,19 +104,25 @@ def _causes(explanation: Explanation) -> Iterator[Section]:
 
 
 def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
-    remarks = [
-        ("Would disprove it", hypothesis.disproof),
-        ("Solution proposed by the language model", hypothesis.solution),
-        ("Next check", hypothesis.next_check),
-        ("Where to fix it", str(hypothesis.responsibility or "")),
-        ("Found by the language model", hypothesis.found_by),
-    ]
+    """Return a cause, first what a chat that shows few lines must not leave out: who found it, and what to do."""
     entries = (
+        *_remarks(
+            ("Found by the language model", hypothesis.found_by),
+            ("Solution proposed by the language model", hypothesis.solution),
+        ),
         *map(_evidence, hypothesis.evidence),
         *(_evidence(each, "Evidence against it: ") for each in hypothesis.contradicting),
-        *(Entry(f"{name}: {text}") for name, text in remarks if text),
+        *_remarks(
+            ("Would disprove it", hypothesis.disproof),
+            ("Next check", hypothesis.next_check),
+            ("Where to fix it", str(hypothesis.responsibility or "")),
+        ),
     )
     return Section(title, entries, "lines of evidence", badge.text if badge is not None else "")
+
+
+def _remarks(*told: tuple[str, str]) -> Iterator[Entry]:
+    return (Entry(f"{name}: {text}") for name, text in told if text)
 
 
 def _evidence(evidence: Evidence, against: str = "") -> Entry:
