@@ -121,8 +121,8 @@ def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
     return Section(title, entries, "lines of evidence", badge.text if badge is not None else "")
 
 
-def _remarks(*told: tuple[str, str]) -> Iterator[Entry]:
-    return (Entry(f"{name}: {text}") for name, text in told if text)
+def _remarks(*remarks: tuple[str, str]) -> Iterator[Entry]:
+    return (Entry(f"{name}: {text}") for name, text in remarks if text)
 
 
 def _evidence(evidence: Evidence, against: str = "") -> Entry:
