@@ -15,7 +15,7 @@ from core.answering.pieces import Piece
 from core.knowledge.markdown import BlockKind
 
 MAX_REST = 150  # words of the rest of a list that is completed; of a longer rest, only the number of items is told
-MAX_CAVEATS = 120  # words of sentences that are added on either side, the nearest first
+MAX_CAVEATS = 80  # words of sentences that are added on either side, the nearest first
 
 _CAVEAT = re.compile(
     r"\b(?:never|not|no|none|only|unless|except|before|without|cannot|must|instead|warning|caution|danger)\b|n['’]t\b",

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 from math import fsum, log1p
 
 import numpy as np
@@ -31,6 +31,7 @@ from core.model.document import DocumentKind, Passage
 
 EXCERPT_WORDS = 140  # maximum of an excerpt, unless a single piece is longer
 WHOLE_WORDS = 200  # maximum of an excerpt that ends where a section ends
+PART_WORDS = 115  # maximum of an excerpt that is hedged
 USUAL_TERMS = 100.0  # terms of a typical candidate; BM25 discounts longer ones
 REMEMBERED_ROWS = 10_000  # table rows whose terms are kept in memory: a few MB
 FEW_ROWS = 3  # most rows of a table that is shown whole
@@ -125,6 +126,45 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
             replace(run, score=run.score + MEANING * near / nearest) for run, near in zip(first, nearness, strict=True)
         ]
     return [*_in_order(query, first), *rest]
+
+
+def nearest_part(candidate: Candidate, retrieval: Retrieval) -> Candidate:
+    """Return a candidate cut to PART_WORDS words of whole blocks around the marked one and the nearest in meaning.
+
+    It stays whole if it is that short, or the question has no vector. What introduces a block stays before it. The rest of
+    the block's section comes before other sections.
+    """
+    if not candidate.cosine or sum(piece.words for piece in candidate.pieces) <= PART_WORDS:
+        return candidate
+    whole, chosen = pieces(candidate.passage), candidate.pieces
+    start = next(place for place in range(len(whole)) if whole[place : place + len(chosen)] == chosen)
+    parts = list(_introduced(chosen))
+    nearness = Nearness.of(candidate.passage, retrieval.vector)
+    near = [nearness.between(start + first, start + end) for first, end in parts]
+    nearest, place = near.index(max(near)), chosen.index(candidate.marked)
+    marked = next(number for number, (_, end) in enumerate(parts) if place < end)
+    first, last = sorted((nearest, marked))
+    section = chosen[parts[nearest][1] - 1].section
+    while True:
+        room = PART_WORDS - sum(piece.words for piece in chosen[parts[first][0] : parts[last][1]])
+        beside = [each for each in (last + 1, first - 1) if 0 <= each < len(parts)]
+        fitting = [each for each in beside if sum(piece.words for piece in chosen[slice(*parts[each])]) <= room]
+        if not fitting:
+            break
+        best = max(fitting, key=lambda each: (chosen[parts[each][1] - 1].section == section, near[each]))
+        first, last = min(first, best), max(last, best)
+    kept = chosen[parts[first][0] : parts[last][1]]
+    return replace(candidate, pieces=kept)
+
+
+def _introduced(chosen: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each block of an excerpt, together with the blocks that introduce it."""
+    start = 0
+    for place, (piece, after) in enumerate(pairwise(chosen), start=1):
+        if after.block != piece.block and not piece.introduces:
+            yield start, place
+            start = place
+    yield start, len(chosen)
 
 
 def _in_order(query: str, runs: Sequence[Candidate]) -> list[Candidate]:

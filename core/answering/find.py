@@ -18,7 +18,7 @@ from core.answering.certainty import (
     says_what_is_asked,
 )
 from core.answering.contradictions import contradictions
-from core.answering.excerpts import Candidate, asked_rows, candidates
+from core.answering.excerpts import Candidate, asked_rows, candidates, nearest_part
 from core.answering.lookup import asks_who
 from core.answering.pastes import read_paste
 from core.answering.pieces import joined, pieces
@@ -107,6 +107,10 @@ def answer(
     citations = tuple(citation_of(number, each) for number, each in enumerate(chosen, start=1))
     excerpts = tuple(excerpt_of(number, each, query) for number, each in enumerate(chosen, start=1))
     is_sure = bool(named) or (is_certain(evaluation) and may_be_certain(query, chosen[0], excerpts[0], retrieval))
+    if not is_sure:
+        best = nearest_part(chosen[0], retrieval)
+        citations = (citation_of(1, best), *citations[1:])
+        excerpts = (excerpt_of(1, best, query), *excerpts[1:])
     return (
         Answer(
             question.id,

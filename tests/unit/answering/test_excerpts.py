@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.answering.excerpts import EXCERPT_WORDS, WHOLE_WORDS, candidates
+from core.answering.chunks import chunk_texts
+from core.answering.excerpts import EXCERPT_WORDS, PART_WORDS, WHOLE_WORDS, Candidate, candidates, nearest_part
 from core.answering.pieces import pieces, word_count
 from core.knowledge.markdown import BlockKind
 from core.knowledge.meaning import packed
@@ -104,3 +105,57 @@ def test_of_excerpts_with_the_same_words_the_one_that_means_most_comes_first(nea
     [first, *others] = candidates("ferry leaves", asked)
     assert first.passage.id == found.passages[nearest].passage.id
     assert first.cosine > max(each.cosine for each in others)
+
+
+PARTS = [f"Paragraph {number} tells about pump {number} " + "and more of it " * 10 for number in range(6)]
+
+
+def part_of(text: str, nearest: str, query: str = "") -> Candidate:
+    """Return the excerpt that is shown with a hedge, if the chunk with these words is the nearest in meaning."""
+    query = query or nearest
+    found = retrieval(query, text)
+    passage = found.passages[0].passage
+    near = [[float(nearest in chunk), float(nearest not in chunk)] for chunk in chunk_texts(passage)]
+    vectors = packed(np.array(near, np.float32))
+    asked = replace(
+        found,
+        passages=[replace(found.passages[0], passage=replace(passage, meaning=vectors))],
+        vector=np.array([1, 0], np.float32),
+    )
+    [whole, *_] = candidates(query, asked)
+    return nearest_part(whole, asked)
+
+
+@pytest.mark.parametrize("nearest", ["pump 0", "pump 2", "pump 3"])
+def test_a_hedged_excerpt_is_cut_around_what_means_most(nearest: str) -> None:
+    part = part_of("# Pumps\n\n" + "\n\n".join(PARTS[:4]), nearest)
+    assert nearest in part.text
+    assert word_count(part.text) <= PART_WORDS
+    assert part.marked in part.pieces
+    assert all(paragraph.strip() in part.text for paragraph in PARTS if paragraph[:12] in part.text)
+
+
+def test_what_introduces_a_command_stays_before_it_in_an_excerpt_that_is_cut() -> None:
+    part = part_of("\n\n".join([*PARTS[:3], "To stop it at once:", "```\npumpctl halt\n```"]), "pumpctl halt")
+    assert "To stop it at once:\n\n```\npumpctl halt\n```" in part.text
+    assert PARTS[0].strip() not in part.text
+
+
+def test_an_excerpt_that_is_cut_keeps_the_words_of_the_question_whatever_means_most() -> None:
+    part = part_of("\n\n".join(PARTS[:3]), "pump 2", query="pump 1")
+    assert PARTS[1].strip() in part.text
+    assert PARTS[2].strip() in part.text
+    assert PARTS[0].strip() not in part.text
+
+
+def test_an_excerpt_without_vectors_is_not_cut() -> None:
+    found = retrieval("pump", "\n\n".join(PARTS[:3]))
+    [whole, *_] = candidates("pump", found)
+    assert nearest_part(whole, found) is whole
+
+
+def test_an_excerpt_that_is_cut_keeps_to_the_section_of_what_means_most() -> None:
+    text = f"# Stop\n\n{PARTS[0]}\n\n{PARTS[1]}\n\n# Start\n\n{PARTS[2]}"
+    part = part_of(text, "pump 1")
+    assert PARTS[0].strip() in part.text
+    assert "Start" not in part.text
