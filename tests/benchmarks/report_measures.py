@@ -74,6 +74,7 @@ MEASURES = (
         "python -m bot eval answers --questions DATA/real-qa-2/questions.jsonl --corpus DATA/real-qa-2/corpus-tools.jsonl.gz "
         "--corpus DATA/real-qa-2/corpus-company.jsonl.gz",
         tables.answers,
+        tables.answers_headline,
     ),
     Measure(
         "retrieval",

@@ -107,6 +107,15 @@ def _withheld(each: Figures) -> str:
     return str(round((each.get("wrongly_abstained") or 0) * each["cases"]))
 
 
+def answers_headline(figures: Figures) -> Headline:
+    ours, cases = figures["results"]["plumbline"], _answerable(figures)
+    wrong, withheld = int(_certain_wrong({**ours, "cases": cases})), int(_withheld({**ours, "cases": cases}))
+    hedged = cases - round(ours["states"] * cases) - wrong - withheld
+    baseline = figures["results"]["bm25_section"]["states"]
+    failures = f"of {cases}: {hedged} hedged, {wrong} certain, {withheld} withheld"
+    return Headline("answer stated", share(ours["states"], cases), f"BM25 {number(baseline)}", failures)
+
+
 # Retrieval
 
 

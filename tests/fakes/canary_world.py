@@ -152,7 +152,7 @@ class World:
         self.examined = ExaminedModel(self.model, lambda: Marks(FULL.find, FULL.write, 0))
         self.history = GrowingHistory(self._past(), channels, TEAMS, self.clock)
         self.publisher = FakePublisher(failure="It is down.")
-        targets = tuple(self._target(kind) for kind in FilingKind)
+        targets = tuple(map(self._target, (FilingKind.ISSUE, FilingKind.POSTMORTEM)))
         incidents: dict[str, Any] = {
             "store": self.store,
             "clock": self.clock,

@@ -27,7 +27,7 @@ WALKS = dict(
         re.DOTALL | re.MULTILINE,
     )
 )
-MOST = {"A question": 93, "An alert": 155}  # files of ours that run; fewer is better
+MOST = {"A question": 93, "An alert": 156}  # files of ours that run; fewer is better
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
