@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from core.model.errors import StoreUnavailable
 from core.ports import Store
 
 LOOK = 0.5  # seconds between two looks for a press
@@ -37,6 +39,7 @@ async def _stopped(stop_id: str, store: Store) -> None:
     """Wait until somebody has pressed “Stop”."""
     while True:
         await asyncio.sleep(LOOK)
-        async with store.transaction() as transaction:
-            if await transaction.tasks.is_known(stop_key(stop_id)):
-                return
+        with suppress(StoreUnavailable):  # an outage is no press
+            async with store.transaction() as transaction:
+                if await transaction.tasks.is_known(stop_key(stop_id)):
+                    return

@@ -49,7 +49,7 @@ DRAFTS_EVERY = 1.5  # seconds between edits that show more of what a model is wr
 DEADLINE = 60.0  # seconds that a model has in total
 AS_ABOVE = "The same as above:"
 WITHOUT_MODEL = "The language model gave no usable answer."
-STOPPED = "You stopped the language model. This is what I had found."
+STOPPED = "The language model was stopped. This is what I had found."
 READS_ON = "The language model is still reading the other results, so this answer has no confidence yet."
 WRITES_ON = "The language model is still writing."
 
