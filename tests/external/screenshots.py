@@ -26,7 +26,7 @@ from tests.external.teams_playground import INCIDENTS, PERSONAL_CHAT, STARTED_WI
 PLUMBLINE = Path(sys.executable).with_name("plumbline")
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 INCIDENT = "connection-pool"
-ASKED = "How do I roll back a canary?"
+ASKED = "How do I get a shell on a runner of a failing run?"
 WIDTH, HEIGHT = 1_000, 1_800  # pixels of the page; an answer must fit below the header
 SCALE = 2  # pixels of the picture for each of the page's
 MARGIN = 16  # pixels of the page below what is shown
