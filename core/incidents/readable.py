@@ -21,6 +21,7 @@ from core.model.incident import (
     may_see_incident,
 )
 
+NONE_OPEN = "No incident that I can show here is open."
 NOTED = ("root_cause", "fix", "owner")  # the texts of a `Resolution`
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.incidents.readable import visible
+from core.incidents.readable import NONE_OPEN, visible
 from core.incidents.update import draft_update
 from core.model.audit import Act, audit_entry
 from core.model.conversation import (
@@ -34,7 +34,6 @@ EMPTY = "Nothing was sent, because the title or the text is empty."
 SENT = "{person} sent an update to #{channel}."
 SIGNED = "Sent by {person} with Plumbline."
 WHICH = "Which incident? Say “update” with its service or its id: {incidents}."
-NONE_OPEN = "No incident that I can show here is open."
 
 
 async def draft_of_update(incident_id: str, audience: Audience, person: Person, ports: Ports) -> FilingRequest | str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.incidents.incident_view import format_owner
-from core.incidents.readable import visible
+from core.incidents.readable import NONE_OPEN, visible
 from core.model.conversation import PUBLIC, Audience, Question
 from core.model.incident import Incident
 from core.model.messages import Notice
@@ -17,7 +17,6 @@ from handlers.incidents.declare_maintenance import open_windows
 
 SHOWN_INCIDENTS = 5
 LOOKED_AT = 1_000  # latest open incidents that are counted
-NONE_OPEN = "No incident that I can show here is open."
 WHICH_SERVICE = (
     "Which service is it? Say “rca SERVICE is slow” or paste the error after “rca”, and I look for the cause."
 )

@@ -17,8 +17,8 @@ import structlog
 from adapters.qdrant_edge import EdgeIndex
 from bot import cli
 from bot.observability.telemetry import configure_logging
+from core.incidents.readable import NONE_OPEN
 from handlers.incidents.explain_incident import LOOKS_CLOSER
-from handlers.questions.show_status import NONE_OPEN
 from tests.fakes.llama_server import fake_llama_server
 from tests.fakes.monitoring_systems.home_made import HomeMade
 from tests.fakes.monitoring_systems.system import encoded

@@ -214,20 +214,19 @@ def _words(cluster: Cluster) -> Iterator[Finding]:
     for each in cluster.said:
         hurt = not cluster.unwell or each.name in cluster.unwell
         for finding in _first("log", each.shown, each.text, each.name, LIKELY if hurt else POSSIBLE):
-            logged = replace(finding, evidence=EvidenceKind.LOG)
-            is_of_database = finding.fault in (Fault.CONNECTIONS, Fault.READ_ONLY)
-            database = _database_of(each.name, cluster) if is_of_database else ""
-            cause = f"{database}: {finding.cause.partition(': ')[2]}"
-            yield replace(logged, name=database, cause=cause) if database else logged
+            yield _of_database(replace(finding, evidence=EvidenceKind.LOG), cluster)
 
 
-def _database_of(app: str, cluster: Cluster) -> str:
-    """Return the only database among the services that an app's environment names; empty if there is none or several."""
-    services = {each.name: each for each in cluster.of("Service") if _STORES & {port.number for port in each.ports}}
-    named = {
-        address["host"] for pod, _, _, address in _called(cluster) if pod.app == app and address["host"] in services
-    }
-    return named.pop() if len(named) == 1 else ""
+def _of_database(finding: Finding, cluster: Cluster) -> Finding:
+    """Return what a client says of its database as a finding of that, if the client's environment names only one."""
+    if finding.fault not in (Fault.CONNECTIONS, Fault.READ_ONLY):
+        return finding
+    databases = {each.name for each in cluster.of("Service") if _STORES & {port.number for port in each.ports}}
+    named = databases & {address["host"] for pod, _, _, address in _called(cluster) if pod.app == finding.name}
+    if len(named) != 1:
+        return finding
+    [database] = named
+    return replace(finding, name=database, cause=f"{database}: {finding.cause.partition(': ')[2]}")
 
 
 def _first(where: str, shown: Shown, text: str, app: str, strength: float) -> Iterator[Finding]:

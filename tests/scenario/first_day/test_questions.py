@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from core.answering.orders import CHANGES_NOTHING
+from core.incidents.readable import NONE_OPEN
 from handlers.questions.show_help import ABOUT, HELLO
-from handlers.questions.show_status import NONE_OPEN, WHICH_SERVICE
+from handlers.questions.show_status import WHICH_SERVICE
 from tests.scenario.first_day.conftest import CHANGE
 from tests.scenario.first_day.pastes import PASTES, Paste
 from tests.scenario.first_day.sample import SampleBot
