@@ -29,7 +29,7 @@ async def incident_in_slack(bot: RunningBot, check: str) -> tuple[str, dict[str,
     await bot.incident(incident_id, is_done)
 
     def posted() -> list[dict[str, Any]]:
-        return [each for each in bot.slack.messages if each["channel"] == PAGES and check in str(each["blocks"])]
+        return [each for each in bot.slack.messages if each["channel"] == PAGES and check in str(each.get("blocks"))]
 
     await bot.slack.until(lambda: posted() and "Create issue…" in block_kit.buttons(posted()[0]["blocks"]))
     return incident_id, posted()[0]
