@@ -7,6 +7,7 @@ from io import BytesIO
 
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import BINS, Reliability, ece, ece_floor, reliability
+from core.model.layout import counted
 
 GRID, PALE = "#e4e7ea", "#d3d8dc"
 INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent is legible on light and dark pages
@@ -24,9 +25,8 @@ SVG_SIDE, SVG_LEFT, SVG_TOP, SVG_RIGHT, SVG_BOTTOM = 320, 60, 56, 28, 44  # pixe
 
 def summary(probabilities: FloatArray, correct: FloatArray) -> str:
     """Return the subtitle: the number of predictions, and the error that chance explains."""
-    outcomes = f"{len(correct)} outcome{'' if len(correct) == 1 else 's'}"
     error, floor = 100 * ece(probabilities, correct), 100 * ece_floor(probabilities)
-    return f"{outcomes} · off by {error:.1f} %; by chance alone {floor:.1f} %"
+    return f"{counted(len(correct), 'outcome')} · off by {error:.1f} %; by chance alone {floor:.1f} %"
 
 
 def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, scale: float = PNG_SCALE) -> bytes:

@@ -26,6 +26,7 @@ from core.incidents.incident_view import format_owner, is_claimed
 from core.model.conversation import Audience, MessageReference, Person, Platform
 from core.model.errors import PlumblineError
 from core.model.incident import Incident
+from core.model.layout import counted
 from core.model.messages import Home, KnownSource
 
 MAX_SHOWN = 10  # incidents per list
@@ -132,14 +133,14 @@ def _incident(incident: Incident, url: str) -> str:
 def _knowledge(home: Home) -> list[Block]:
     if not home.sources and not home.passages:
         return small_text(NOT_YOURS) if not home.settings else []
-    lines = [f"{home.passages:,} passages indexed.".replace(",", " "), *map(_source, home.sources[:MAX_SOURCES])]
+    lines = [f"{counted(home.passages, 'passage')} indexed.", *map(_source, home.sources[:MAX_SOURCES])]
     return _chapter(KNOWN, lines, len(home.sources) - MAX_SOURCES, "sources")
 
 
 def _source(source: KnownSource) -> str:
     failed = "" if source.is_read else "⚠️ could not be read since"
     read = f"read {minute(source.read_at)}" if source.read_at is not None else "first import in progress"
-    return f"• {dotted(bold(source.name, NAME), f'{source.documents} documents', read, failed)}"
+    return f"• {dotted(bold(source.name, NAME), counted(source.documents, 'document'), read, failed)}"
 
 
 def _setting(name: str, value: str) -> str:

@@ -30,6 +30,7 @@ from core.knowledge.clean_text import with_whole_links
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
+from core.model.layout import counted
 from core.ports import LeftOut
 
 PROCESSOR_SECONDS = 60.0  # of processor time per file; a manual of 2,000 pages takes about half of it
@@ -79,7 +80,7 @@ def of_other_formats(paths: Iterable[PurePosixPath]) -> tuple[LeftOut, ...]:
     shown = (path for path in paths if not any(part.startswith(".") for part in path.parts))
     counts = Counter(path.suffix.lower() for path in shown if path.suffix and not has_format(path))
     return tuple(
-        LeftOut(f"*{ending}", f"{count:,} file{'' if count == 1 else 's'} of a format that is not read.")
+        LeftOut(f"*{ending}", f"{counted(count, 'file')} of a format that is not read.")
         for ending, count in counts.most_common(MAX_ENDINGS)
     )
 

@@ -28,6 +28,7 @@ from core.model.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInput
 from core.model.incident import Incident
+from core.model.layout import counted
 from core.model.messages import AnswerMessage
 from core.model_calls.choice import Use
 from handlers.common.post_message import Poster
@@ -99,7 +100,7 @@ def progress_bar(out: Console) -> Generator[Callable[[IngestProgress], None]]:
 def summary(report: IngestReport) -> str:
     """Return one line about the ingestion, and one for each failed source and each document left out."""
     line = (
-        f"{report.added} documents added, {report.changed} changed, {report.removed} removed, "
+        f"{counted(report.added, 'document')} added, {report.changed} changed, {report.removed} removed, "
         f"{report.unchanged} unchanged."
     )
     failed = (f"{name} could not be read: {error}" for name, error in report.failed.items())

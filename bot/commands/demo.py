@@ -22,6 +22,7 @@ from bot.config.workspace import load_workspace
 from bot.server import running
 from bot.wiring.application import open_core
 from core.model.errors import PlumblineError
+from core.model.layout import counted
 
 SAMPLE_COMPANY = Path(__file__).parents[1] / "sample_company"
 FIRST_INCIDENT = "connection-pool"
@@ -65,7 +66,8 @@ async def _serve_demo(settings: Settings, out: Console) -> None:
         replays = {each.name: each.replay for each in recordings}
         resolves = {f"{each.name}{RESOLVE}": each.resolve for each in recordings}
         async with running(core, replays | resolves):
-            out.print(f"{report.added} documents are indexed. Open [bold]{address}[/bold]", highlight=False)
+            documents = counted(report.added, "document")
+            out.print(f"{documents} indexed. Open [bold]{address}[/bold]", highlight=False)
             out.print("An incident arrives in #incidents in a few seconds. Press Ctrl+C to stop.")
             await _first_incident(replays[FIRST_INCIDENT])
 

@@ -34,6 +34,7 @@ from bot.wiring.models import llama_server
 from bot.wiring.sources import open_source
 from bot.wiring.tools import open_tool
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
+from core.model.layout import counted
 from core.ports import CheckedSource, Ingestion
 
 TIMEOUT = 5.0  # seconds for an external system to answer
@@ -123,8 +124,8 @@ def _workspace(settings: Settings, workspace: Workspace) -> Finding:
             "Set PLUMBLINE_CONFIG to the file that names your sources and teams.",
             fatal=False,
         )
-    counted = {"source": workspace.sources, "team": workspace.teams, "channel": workspace.channels}
-    counts = ", ".join(f"{len(each)} {name}{'' if len(each) == 1 else 's'}" for name, each in counted.items())
+    sections = {"source": workspace.sources, "team": workspace.teams, "channel": workspace.channels}
+    counts = ", ".join(counted(len(section), name) for name, section in sections.items())
     return Finding("plumbline.yaml", f"{settings.config.resolve()}: {counts}")
 
 
@@ -172,7 +173,7 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
         return [Finding("database and index", "cannot be reached", remedy)]
     findings = [finding for ingestion in ingestions for finding in _last_ingestion(ingestion)]
     if count:
-        return [Finding("index", f"{count} passages"), *findings]
+        return [Finding("index", counted(count, "passage")), *findings]
     remedy = (
         "Run `plumbline ingest`, or `plumbline serve`, which indexes the sources at start."
         if workspace.sources
@@ -184,7 +185,7 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
 def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
     what = f"last ingestion of {ingestion.source}"
     if ingestion.finished_at is None:
-        yield Finding(f"first import of {ingestion.source}", f"{ingestion.documents} documents so far")
+        yield Finding(f"first import of {ingestion.source}", f"{counted(ingestion.documents, 'document')} so far")
     if ingestion.failure:
         yield Finding(what, "failed", ingestion.failure, fatal=False)
     if count := len(ingestion.left_out):
@@ -292,7 +293,8 @@ async def check_catalogue(section: CatalogueSection, workspace: Workspace, setti
     async def attempt() -> str:
         catalogue = await read_catalogue(section, workspace, settings)
         rules = sum(len(code.rules) for code in catalogue.code)
-        return f"{len(catalogue.teams)} teams, {rules} rules, {len(catalogue.dependencies)} services that call others"
+        callers = counted(len(catalogue.dependencies), "service that calls others", "services that call others")
+        return f"{counted(len(catalogue.teams), 'team')}, {counted(rules, 'rule')}, {callers}"
 
     return await _tried(f"{section.kind} {section.place}", attempt(), fatal=False)
 
@@ -350,4 +352,4 @@ def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Fi
     if settings.local and shared is None and len(own) < len(sources):
         yield Finding("webhooks", "open to this machine", OPEN, fatal=False)
         return
-    yield Finding("webhooks", f"{len(sources)} sources, {len(own)} with a secret of their own")
+    yield Finding("webhooks", f"{counted(len(sources), 'source')}, {len(own)} with a secret of their own")

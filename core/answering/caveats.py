@@ -13,6 +13,7 @@ from itertools import takewhile
 
 from core.answering.pieces import Piece
 from core.knowledge.markdown import BlockKind
+from core.model.layout import counted
 
 MAX_REST = 150  # words of the rest of a list that is completed; of a longer rest, only the number of items is told
 MAX_CAVEATS = 80  # words of sentences that are added on either side, the nearest first
@@ -45,8 +46,7 @@ def completed(chosen: Sequence[Piece], whole: Sequence[Piece]) -> list[Piece]:
             found.append(_note(DOTS, whole[place]))
         found.append(whole[place])
         if place == end - 1 and is_cut and not is_short:
-            count = "1 more item" if len(items) == 1 else f"{len(items)} more items"
-            found.append(_note(f"{DOTS} and {count} of this list on the page", whole[place]))
+            found.append(_note(f"{DOTS} and {counted(len(items), 'more item')} of this list on the page", whole[place]))
     return found
 
 

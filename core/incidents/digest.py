@@ -13,6 +13,7 @@ from core.incidents.incident_layout import cut
 from core.incidents.incident_view import format_duration, format_owner
 from core.knowledge.terms import distinct_terms
 from core.model.incident import Incident, IncidentState, Origin
+from core.model.layout import counted
 from core.model.prediction import PredictionKind
 
 MAX_LISTED = 6  # causes, owners and missing pages with a line of their own
@@ -82,9 +83,9 @@ def format_digest(week: Week) -> str:
     if whole:
         still_open = sum(each.state is IncidentState.OPEN for each in whole)
         lines += [
-            f"{_count(len(whole), 'incident')}, {still_open} still open.",
-            f"By cause: {_counted(_cause(each) for each in whole)}.",
-            f"By owner: {_counted(format_owner(each) for each in whole)}.",
+            f"{counted(len(whole), 'incident')}, {still_open} still open.",
+            f"By cause: {_tally(_cause(each) for each in whole)}.",
+            f"By owner: {_tally(format_owner(each) for each in whole)}.",
         ]
         if times := [each for each in (_time("owner", week.to_owner), _time("cause", week.to_cause)) if each]:
             lines.append(f"Median time to {' and to '.join(times)}.")
@@ -105,7 +106,7 @@ def _cause(incident: Incident) -> str:
     return CAUSES[cause.origin] if cause is not None else NO_CAUSE
 
 
-def _counted(names: Iterable[str]) -> str:
+def _tally(names: Iterable[str]) -> str:
     counts = Counter(names).most_common()
     more = sum(count for _, count in counts[MAX_LISTED:])
     return ", ".join(
@@ -121,15 +122,11 @@ def _time(what: str, times: Sequence[timedelta]) -> str:
 
 
 def _right(kind: PredictionKind, outcomes: Sequence[bool]) -> str:
-    return f"{sum(outcomes)} of {_count(len(outcomes), str(kind), kind.plural)}"
+    return f"{sum(outcomes)} of {counted(len(outcomes), str(kind), kind.plural)}"
 
 
 def _missing(page: MissingPage) -> str:
     first, *others = page.questions
-    similar = f" and {_count(len(others), 'similar question')}" if others else ""
+    similar = f" and {counted(len(others), 'similar question')}" if others else ""
     whose = f": {page.owner} may know" if page.owner else ""
     return f"• “{cut(first, MAX_QUESTION)}”{similar}{whose}"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or f'{one}s'}"

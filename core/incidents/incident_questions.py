@@ -11,6 +11,7 @@ from core.incidents.incident_view import format_on_call
 from core.incidents.postmortem import draft_postmortem
 from core.knowledge.terms import terms
 from core.model.incident import EvidenceKind, Incident, IncidentState
+from core.model.layout import counted
 from core.model.log_levels import level_named
 from core.model.messages import ON_CALL_UNKNOWN
 from core.ports import Change, LogLine
@@ -146,7 +147,7 @@ def _changes(incident: Incident, observations: Observations | None) -> Sequence[
         ]
         lines += [f"Elsewhere: {_change(change, incident.started_at)}" for change in latest]
     elif others := len(observations.changes) - len(shown):
-        lines.append(f"{others} more change{'s' if others > 1 else ''} to other services or earlier.")
+        lines.append(f"{counted(others, 'more change')} to other services or earlier.")
     return [*_blamed_change(incident), *lines, *_gaps(observations)]
 
 
@@ -198,8 +199,9 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
         latest.insert(0, "No line explains it. The latest warnings and errors:" if trouble else "The latest lines:")
     elif not quotes:
         latest = [f"No log line of {incident.service or 'its service'} was found around {_clock(incident.started_at)}."]
-    counted = f"I read {len(own)} lines of {incident.service}; {len(trouble)} are warnings or errors." if own else ""
-    return [*dict.fromkeys(quotes[:MAX_LINES]), *latest, *filter(None, [counted]), *_gaps(observations)]
+    are = "is a warning or an error" if len(trouble) == 1 else "are warnings or errors"
+    extent = f"I read {counted(len(own), 'line')} of {incident.service}; {len(trouble)} {are}." if own else ""
+    return [*dict.fromkeys(quotes[:MAX_LINES]), *latest, *filter(None, [extent]), *_gaps(observations)]
 
 
 def _line(line: LogLine) -> str:

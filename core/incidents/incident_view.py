@@ -38,6 +38,7 @@ from core.model.incident import (
     SeveritySuggestion,
     Stage,
 )
+from core.model.layout import counted
 from core.model.messages import (
     BUTTON_LABELS,
     COULD_IT_BE,
@@ -385,10 +386,10 @@ def parts_counted(parts: Sequence[RelatedIncident]) -> str:
     """Return a text with the number of parts, their alerts and how many are open; empty for no parts."""
     if not parts:
         return ""
-    incidents = "1 more incident" if len(parts) == 1 else f"{len(parts)} more incidents"
-    alerts = sum(part.alert_count for part in parts)
+    incidents = counted(len(parts), "more incident")
+    alerts = counted(sum(part.alert_count for part in parts), "alert")
     still_open = sum(part.is_open for part in parts)
-    return f"{incidents} with {alerts} {'alert' if alerts == 1 else 'alerts'}, {still_open} still open"
+    return f"{incidents} with {alerts}, {still_open} still open"
 
 
 # --- what it offers --------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from core.incidents.incident_layout import cut
 from core.incidents.incident_view import format_owner
 from core.model.incident import Incident, IncidentState, Severity
+from core.model.layout import counted
 
 MAX_TITLE = 90  # characters
 MAX_LISTED = 30  # incidents with a line of their own, the worst first; the others are named by their services
@@ -44,9 +45,7 @@ def storm_summary(listed: Sequence[ListedIncident], more: int, since: datetime, 
     ordered = sorted(listed, key=lambda each: (not each.is_open, [*Severity].index(each.incident.severity)))
     count, alerts = len(listed) + more, sum(each.alert_count for each in listed) + more
     still_open = sum(each.is_open for each in listed) + more
-    incidents = "1 more incident" if count == 1 else f"{count} more incidents"
-    alert_count = "1 alert" if alerts == 1 else f"{alerts} alerts"
-    head = f"Many alerts at once: {incidents} with {alert_count} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
+    head = f"Many alerts at once: {counted(count, 'more incident')} with {counted(alerts, 'alert')} since {since.astimezone(UTC):%H:%M} UTC, {still_open} still open."
     why = HOW.format(limit=limit, until=until.astimezone(UTC)) if still_open else OVER_HOW
     lines = [f"{head} {_common([each.incident for each in listed])}".rstrip(), why]
     shown = [_line(each) for each in ordered[:MAX_LISTED]]

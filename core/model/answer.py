@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from core.model.badge import Badge
+from core.model.layout import counted
 
 EVIDENCE = "evidence"  # the engine that uses no language model
 RECORDS = "records"  # the engine of an answer from the workspace's own records
@@ -55,7 +56,7 @@ class Citation:
             count, unit = divmod(self.stale_for, YEAR)[0], "year"
         elif not count:
             count, unit = self.stale_for.days, "day"
-        return f"stale: last changed {count} {unit}{'' if count == 1 else 's'} ago"
+        return f"stale: last changed {counted(count, unit)} ago"
 
     @property
     def deep_link(self) -> str:

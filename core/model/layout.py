@@ -1,4 +1,4 @@
-"""Text layout of pages, threads and past incidents in the index."""
+"""Text layout of pages, threads and past incidents in the index, and of numbers of things."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ FIX = "Fix: "
 
 _WORD = re.compile(r"\w+")
 QUOTE_START = 60  # characters of a quote used to find its position
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: “1 page”, “2,000 pages”; `plural` where it is not the noun with an “s”."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def thread_text(message: str, replies: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from core.model.badge import Badge
 from core.model.compute_thread import run_in_analysis_thread
 from core.model.incident import Explanation, Hypothesis, Incident
 from core.model.language_model import Urgency
+from core.model.layout import counted
 from core.model.prediction import Evaluation, PredictionKind
 from core.model.team import Team
 from core.model_calls.choice import Use
@@ -190,13 +191,13 @@ async def _no_progress(_: str) -> None:
 
 def _count(observations: Observations) -> str:
     counts = (
-        (len(observations.logs), "log record", "log records"),
-        (len(observations.series), "metric", "metrics"),
-        (len(observations.changes), "change", "changes"),
-        (len(observations.outputs), "tool output", "tool outputs"),
-        (len(observations.builds), "failed build", "failed builds"),
+        (len(observations.logs), "log record"),
+        (len(observations.series), "metric"),
+        (len(observations.changes), "change"),
+        (len(observations.outputs), "tool output"),
+        (len(observations.builds), "failed build"),
     )
-    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count) or "nothing"
+    return ", ".join(counted(number, noun) for number, noun in counts if number) or "nothing"
 
 
 def _evaluated(explanation: Explanation, observations: Observations) -> Evaluation | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from core.incidents.readable import visible
 from core.model.conversation import PUBLIC, Audience, Question
 from core.model.incident import Incident, IncidentState
+from core.model.layout import counted
 from core.model.messages import Home, KnownSource, Notice
 from core.model.team import Team
 from handlers.common.ports import QuestionPorts
@@ -64,7 +65,7 @@ async def post_home(question: Question, ports: QuestionPorts) -> None:
 
 def format_home(home: Home) -> str:
     """Return the page as lines of text."""
-    sources = [f"{home.passages} passages indexed.", *_first_lines([_source(each) for each in home.sources])]
+    sources = [f"{counted(home.passages, 'passage')} indexed.", *_first_lines([_source(each) for each in home.sources])]
     sections = (
         (MINE, _first_lines([_incident(each) for each in home.mine]) or [NONE_MINE]),
         (OTHERS, _first_lines([_incident(each) for each in home.others])),
@@ -88,4 +89,4 @@ def _incident(incident: Incident) -> str:
 
 def _source(source: KnownSource) -> str:
     failed = "" if source.is_read else ", could not be read since"
-    return f"• {source.name}: {source.documents} documents, read {source.read_at:%Y-%m-%d %H:%M} UTC{failed}"
+    return f"• {source.name}: {counted(source.documents, 'document')}, read {source.read_at:%Y-%m-%d %H:%M} UTC{failed}"

@@ -10,6 +10,7 @@ from core.incidents.incident_view import format_owner
 from core.incidents.readable import NONE_OPEN, visible
 from core.model.conversation import PUBLIC, Audience, Question
 from core.model.incident import Incident
+from core.model.layout import counted
 from core.model.messages import Notice
 from core.ports import Ingestion
 from handlers.common.ports import Ports, QuestionPorts
@@ -33,7 +34,7 @@ async def show_status(question: Question, ports: QuestionPorts) -> None:
     if PUBLIC in question.audience.readers:
         async with ports.store.transaction() as transaction:
             ingestions = await transaction.ingestions.all()
-        lines += [f"{await ports.index.count()} passages indexed.", *map(format_source, ingestions)]
+        lines += [f"{counted(await ports.index.count(), 'passage')} indexed.", *map(format_source, ingestions)]
     await ports.poster.post_once(f"status:{question.id}", question.place, Notice("\n".join(lines)))
 
 
@@ -55,7 +56,7 @@ async def open_incidents(audience: Audience, ports: Ports) -> list[str]:
 
 def format_incidents(opened: Sequence[Incident]) -> list[str]:
     """Return a line on how many incidents are open, and one for each of the first."""
-    lines = [f"{len(opened)} open incident{'' if len(opened) == 1 else 's'}:" if opened else NONE_OPEN]
+    lines = [f"{counted(len(opened), 'open incident')}:" if opened else NONE_OPEN]
     lines += [f"• {incident.title} ({_format_state(incident)})" for incident in opened[:SHOWN_INCIDENTS]]
     return [*lines, f"• and {len(opened) - SHOWN_INCIDENTS} more"] if len(opened) > SHOWN_INCIDENTS else lines
 
@@ -71,8 +72,8 @@ def _format_state(incident: Incident) -> str:
 def format_source(ingestion: Ingestion) -> str:
     """Return how many documents of a source are indexed, and when it was last read."""
     if ingestion.finished_at is None:
-        return f"• {ingestion.source}: first import, {ingestion.documents} documents so far"
+        return f"• {ingestion.source}: first import, {counted(ingestion.documents, 'document')} so far"
     failed = ", could not be read since" if ingestion.failure else ""
     left_out = f", {len(ingestion.left_out)} left out" if ingestion.left_out else ""
     read = f"read {ingestion.finished_at:%Y-%m-%d %H:%M} UTC"
-    return f"• {ingestion.source}: {ingestion.documents} documents{left_out}, {read}{failed}"
+    return f"• {ingestion.source}: {counted(ingestion.documents, 'document')}{left_out}, {read}{failed}"

@@ -31,6 +31,7 @@ from core.model.answer import Answer, Citation, Excerpt, Sentence
 from core.model.conversation import Question
 from core.model.document import Passage
 from core.model.language_model import ModelRequest
+from core.model.layout import counted
 from core.model.prediction import Evaluation
 from core.model_calls.choice import Skill
 from core.model_calls.prompts import composing as prompts
@@ -140,7 +141,7 @@ class _Answers:
             conflicts=contradictions(sentences[:1], sources[:1], self.retrieval),
             further=excerpts,
             certainty=raw_score(evaluation),
-            note=LEFT_OUT.format(count=left_out, what="sentence" if left_out == 1 else "sentences") if left_out else "",
+            note=LEFT_OUT.format(sentences=counted(left_out, "sentence")) if left_out else "",
         )
 
     def _cited(self, kept: Sequence[Claim]) -> tuple[tuple[Sentence, ...], tuple[Citation, ...]]:
@@ -165,7 +166,7 @@ class _Answers:
         )
 
 
-LEFT_OUT = "{count} {what} of the language model left out: the documents do not say that."
+LEFT_OUT = "{sentences} of the language model left out: the documents do not say that."
 
 
 def nearest_statement(claim: Claim, passage: Passage) -> Statement | None:

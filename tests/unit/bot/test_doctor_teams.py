@@ -87,5 +87,5 @@ async def test_a_catalogue_is_counted_and_one_that_is_missing_is_no_fatal_findin
     found = await check_catalogue(CodeownersSection(kind="codeowners", path=tmp_path), workspace, settings)
     missing = await check_catalogue(BackstageSection(kind="backstage", path=tmp_path / "no"), workspace, settings)
     assert found.well
-    assert "1 teams, 1 rules" in found.result
+    assert "1 team, 1 rule" in found.result
     assert (missing.well, missing.fatal) == (False, False)

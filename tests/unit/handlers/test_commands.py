@@ -155,7 +155,7 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
         "1 open incident:",
         "• The till is slow (since 2026-03-14 09:30 UTC, Payments)",
         "0 passages indexed.",
-        "• chat: first import, 1500 documents so far",
+        "• chat: first import, 1,500 documents so far",
         "• handbook: 60 documents, read 2026-03-14 09:30 UTC",
         "• wiki: 0 documents, read 2026-03-14 09:30 UTC, could not be read since",
     ]

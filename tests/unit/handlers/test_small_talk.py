@@ -81,8 +81,11 @@ def test_a_page_with_nothing_in_it_says_so() -> None:
     assert format_home(Home((), (), 0, (), (), ())) == "Your open incidents:\nNone."
 
 
-def test_a_page_during_the_first_import_says_how_many_passages_are_known() -> None:
-    assert "What I know:\n7 passages indexed." in format_home(Home((), (), 7, (), (), ()))
+@pytest.mark.parametrize(
+    ("number", "line"), [(1, "1 passage indexed."), (7, "7 passages indexed."), (4200, "4,200 passages indexed.")]
+)
+def test_a_page_during_the_first_import_counts_the_passages_in_words_of_their_number(number: int, line: str) -> None:
+    assert f"What I know:\n{line}" in format_home(Home((), (), number, (), (), ()))
 
 
 def test_a_long_list_is_counted() -> None:

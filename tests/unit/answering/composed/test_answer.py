@@ -101,7 +101,7 @@ async def test_unsupported_later_sentence_is_left_out_and_counted(retriever: Ret
     model = writing("Use `slipway rollback SERVICE` {slipway}. Traffic is back after 30 seconds {slipway}.")
     answer, _ = await answered(model, retriever)
     assert [each.text for each in answer.sentences] == ["Use `slipway rollback SERVICE`."]
-    assert answer.note == LEFT_OUT.format(count=1, what="sentence")
+    assert answer.note == LEFT_OUT.format(sentences="1 sentence")
 
 
 async def test_steps_are_shown_whole_or_not_at_all(retriever: Retriever) -> None:
@@ -181,7 +181,7 @@ async def test_doubted_sentence_is_not_shown_if_the_model_gives_no_verdict(retri
     model.script = script
     answer, _ = await answered(model, retriever)
     assert [each.text for each in answer.sentences] == [COMMAND]
-    assert answer.note == LEFT_OUT.format(count=1, what="sentence")
+    assert answer.note == LEFT_OUT.format(sentences="1 sentence")
 
 
 def with_slots(
