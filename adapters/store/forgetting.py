@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Any, get_args
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from adapters.console.messages import KINDS
 from adapters.store.conversations import SEPARATOR
 from adapters.store.database import outages_as
+from adapters.store.nameless import NOBODY, UNKNOWN, Forgotten, is_personal, nameless
 from adapters.store.retention import BATCH
 from adapters.store.tables import Json, metadata
 from core.model.conversation import Platform, Speaker, turn_key
 from core.model.curated import answer_id
 from core.model.errors import StoreUnavailable
-from core.model.incident import EvidenceKind
+from core.model.messages import Message
 
-NOBODY = "forgotten"  # replaces a person who asked to be forgotten
-
-_NOTE = frozenset({"person", "text", "at"})  # the fields of a `ThreadNote`
-_HOP = frozenset({"turned_away", "given_to", "person", "reason", "at"})  # the fields of a `Hop`
-_READERS = frozenset({"readers"})  # of both; older ones lack it
-_NAMING = frozenset({"taken_by", "person", "by", "severity_by", "silenced_by", "author"})  # fields with a person's name
-_LISTS = frozenset({"on_call", "reasons"})  # fields with texts that are or begin with a person's name
 _SAID = "person"  # the kind of a person's message on the local page
 
-# The tables with lists and dictionaries in place of objects of the domain.
+# The tables with lists and dictionaries in place of objects of the domain, and the types of these.
 _PLAIN = sa.MetaData()
+_TYPES: dict[sa.Column[Any], Any] = {}
 for _table in metadata.sorted_tables:
     for _column in _table.to_metadata(_PLAIN).columns:
         if isinstance(_column.type, Json):
+            _TYPES[_column] = _column.type.kind
             _column.type = sa.JSON()
 audit, console_messages, curated_answers, dead_letters, incidents, outcomes, posts, predictions = (
     _PLAIN.tables[name]
@@ -43,9 +41,11 @@ audit, console_messages, curated_answers, dead_letters, incidents, outcomes, pos
 reactions, tasks, teams_conversations, turns = (
     _PLAIN.tables[name] for name in ("reactions", "tasks", "teams_conversations", "turns")
 )
+_MESSAGES: dict[str, Any] = {**KINDS, **{kind.__name__: kind for kind in get_args(Message)}}  # by kind
 _WITH_NAMES = [
-    _PLAIN.tables[name]
-    for name in ("build_failures", "console_messages", "curated_answers", "dead_letters", "incidents", "silences")
+    *filter(lambda column: is_personal(_TYPES[column]), _TYPES),
+    console_messages.c.payload,
+    dead_letters.c.message,
 ]
 
 
@@ -174,12 +174,13 @@ async def _forget_person(connection: AsyncConnection, person: str, events: _Even
         name = f"{NOBODY}-{await connection.scalar(forgotten)}"  # several who labelled it may be forgotten
         theirs = outcomes.update().where(of_prediction, outcomes.c.labelled_by == labelled_by)
         await connection.execute(theirs.values(labelled_by=name, comment=""))
-    is_named = re.compile(rf"(?<![^:]){re.escape(person)}(?![^:])")  # between colons; the id itself may contain some
-    await _forget_intents(connection, person, is_named, frozenset(events.keys))
-    nameless = partial(_nameless, person=person, names=frozenset(events.names) | {person}, is_named=is_named)
-    for table in _WITH_NAMES:
-        await _rewrite(connection, table, sa.JSON, nameless)
-    await _rewrite(connection, audit, (sa.Text, sa.JSON), partial(_replaced, id_=is_named, alias=NOBODY), person)
+    keys = frozenset(f"{platform}:{person}" for platform in Platform)
+    is_in = re.compile(rf"(?<![^:]){re.escape(person)}(?![^:])")
+    who = Forgotten(frozenset(events.names) | {person}, keys, is_in)
+    await _forget_intents(connection, person, is_in, frozenset(events.keys))
+    for table, columns in groupby(_WITH_NAMES, lambda column: column.table):
+        await _rewrite(connection, table, partial(_nameless_row, columns=[*columns], who=who))
+    await _rewrite(connection, audit, partial(_replaced, id_=is_in, alias=NOBODY), person)
 
 
 def _is_by(column: sa.Column[str], person: str) -> sa.ColumnElement[bool]:
@@ -208,46 +209,9 @@ async def _forget_intents(
                 await connection.execute(table.update().where(table.c.intent == intent).values(intent=new))
 
 
-def _nameless(value: Any, person: str, names: frozenset[str], is_named: re.Pattern[str]) -> Any:
-    """Return a value of JSON without their names, and without the words of their notes and drafts."""
-    inside = partial(_nameless, person=person, names=names, is_named=is_named)
-    if isinstance(value, list):
-        return [inside(each) for each in value]
-    if isinstance(value, dict):
-        if "platform" in value and value.get("id") == person:
-            return value | {"id": NOBODY, "name": ""}
-        if value.keys() - _READERS == _NOTE and value["person"] in names:
-            value = value | {"text": ""}
-        elif value.keys() - _READERS == _HOP and value["person"] in names:
-            value = value | {"reason": ""}
-        elif value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:  # evidence made from a note
-            value = value | {"source": NOBODY, "quote": ""}
-        elif _is_draft(value, names):  # kept, so that a retry finds what was filed without a confirmation
-            value = value | {"text": "", "problem": ""}
-        if "proposed_at" in value and is_named.search(value["id"]):
-            value = value | {"id": answer_id(value["id"])}
-        if "press" in value and is_named.search(value["press"]):  # a filed report
-            value = value | {"press": answer_id(value["press"])}
-        lists = {key: value[key] for key in _LISTS if isinstance(value.get(key), list)}  # and not labels
-        value = value | {key: [_unnamed(each, names) for each in texts] for key, texts in lists.items()}
-        return {
-            key: NOBODY if key in _NAMING and isinstance(each, str) and each in names else inside(each)
-            for key, each in value.items()
-        }
-    if isinstance(value, str) and value.removeprefix("person:") in {f"{platform}:{person}" for platform in Platform}:
-        return NOBODY
-    return value
-
-
-def _unnamed(text: str, names: frozenset[str]) -> str:
-    """Return a text that is their name or begins with it, with NOBODY instead."""
-    name = next((each for each in names if text == each or text.startswith(f"{each} ")), "")
-    return f"{NOBODY}{text.removeprefix(name)}" if name else text
-
-
-def _is_draft(value: Any, names: frozenset[str]) -> bool:
-    """Return whether a value is a report that they sent and that was not filed."""
-    return isinstance(value, dict) and "press" in value and value["filed"] is None and value["person"] in names
+def _nameless_row(row: Mapping[str, Any], columns: Sequence[sa.Column[Any]], who: Forgotten) -> dict[str, Any]:
+    kinds = {each.name: _TYPES.get(each) or _MESSAGES.get(row["kind"], UNKNOWN) for each in columns}
+    return {name: nameless(row[name], kind, who) for name, kind in kinds.items()}
 
 
 async def _forget_chat(connection: AsyncConnection, chat: str) -> None:
@@ -261,9 +225,9 @@ async def _forget_chat(connection: AsyncConnection, chat: str) -> None:
     aliased = partial(_replaced, id_=id_, alias=f"{NOBODY}-{secrets.token_hex(4)}")
     waiting = await connection.execute(sa.select(tasks.c.key, tasks.c.subject).where(tasks.c.ended_at.is_(None)))
     kept = frozenset(text for row in waiting for text in row)
-    await _rewrite(connection, predictions, (sa.Text, sa.JSON), aliased, chat)  # before what refers to them
+    await _rewrite(connection, predictions, aliased, chat)  # before what refers to them
     for table in _PLAIN.sorted_tables:
-        await _rewrite(connection, table, (sa.Text, sa.JSON), aliased, chat, kept)
+        await _rewrite(connection, table, aliased, chat, kept)
 
 
 def _replaced(value: Any, id_: re.Pattern[str], alias: str) -> Any:
@@ -279,21 +243,17 @@ def _replaced(value: Any, id_: re.Pattern[str], alias: str) -> Any:
 async def _rewrite(
     connection: AsyncConnection,
     table: sa.Table,
-    types: type[Any] | tuple[type[Any], ...],
-    change: Callable[[Any], Any],
+    change: Callable[[dict[str, Any]], dict[str, Any]],
     text: str = "",
     kept: Collection[str] = (),
 ) -> None:
-    """Apply `change` to the values in columns of these types, in rows that contain the text.
-
-    Rows of the tasks named in `kept` are left alone.
-    """
-    columns = [column for column in table.columns if isinstance(column.type, types)]
-    contain = sa.or_(*(sa.cast(column, sa.Text).contains(text, autoescape=True) for column in columns))
+    """Apply `change` to the rows that contain the text. Rows of the tasks named in `kept` are left alone."""
+    texts = [sa.cast(column, sa.Text) for column in table.columns if isinstance(column.type, (sa.Text, sa.JSON))]
+    contain = sa.or_(*(each.contains(text, autoescape=True) for each in texts))
     changed: list[tuple[dict[str, Any], dict[str, Any]]] = []
     async for row in await connection.stream(sa.select(table).where(contain).with_for_update()):
         before = dict(row._mapping)  # noqa: SLF001 -- SQLAlchemy's public name of it
-        after = before | {column.name: change(before[column.name]) for column in columns}
+        after = before | change(before)
         if after != before and not {before.get("key"), before.get("intent", "").partition(":")[2]} & {*kept}:
             changed.append((before, after))
     for before, after in changed:

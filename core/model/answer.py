@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from core.model.badge import Badge
+from core.model.conversation import NameFirst
 from core.model.layout import counted
 
 EVIDENCE = "evidence"  # the engine that uses no language model
@@ -100,7 +101,7 @@ class Contact:
 
     team_name: str
     channel: str = ""
-    people: tuple[str, ...] = ()
+    people: tuple[NameFirst, ...] = ()
 
     @property
     def text(self) -> str:

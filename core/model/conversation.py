@@ -5,12 +5,36 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
+from typing import Annotated
 
 MAX_MESSAGE = 30_000  # characters read of a message; Teams allows 28 KB
 MAX_BEGINNING = 10_000  # characters kept of its beginning if it is longer; more are of its end, which says what failed
 CUT = "\n[… not read …]\n"
 PUBLIC = "public"  # the reader that everybody in the workspace holds
+
+
+class Personal(Enum):
+    """The mark of a field that is about a person. Deleting a person's data follows the marks of all stored types.
+
+    - NAME: the name or id of a person.
+    - NAME_FIRST: a text that is, or begins with, the name of a person.
+    - WORDS: a text of the person whose NAME is in the same object.
+    - EVENT: the id of a chat event, which may contain the id of a person.
+
+    A mark that is followed by a value applies only if another field of the object has that value.
+    """
+
+    NAME = auto()
+    NAME_FIRST = auto()
+    WORDS = auto()
+    EVENT = auto()
+
+
+PersonName = Annotated[str, Personal.NAME]
+NameFirst = Annotated[str, Personal.NAME_FIRST]
+Words = Annotated[str, Personal.WORDS]
+EventId = Annotated[str, Personal.EVENT]
 
 
 class Platform(StrEnum):
@@ -47,8 +71,8 @@ class Person:
     """A person in a chat. `id` is the platform's id, `name` the displayed name."""
 
     platform: Platform
-    id: str
-    name: str = ""
+    id: PersonName
+    name: Words = ""
 
     @property
     def key(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from core.model.conversation import PUBLIC, Audience, Person
+from core.model.conversation import PUBLIC, Audience, EventId, Person, PersonName, Words
 
 
 class FilingKind(StrEnum):
@@ -89,13 +89,13 @@ class Filing:
     target: str
     kind: FilingKind
     title: str
-    text: str
-    person: str
-    press: str
+    text: Words
+    person: PersonName
+    press: EventId
     since: datetime
     at: datetime
     filed: Filed | None = None
-    problem: str = ""
+    problem: Words = ""
     readers: tuple[str, ...] | None = None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
 from core.model.answer import EVIDENCE, Citation
 from core.model.badge import Badge
@@ -14,7 +15,11 @@ from core.model.conversation import (
     Audience,
     Channel,
     MessageReference,
+    NameFirst,
+    Personal,
+    PersonName,
     Place,
+    Words,
     channel_audience,
     common_audience,
 )
@@ -59,7 +64,7 @@ class Acknowledgement:
     `by` is untrusted, and empty if the monitoring system does not name the person.
     """
 
-    by: str
+    by: PersonName
     at: datetime
     withdrawn: bool = False
 
@@ -138,7 +143,7 @@ class TeamScore:
     team_id: str
     team_name: str
     score: float
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[NameFirst, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +171,7 @@ class AskedTeam:
 
     team_id: str
     team_name: str
-    on_call: tuple[str, ...] = ()
+    on_call: tuple[NameFirst, ...] = ()
     on_call_unknown: str = ""
 
 
@@ -200,7 +205,7 @@ class OwnerProposal:
 
     owner: TeamScore | None
     candidates: tuple[TeamScore, ...]
-    on_call: tuple[str, ...]
+    on_call: tuple[NameFirst, ...]
     badge: Badge
     prediction_id: str
     votes: tuple[Vote, ...] = ()
@@ -271,8 +276,8 @@ class Hop:
 
     turned_away: str
     given_to: str
-    person: str
-    reason: str
+    person: PersonName
+    reason: Words
     at: datetime
     readers: tuple[str, ...] | None = None
 
@@ -292,8 +297,8 @@ class Evidence:
     """One quoted line and its source. `quote` is verbatim and untrusted. `readers` are those of a note."""
 
     kind: EvidenceKind
-    source: str
-    quote: str
+    source: Annotated[str, Personal.NAME, EvidenceKind.NOTE]
+    quote: Words
     at: datetime | None = None
     url: str = ""
     readers: tuple[str, ...] | None = None
@@ -323,7 +328,7 @@ class BlamedChange:
     id: str
     kind: str
     title: str
-    author: str
+    author: PersonName
     at: datetime
     services: tuple[str, ...]
     deploys: tuple[str, ...] = ()
@@ -472,8 +477,8 @@ class ThreadNote:
     `readers` are the reader names of the place where it was said; None if unknown, as in older notes.
     """
 
-    person: str
-    text: str
+    person: PersonName
+    text: Words
     at: datetime
     readers: tuple[str, ...] | None = None
 
@@ -560,7 +565,7 @@ class Merge:
     leader: str
     reason: str
     at: datetime
-    person: str = ""
+    person: PersonName = ""
     provisional: bool = False
 
 
@@ -618,7 +623,7 @@ class Incident:
     progress: str = ""
     resolved_at: datetime | None = None
     message: MessageReference | None = None
-    taken_by: str = ""
+    taken_by: PersonName = ""
     owner: OwnerProposal | None = None
     explanation: Explanation | None = None
     also_firing: tuple[str, ...] = ()
@@ -634,7 +639,7 @@ class Incident:
     silenced: Silenced | None = None
     cut_short: str = ""  # why the analysis ended early; empty if it did not
     suggested_severity: SeveritySuggestion | None = None
-    severity_by: str = ""
+    severity_by: PersonName = ""
     page: PageJudgement | None = None
     suggested_duplicate: DuplicateSuggestion | None = None
     duplicate_of: str = ""

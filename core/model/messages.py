@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from core.model.answer import Answer
 from core.model.badge import Badge, BadgeExplanation
+from core.model.conversation import NameFirst
 from core.model.curated import CuratedAnswer
 from core.model.filing import FilingKind
 from core.model.incident import AskedTeam, Incident, Severity
@@ -135,7 +136,7 @@ class OwnerPing:
     mention: str
     badge: Badge
     prediction_id: str = ""
-    on_call: tuple[str, ...] = ()
+    on_call: tuple[NameFirst, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

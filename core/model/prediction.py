@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from core.model.conversation import Place
+from core.model.conversation import PersonName, Place
 
 
 class PredictionKind(StrEnum):
@@ -119,7 +119,7 @@ class RecordedFailure:
     last: int
     found_at: datetime
     place: Place | None = None
-    confirmed_by: str = ""
+    confirmed_by: PersonName = ""
 
     @property
     def lines(self) -> range:

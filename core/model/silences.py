@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from core.model.conversation import PUBLIC, Channel, Place, Platform
+from core.model.conversation import PUBLIC, Channel, PersonName, Place, Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Silenced
 from core.model.team import Route, Team
@@ -70,7 +70,7 @@ class Silence:
     ends_at: datetime
     by: str = MAINTENANCE
     reason: str = ""
-    author: str = ""
+    author: PersonName = ""
     readers: frozenset[str] = frozenset({PUBLIC})
 
     def covers(self, facts: Facts, at: datetime) -> bool:
