@@ -396,7 +396,12 @@ def parts_counted(parts: Sequence[RelatedIncident]) -> str:
 
 
 def _buttons(incident: Incident) -> Iterator[Control]:
-    """Yield the visible buttons. A pasted text is not stored, so it cannot be taken, reassigned or opened."""
+    """Yield the visible buttons. A pasted text is not stored, so it cannot be taken, reassigned or opened.
+
+    While a language model works, the button that stops it takes the place of the details.
+    """
+    if _is_stoppable(incident):
+        yield _pressed(ButtonAction.STOP, incident.stop_id)
     if incident.source == QUESTION:
         return
     if incident.state is IncidentState.OPEN:
@@ -405,8 +410,17 @@ def _buttons(incident: Incident) -> Iterator[Control]:
         yield _pressed(ButtonAction.SEPARATE, incident.id)
     elif incident.owner is not None:
         yield _pressed(ButtonAction.HAND_OVER, incident.id)
-    if incident.owner is not None or incident.explanation is not None:
+    if _has_details(incident) and not _is_stoppable(incident):
         yield _pressed(ButtonAction.DETAILS, incident.id)
+
+
+def _is_stoppable(incident: Incident) -> bool:
+    """Return whether a language model works on the incident that a button can stop."""
+    return bool(incident.stop_id and _progress(incident))
+
+
+def _has_details(incident: Incident) -> bool:
+    return incident.owner is not None or incident.explanation is not None
 
 
 CAUSES_JUDGED = (
@@ -438,6 +452,8 @@ def _more(message: IncidentMessage) -> Iterator[Control]:
     causes = explanation.claims if explanation is not None else ()
     for (claim, _), why in zip(causes, (ButtonAction.WHY_CAUSE, ButtonAction.WHY_OTHER_CAUSE), strict=False):
         yield _pressed(why, claim)
+    if _is_stoppable(incident) and incident.source != QUESTION and _has_details(incident):
+        yield _pressed(ButtonAction.DETAILS, incident.id)
     if incident.source != QUESTION and incident.state is IncidentState.OPEN and incident.absorbed is None:
         if incident.suggested_parent is not None:
             yield _pressed(ButtonAction.JOIN_SUGGESTED, incident.id)

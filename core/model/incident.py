@@ -599,7 +599,8 @@ class Incident:
     - `delivery_count`: the number of requests folded into it. `reopened_count`: how often it fired again after it was
       resolved.
     - `severity`: the worst severity of any alert so far, unless a person set it (`severity_by`).
-    - `progress`: the current activity within the stage; may be empty.
+    - `progress`: the current activity within the stage; may be empty. `stop_id` is the id by which a button stops a
+      language model that works on it; empty if none does.
     - `duplicate_of`: the id of the incident that a person confirmed it duplicates.
     - `basis`: the reader names with which its findings quote documents and past incidents; None if not recorded.
     """
@@ -621,6 +622,7 @@ class Incident:
     state: IncidentState = IncidentState.OPEN
     stage: Stage = Stage.TRIAGING
     progress: str = ""
+    stop_id: str = ""
     resolved_at: datetime | None = None
     message: MessageReference | None = None
     taken_by: PersonName = ""

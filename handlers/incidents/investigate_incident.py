@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from core.incidents.thread_notes import with_note
 from core.model.conversation import Audience, Question
@@ -16,6 +17,7 @@ from core.ports import AlertMonitor, Store, Task, Transaction
 from core.rca.observations import Observations
 from handlers.common.ports import IncidentPorts
 from handlers.common.record_prediction import is_rejected
+from handlers.common.stop_model import unless_stopped
 from handlers.common.stored_incident import change_incident, save_next, stored_incident, update_incident
 from handlers.incidents.arrange_incident import is_investigated
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
@@ -32,6 +34,7 @@ DEADLINE = 8.0  # seconds that one monitoring system may take
 
 RESOLVED = "It was resolved before I finished investigating. This is what was known then."
 GONE = "{monitor} reports that the alert is no longer firing, so I stopped investigating. This is what was known then."
+STOPPED = "The language model was stopped. This is what was known then."
 
 Investigate = Callable[[Incident, Audience, IncidentPorts], Awaitable[Incident]]
 
@@ -67,10 +70,12 @@ def triage_again_task(incident: Incident, why: str = "") -> Task:
     return Task(key, "triage_again", incident.id, {})
 
 
-async def save_findings(findings: Incident, read: Incident, *, progress: str = "", store: Store) -> Incident:
+async def save_findings(
+    findings: Incident, read: Incident, *, progress: str = "", stop_id: str = "", store: Store
+) -> Incident:
     """Save interim or final findings, and return the stored incident.
 
-    `read` is the incident as this step read it; `progress` is the current activity. Fields that this step did not
+    `read` is the incident as this step read it; `progress` is the current activity, and `stop_id` stops it. Fields that this step did not
     change keep the values that concurrent steps stored.
     """
     severity, duplicate = findings.suggested_severity, findings.suggested_duplicate
@@ -96,6 +101,7 @@ async def save_findings(findings: Incident, read: Incident, *, progress: str = "
             basis=_joint_basis(findings, latest),
             stage=findings.stage if latest.stage is read.stage else latest.stage,
             progress=progress,
+            stop_id=stop_id,
         ),
         store,
     )
@@ -114,7 +120,7 @@ async def conclude_investigation(incident_id: str, store: Store) -> None:
     async def concluded(latest: Incident, transaction: Transaction) -> Incident:
         if latest.stage is Stage.DONE or not await is_investigated(latest, transaction):
             return latest
-        return await save_next(replace(latest, stage=Stage.DONE), latest, transaction)
+        return await save_next(replace(latest, stage=Stage.DONE, stop_id=""), latest, transaction)
 
     await change_incident(incident_id, concluded, store)
 
@@ -166,14 +172,27 @@ async def _investigate(
     await investigate_and_save(incident_id, unless_put_off, store=ports.store)
 
 
-async def triage(incident: Incident, audience: Audience, ports: IncidentPorts, show: Show | None = None) -> Incident:
+async def triage(
+    incident: Incident, audience: Audience, ports: IncidentPorts, show: Show | None = None, stop_id: str = ""
+) -> Incident:
     """Find the owner by negotiation of the teams; a language model decides if they do not agree.
 
-    `show` receives the evidence-only result before the model is asked.
+    `show` receives the evidence-only result before the model is asked. A press of “Stop” with the `stop_id` ends the
+    model's work.
     """
-    if show is not None and ports.examined is not None and ports.examined.skill(Use.OWNERS) is not None:
-        await show(await _triage_without_model(incident, audience, ports))
-    return await _triage(incident, audience, ports)
+
+    async def find(used: IncidentPorts, show: Show) -> Incident:
+        if used.examined is not None and used.examined.skill(Use.OWNERS) is not None:
+            await show(await _triage_without_model(incident, audience, used))
+        return await _triage(incident, audience, used)
+
+    def noted(findings: Incident) -> Incident:
+        owner = findings.owner
+        if owner is None:
+            return findings
+        return replace(findings, owner=replace(owner, note=f"{owner.note} {STOPPED}".strip()))
+
+    return await _until_stopped(find, noted, show, stop_id, ports)
 
 
 async def explain(
@@ -182,21 +201,50 @@ async def explain(
     ports: IncidentPorts,
     progress: Progress | None = None,
     show: Show | None = None,
+    stop_id: str = "",
 ) -> Incident:
     """Find the cause, and revise the owner accordingly.
 
-    `show` receives the interim results before the model analyses the cause, and before it proposes the owner.
+    `show` receives the interim results before the model analyses the cause, and before it proposes the owner. A press of
+    “Stop” with the `stop_id` ends the model's work.
     """
 
-    async def show_owned(explained: Incident) -> None:
-        if show is not None:
-            await show(await _triage_without_model(explained, audience, ports))
+    async def find(used: IncidentPorts, show: Show) -> Incident:
+        async def show_owned(explained: Incident) -> None:
+            await show(await _triage_without_model(explained, audience, used))
 
-    history = await asyncio.to_thread(ports.history_for, audience)
-    explained = await explain_incident(incident, ports, history=history, progress=progress, show=show_owned)
-    if ports.examined is not None and ports.examined.skill(Use.OWNERS) is not None:
-        await show_owned(explained)
-    return await _triage(replace(explained, cut_short=""), audience, ports)
+        history = await asyncio.to_thread(used.history_for, audience)
+        explained = await explain_incident(incident, used, history=history, progress=progress, show=show_owned)
+        if used.examined is not None and used.examined.skill(Use.OWNERS) is not None:
+            await show_owned(explained)
+        return await _triage(replace(explained, cut_short=""), audience, used)
+
+    return await _until_stopped(find, lambda findings: replace(findings, cut_short=STOPPED), show, stop_id, ports)
+
+
+async def _until_stopped(
+    find: Callable[[IncidentPorts, Show], Coroutine[Any, Any, Incident]],
+    noted: Callable[[Incident], Incident],
+    show: Show | None,
+    stop_id: str,
+    ports: IncidentPorts,
+) -> Incident:
+    """Return the findings. Once somebody stops the model, return those that were shown last, `noted` as such.
+
+    If none were shown, those without a model are returned.
+    """
+    latest: Incident | None = None
+
+    async def keep(findings: Incident) -> None:
+        nonlocal latest
+        latest = findings
+        if show is not None:
+            await show(findings)
+
+    if ports.examined is None or not stop_id:
+        return await find(ports, keep)
+    findings = await unless_stopped(find(ports, keep), stop_id, ports.store)
+    return findings or noted(latest or await find(ports.without_model, keep))
 
 
 async def observe(incident: Incident, audience: Audience, ports: IncidentPorts) -> Observations:
@@ -206,7 +254,7 @@ async def observe(incident: Incident, audience: Audience, ports: IncidentPorts) 
 
 
 async def _triage_and_show(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
-    return await triage(incident, audience, ports, partial(_show, read=incident, ports=ports))
+    return await triage(incident, audience, ports, partial(_show, read=incident, ports=ports), _stop_id(incident))
 
 
 async def _explain_and_show(incident: Incident, audience: Audience, ports: IncidentPorts) -> Incident:
@@ -216,13 +264,20 @@ async def _explain_and_show(incident: Incident, audience: Audience, ports: Incid
 
     over = await reason_to_stop(incident, ports.monitors)
     used = ports.without_model if over else ports
-    findings = await explain(incident, audience, used, progress, partial(_show, read=incident, ports=ports))
-    return replace(findings, cut_short=over if ports.examined is not None else "")
+    show = partial(_show, read=incident, ports=ports)
+    findings = await explain(incident, audience, used, progress, show, _stop_id(incident))
+    return replace(findings, cut_short=over) if over and ports.examined is not None else findings
+
+
+def _stop_id(incident: Incident) -> str:
+    """Return the id that stops the model's work on an incident as it was read: anew for each step, unless one resumes."""
+    return incident.stop_id or f"{incident.id}:{incident.revision}"
 
 
 async def _show(findings: Incident, read: Incident, ports: IncidentPorts) -> None:
     """Save interim findings and update the message while the language model works."""
-    await save_findings(replace(findings, stage=read.stage), read, progress=LOOKS_CLOSER, store=ports.store)
+    interim = replace(findings, stage=read.stage)
+    await save_findings(interim, read, progress=LOOKS_CLOSER, stop_id=_stop_id(read), store=ports.store)
     await present_meanwhile(read.id, ports)
 
 

@@ -40,7 +40,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
     """Post the findings of `investigate`, with the details in the thread.
 
     A progress message is posted at once with this `stage` and edited at every step; interim results from `show` appear
-    in it. Reads nothing that the audience may not read. If outsiders read the channel, only an incident that was posted
+    in it, with a button that stops the model. Reads nothing that the audience may not read. If outsiders read the channel, only an incident that was posted
     there is investigated.
     """
     intent = investigation_intent(question.id)
@@ -56,7 +56,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
         await ports.poster.post_once(intent, question.place, Notice(NO_INCIDENT))
         return
 
-    current, looks = replace(incident, explanation=None), 0
+    current, looks = replace(incident, explanation=None, stop_id=""), 0
 
     def seen(findings: Incident) -> Incident:
         return findings if question.text else readable(findings, question.audience, ports.channels)
@@ -69,7 +69,7 @@ async def investigate_on_demand(question: Question, ports: Ports, investigate: I
 
     async def show(findings: Incident) -> None:
         nonlocal current, looks
-        current, looks = findings, looks + 1
+        current, looks = replace(findings, stop_id=question.key), looks + 1
         await report(LOOKS_CLOSER)
 
     await report("")

@@ -82,7 +82,7 @@ async def _triage(question: Question, ports: QuestionPorts) -> None:
     await investigate_on_demand(
         question,
         ports,
-        lambda incident, audience, _, show: triage(incident, audience, ports.incidents, show),
+        lambda incident, audience, _, show: triage(incident, audience, ports.incidents, show, question.key),
         Stage.TRIAGING,
     )
 
@@ -91,7 +91,9 @@ async def _explain(question: Question, ports: QuestionPorts) -> None:
     await investigate_on_demand(
         question,
         ports,
-        lambda incident, audience, progress, show: explain(incident, audience, ports.incidents, progress, show),
+        lambda incident, audience, progress, show: explain(
+            incident, audience, ports.incidents, progress, show, question.key
+        ),
         Stage.EXPLAINING,
     )
 

@@ -81,6 +81,9 @@ SAMPLES: dict[str, messages.Message] = {
     "incident that is silenced": messages.IncidentMessage(
         incident(silenced=Silenced("maintenance", "new ledger", START + timedelta(hours=2)))
     ),
+    "incident that a language model still works on": messages.IncidentMessage(
+        investigated(stage=Stage.EXPLAINING, progress="asking the language model", stop_id="incident-1:3")
+    ),
     "incident whose cause a language model found": messages.IncidentMessage(investigated(explanation=found_by_model())),
     "incident about whose cause the engines disagree": messages.IncidentMessage(investigated(explanation=disagreed())),
     "details of a disagreement": messages.IncidentDetails(investigated(explanation=disagreed())),

@@ -32,6 +32,7 @@ from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelRequest
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
+from handlers.incidents.investigate_incident import STOPPED as INVESTIGATION_STOPPED
 from handlers.questions.answer_question import STOPPED, WITHOUT_MODEL
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.answering_script import choosing, prompt
@@ -87,7 +88,10 @@ class Chat:
         return self._slack.messages[-1]
 
     async def presses(self, label: str) -> None:
-        """Somebody presses a button of the latest message."""
+        """Somebody presses a button of the latest message as soon as it has one."""
+        async with asyncio.timeout(10):
+            while not self._slack.messages or label not in buttons(self.shown.get("blocks")):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
         button = buttons(self.shown["blocks"])[label]
         body = slack_payloads.interaction(slack_payloads.button_press(button, self.shown))
         headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/x-www-form-urlencoded"}
@@ -108,6 +112,22 @@ class Chat:
         reply = self._slack.messages[-1]
         assert reply["thread_ts"] == self.thread
         return "\n".join(texts(reply["blocks"]))
+
+    async def asks_and_stops(self, text: str) -> str:
+        """What the bot says in the thread of a mention whose model would never end, within two seconds after “Stop”."""
+        self.model.may.clear()
+        self.model.ended = 0
+        try:
+            asking = asyncio.create_task(self.asks(text))
+            await self.presses("Stop")
+            async with asyncio.timeout(2):
+                await asking
+        finally:
+            self.model.may.set()
+        assert self.model.ended == 1
+        said = [each["blocks"] for each in self._slack.messages if each.get("thread_ts") == self.thread]
+        assert all("Stop" not in buttons(blocks) for blocks in said)
+        return "\n".join(text for blocks in said for text in texts(blocks))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -165,22 +185,17 @@ async def test_a_press_of_stop_ends_the_work_of_the_model_within_two_seconds_and
     chat: Chat,
 ) -> None:
     chat.follows(choosing("slip rollback"))
-    chat.model.may.clear()
-    try:
-        asking = asyncio.create_task(chat.asks(UNSURE))
-        async with asyncio.timeout(10):
-            while "blocks" not in chat.shown or "Stop" not in buttons(chat.shown["blocks"]):  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
-        pressed = time.monotonic()
-        await chat.presses("Stop")
-        said = await asking
-        assert time.monotonic() - pressed < 2
-    finally:
-        chat.model.may.set()
-    assert chat.model.ended == 1
+    said = await chat.asks_and_stops(UNSURE)
     assert STOPPED in said
     assert "Run `slip rollback SERVICE` to roll back a canary" in said
-    assert "Stop" not in buttons(chat.shown["blocks"])
+
+
+@pytest.mark.parametrize("command", ["rca", "triage"])
+async def test_a_press_of_stop_ends_the_work_of_the_model_on_pasted_text_too(chat: Chat, command: str) -> None:
+    chat.follows(ScriptedModel())
+    said = await chat.asks_and_stops(f"{command} payment-gateway and ferry times are slow, everything returns errors")
+    assert INVESTIGATION_STOPPED in said
+    assert "Owner" in said
 
 
 async def test_a_follow_up_is_understood_by_the_model(chat: Chat) -> None:

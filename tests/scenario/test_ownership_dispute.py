@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,22 +20,27 @@ from bot.web.routes import Webhooks, build_app
 from bot.web.webhook_sources import webhook_sources
 from bot.wiring.application import Core
 from bot.wiring.ports import incident_ports
+from bot.work.inbox import TaskInbox
 from core.incidents.incident_details import format_votes, owner_story
-from core.model.conversation import Place, Platform
+from core.incidents.incident_view import incident_view
+from core.model.conversation import Person, Place, Platform
 from core.model.errors import ModelUnavailable
-from core.model.incident import AlertDelivery, Incident
+from core.model.feedback import Feedback
+from core.model.incident import AlertDelivery, Incident, Stage
 from core.model.language_model import ModelReply, ModelRequest, OnText, ignore_text
-from core.model.messages import IncidentMessage
+from core.model.messages import ButtonAction, IncidentMessage
 from core.model.team import Team
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
-from handlers.incidents.investigate_incident import find_cause
+from handlers.incidents.investigate_incident import STOPPED, find_cause
 from handlers.incidents.open_incident import open_incident
 from handlers.incidents.present_incident import present_incident
 from handlers.incidents.triage_incident import WITHOUT_MODEL
+from tests.fakes.gated_model import GatedModel
 from tests.fakes.language_model import ScriptedModel, passed
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.triage_script import TriageScript
+from tests.samples import START
 from tests.scenario.company import open_company
 from tests.scenario.incident_in_chats import in_teams, on_slack
 from tests.scenario.webhooks import alert, delivery
@@ -60,12 +66,15 @@ class Desk:
 
     folder: Path
 
-    async def receives(self, examined: ExaminedModel | None) -> Incident:
-        """The incident as the one message shows it that an alert about the hall leads to."""
-        async with open_company(Path(mkdtemp(dir=self.folder))) as core:
-            return await self._receives(core, examined)
+    async def receives(self, examined: ExaminedModel | None, *, stopping: bool = False) -> Incident:
+        """The incident as the one message shows it that an alert about the hall leads to.
 
-    async def _receives(self, core: Core, examined: ExaminedModel | None) -> Incident:
+        With `stopping`, somebody presses “Stop” as soon as the message offers it.
+        """
+        async with open_company(Path(mkdtemp(dir=self.folder))) as core:
+            return await self._receives(core, examined, stopping)
+
+    async def _receives(self, core: Core, examined: ExaminedModel | None, stopping: bool) -> Incident:
         chat = RecordingMessenger()
         ports = replace(
             incident_ports(core, Poster(core.store, {Platform.CONSOLE: chat})),
@@ -93,11 +102,25 @@ class Desk:
             async with http.post("/webhooks/alertmanager", data=body, headers=HEADERS) as accepted:
                 assert accepted.status == 202, await accepted.text()
                 incident_id = (await accepted.json())["incident"]
-        await find_cause(incident_id, ports)
         await present_incident(incident_id, ports)
-        (shown,) = chat.standing.values()
-        assert isinstance(shown, IncidentMessage)
-        return shown.incident
+        async with asyncio.TaskGroup() as both:
+            both.create_task(find_cause(incident_id, ports))
+            if stopping:
+                both.create_task(_stop(chat, TaskInbox(core.store, lambda: None)))
+        await present_incident(incident_id, ports)
+        return _shown(chat).incident
+
+
+def _shown(chat: RecordingMessenger) -> IncidentMessage:
+    (shown,) = chat.standing.values()
+    assert isinstance(shown, IncidentMessage)
+    return shown
+
+
+async def _stop(chat: RecordingMessenger, inbox: TaskInbox) -> None:
+    while (stop_id := incident_view(_shown(chat)).subjects.get(ButtonAction.STOP)) is None:  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    await inbox.press(Feedback("press-1", ButtonAction.STOP, stop_id, Person(Platform.CONSOLE, "ada"), PLACE, START))
 
 
 async def ready() -> str:
@@ -131,6 +154,22 @@ class Hanging(ScriptedModel):
     async def generate(self, request: ModelRequest, on_text: OnText = ignore_text) -> ModelReply:
         await asyncio.Event().wait()
         raise AssertionError
+
+
+async def test_a_press_of_stop_in_an_incident_ends_the_work_of_its_model_and_leaves_what_was_found(desk: Desk) -> None:
+    without, model = await desk.receives(None), GatedModel()
+    examined = await passed(model, writes=True)
+    began = time.monotonic()
+    found = await desk.receives(examined, stopping=True)
+    assert time.monotonic() - began < 10, "the model would never have ended"
+    assert len(model.cancelled) == model.arrivals.qsize() > 0
+    assert (found.stage, found.stop_id, found.cut_short) == (Stage.DONE, "", STOPPED)
+    assert found.owner is not None
+    assert without.owner is not None
+    assert replace(found.owner, prediction_id="") == replace(without.owner, prediction_id="")
+    for shown in (on_slack(found), in_teams(found)):
+        assert STOPPED in shown
+        assert "Stop" not in shown.replace(STOPPED, "")
 
 
 def down(_: ModelRequest) -> str:

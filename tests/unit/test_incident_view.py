@@ -36,6 +36,7 @@ from core.model.incident import (
     Vote,
 )
 from core.model.messages import ButtonAction, IncidentMessage
+from core.rca.observations import QUESTION
 from tests import samples
 from tests.fakes.text_everywhere import everywhere
 from tests.samples import explained_incident, explanation, incident, owner
@@ -100,6 +101,20 @@ def test_few_controls_are_in_sight_and_the_others_in_menus() -> None:
         ButtonAction.BELONGS,
         ButtonAction.WRITE_UPDATE,
     ]
+
+
+def test_the_work_of_a_model_can_be_stopped_until_its_end_and_the_details_move_into_the_menu_meanwhile() -> None:
+    working = explained_incident(stage=Stage.EXPLAINING, stop_id="incident-1:3")
+    view = seen(working)
+    assert [each.verdict for each in view.buttons] == [
+        ButtonAction.STOP,
+        ButtonAction.TAKE_IT,
+        ButtonAction.HAND_OVER,
+    ]
+    assert view.subjects[ButtonAction.STOP] == "incident-1:3"
+    assert ButtonAction.DETAILS in [each.verdict for each in view.more]
+    assert [each.verdict for each in seen(working, source=QUESTION).buttons] == [ButtonAction.STOP]
+    assert ButtonAction.STOP not in seen(working, stage=Stage.DONE).subjects
 
 
 def test_an_owner_is_only_being_checked_until_the_evidence_is_in() -> None:
