@@ -9,10 +9,32 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from bot.config.settings import EMBEDDED
 
-evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files of your own.")
+MOVED = {"confidence", "incidents", "pages", "privacy"}
+"""Commands that are those of the benchmarks now, by the same names."""
+
+
+class Evaluations(TyperGroup):
+    """The commands, and for those that were here before, where they are now."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, *options = args
+        if name in MOVED:
+            raise typer.BadParameter(
+                f"`{name}` is a benchmark now: in a checkout, `python -m tests.benchmarks {name}`."
+            )
+        if any(option.partition("=")[0] == "--simulate" for option in options):
+            raise typer.BadParameter(
+                "A model is simulated by the benchmarks now: in a checkout, "
+                f"`python -m tests.benchmarks simulate {name} --right P`."
+            )
+        return super().resolve_command(ctx, args)
+
+
+evaluations = typer.Typer(cls=Evaluations, no_args_is_help=True, help="Measure Plumbline on files of your own.")
 
 out = Console()
 
@@ -28,16 +50,10 @@ Record = Annotated[
     Path | None, typer.Option(help="Record its replies in this file, and reuse those that it already contains.")
 ]
 Replay = Annotated[Path | None, typer.Option(help="Take the replies from this file instead of a server.")]
-Simulate = Annotated[
-    float | None,
-    typer.Option(
-        min=0.0, max=1.0, help="Measure a simulated model that is right with this probability, instead of a server."
-    ),
-]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
 
 
-def _report(
+def report_figures(
     figures: dict[str, Any], print_table: Callable[[dict[str, Any], Console], None], json_file: Path | None
 ) -> None:
     from bot.evaluation.report import write_json
@@ -60,7 +76,7 @@ def eval_retrieval(
     from bot.evaluation.retrieval import print_table, run
     from bot.wiring.application import embedder
 
-    _report(run(questions, corpus, unanswerable, embedder(embeddings)), print_table, json_file)
+    report_figures(run(questions, corpus, unanswerable, embedder(embeddings)), print_table, json_file)
 
 
 @evaluations.command("answers")
@@ -78,57 +94,23 @@ def eval_answers(
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
-    simulate: Simulate = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether answers state what was asked, are supported by their source, and are withheld without one."""
     from bot.evaluation import answers, stated_answers
-    from bot.evaluation.recorded import Recorded
+    from bot.evaluation.recorded_model import recorded_model
     from bot.evaluation.report import json_lines
     from bot.wiring.application import embedder
 
     if "key" in json_lines(questions, "question")[0]:
         figures = stated_answers.run(
-            questions, corpus, embedder(embeddings), Recorded(llm, record, replay, simulate), sample
+            questions, corpus, embedder(embeddings), recorded_model(llm, record, replay), sample
         )
-        _report(figures, stated_answers.print_table, json_file)
-    elif llm or replay or simulate is not None:
+        report_figures(figures, stated_answers.print_table, json_file)
+    elif llm or replay:
         raise typer.BadParameter("A language model is measured on questions with `key`.")
     else:
-        _report(answers.run(questions, corpus, embedder(embeddings)), answers.print_table, json_file)
-
-
-@evaluations.command("confidence")
-def eval_confidence(
-    questions: Annotated[
-        Path, typer.Option(help="JSON lines with `question` and `key`, a regular expression for the answer.")
-    ],
-    corpus: Corpus,
-    embeddings: Embeddings = "none",
-    llm: Llm = "",
-    record: Record = None,
-    replay: Replay = None,
-    simulate: Simulate = None,
-    json_file: JsonFile = None,
-) -> None:
-    """Measure how well calibrated a language model's judgement of answers is (LM-PACE, table 2)."""
-    from bot.evaluation.confidence import print_table, run
-    from bot.evaluation.recorded import Recorded
-    from bot.wiring.application import embedder
-
-    figures = run(questions, corpus, embedder(embeddings), Recorded(llm, record, replay, simulate))
-    _report(figures, print_table, json_file)
-
-
-@evaluations.command("privacy")
-def eval_privacy(
-    cases: Annotated[Path, typer.Option(help="Labelled JSON lines; the first names the people that the source knows.")],
-    json_file: JsonFile = None,
-) -> None:
-    """Measure whether everything confidential is removed from documents, and nothing else."""
-    from bot.evaluation.privacy import print_table, run
-
-    _report(run(cases), print_table, json_file)
+        report_figures(answers.run(questions, corpus, embedder(embeddings)), answers.print_table, json_file)
 
 
 @evaluations.command("triage")
@@ -143,11 +125,10 @@ def eval_triage(
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
-    simulate: Simulate = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether an incident reaches the team that owns it, and after how many hops."""
-    from bot.evaluation.recorded import Recorded
+    from bot.evaluation.recorded_model import recorded_model
     from bot.evaluation.triage import print_table, run
     from bot.wiring.application import embedder
 
@@ -158,10 +139,10 @@ def eval_triage(
             folds,
             lambda part: status.update(f"Part {part} is measured."),
             embedder(embeddings),
-            Recorded(llm, record, replay, simulate),
+            recorded_model(llm, record, replay),
             sample,
         )
-    _report(figures, print_table, json_file)
+    report_figures(figures, print_table, json_file)
 
 
 @evaluations.command("calibration")
@@ -174,92 +155,22 @@ def eval_calibration(
     """Measure whether percentages are calibrated and separate right from wrong."""
     from bot.evaluation.calibration import print_table, run
 
-    _report(run(file), print_table, json_file)
+    report_figures(run(file), print_table, json_file)
 
 
 @evaluations.command("rca")
 def eval_rca(
     cases: Annotated[
         Path,
-        typer.Option(
-            help="JSON lines with `question`, `observations` and `keys`, or of Cloud-OpsBench; .gz and .xz too."
-        ),
+        typer.Option(help="JSON lines with `question`, `observations` and `keys`; .gz and .xz too."),
     ],
     llm: Llm = "",
     record: Record = None,
     replay: Replay = None,
-    simulate: Simulate = None,
-    sample: Annotated[int, typer.Option(min=0, help="Number of cases of Cloud-OpsBench to draw; 0 means all.")] = 0,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether recorded tool outputs lead to the cause, and whether the quoted lines show it."""
-    from bot.evaluation import cloud_opsbench
     from bot.evaluation.rca import print_table, run
-    from bot.evaluation.recorded import Recorded
+    from bot.evaluation.recorded_model import recorded_model
 
-    asked = Recorded(llm, record, replay, simulate)
-    if cloud_opsbench.is_snapshots(cases):
-        _report(asyncio.run(cloud_opsbench.run(cases, asked, sample)), cloud_opsbench.print_table, json_file)
-    else:
-        _report(asyncio.run(run(cases, asked)), print_table, json_file)
-
-
-@evaluations.command("incidents")
-def eval_incidents(
-    cases: Annotated[Path | None, typer.Option(help="A folder with a folder for each incident.")] = None,
-    generate: Annotated[int, typer.Option(min=0, help="Generate this many incidents instead; needs a checkout.")] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of the generated incidents.")] = 1,
-    without: Annotated[
-        list[str] | None, typer.Option(help="Ignore diffs, paths, messages, metrics, graph or logs; repeatable.")
-    ] = None,
-    llm: Llm = "",
-    record: Record = None,
-    replay: Replay = None,
-    simulate: Simulate = None,
-    json_file: JsonFile = None,
-) -> None:
-    """Measure whether the change that caused an incident is named first."""
-    from bot.evaluation.incidents import ABLATIONS, invented, print_table, run
-    from bot.evaluation.recorded import Recorded
-
-    if (cases is None) == (generate == 0):
-        raise typer.BadParameter("Give either --cases or --generate.")
-    if unknown := set(without or ()) - set(ABLATIONS):
-        raise typer.BadParameter(f"--without accepts {', '.join(ABLATIONS)}, not {', '.join(sorted(unknown))}.")
-    asked = Recorded(llm, record, replay, simulate)
-    if cases is not None:
-        figures = run(cases, without or (), asked)
-    else:
-        with invented(generate, seed) as folder:
-            figures = run(folder, without or (), asked)
-    _report(figures, print_table, json_file)
-
-
-@evaluations.command("pages")
-def eval_pages(
-    incidents: Annotated[
-        Path | None,
-        typer.Option(help="JSON lines with the fields in docs/badges.md; default: the sample company's incidents."),
-    ] = None,
-    generate: Annotated[int, typer.Option(min=0, help="Add this many generated incidents, including storms.")] = 0,
-    cold_start: Annotated[
-        bool, typer.Option(help="Learn nothing from the incidents: judge as on the first day.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the generated incidents.")] = 1,
-    hold_below: Annotated[float, typer.Option(min=0, max=0.2, help="As in `paging` of plumbline.yaml.")] = 0.05,
-    show: Annotated[int, typer.Option(min=0, help="Print this many judgements, as the person on call reads them.")] = 0,
-    json_file: JsonFile = None,
-) -> None:
-    """Measure how well it is predicted, when an incident begins, whether it needs a person."""
-    import random
-
-    from bot.commands.demo import SAMPLE_COMPANY
-    from bot.evaluation import pages
-
-    recorded = pages.load(incidents or SAMPLE_COMPANY / "incidents.jsonl") if incidents or not generate else []
-    episodes = [*recorded, *pages.generate(generate, seed, recorded)]
-    figures, judged = pages.run(episodes, hold_below, cold=cold_start)
-    _report(figures, pages.print_table, json_file)
-    texts = [pages.shown(each) for each in judged]
-    for text in random.Random(seed).sample(texts, min(show, len(texts))):
-        out.print(text, highlight=False)
+    report_figures(asyncio.run(run(cases, recorded_model(llm, record, replay))), print_table, json_file)

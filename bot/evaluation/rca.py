@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +20,6 @@ from typing import Any, cast
 import numpy as np
 from rich.console import Console
 
-from adapters.recorded_model import Call, RecordedModel
 from bot.evaluation.rca_engines import (
     MAX_QUOTE,
     MAX_QUOTES,
@@ -31,16 +30,13 @@ from bot.evaluation.rca_engines import (
     by_each,
     by_evidence,
     by_keyword,
-    observed,
     verdict_of,
 )
-from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
+from bot.evaluation.recorded_model import ASKING, NO_MODEL, Call, OpenedModel, RecordedModel, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
-from bot.evaluation.simulated_agent import Cause, calls_of
 from core.answering.model_exam import examined, skill_of
 from core.model.errors import MalformedInput
 from core.model_calls.choice import Skill
-from core.rca.model_ranking import situation
 from core.rca.tool_outputs.clues import ToolOutput
 
 HEADLINE = "root_cause"
@@ -73,22 +69,23 @@ class Graded:
     seconds: float
 
 
-async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
+async def run(
+    path: Path, llm: OpenedModel = NO_MODEL, on_case: Callable[[int, Case], None] = lambda _number, _case: None
+) -> dict[str, Any]:
     """Return the figures of each engine; with a language model, those of `model` and `plumbline` too (see `by_each`).
 
-    Raises MalformedInput for an invalid file.
+    `on_case` gets the number and the case that the model is asked about next. Raises MalformedInput for an invalid file.
     """
     cases = cases_of(path)
     found = {name: [await graded(engine, case) for case in cases] for name, engine in ENGINES.items()}
     engine, asked = "evidence", dict[str, Any]()
-    causes: list[Cause] = []
-    async with llm.opened(causes=causes) as model:
+    async with llm as model:
         if model is not None:
             engine = "plumbline"
             marks = await examined(model, ASKING)
             calls: list[Sequence[Call]] = []
             for number, case in enumerate(cases):
-                causes[:] = [_simulated(case, number)]
+                on_case(number, case)
                 before = len(model.calls)
                 for name, one in (await _by_each(case, model, skill_of(marks))).items():
                     found.setdefault(name, []).append(one)
@@ -117,26 +114,6 @@ async def _by_each(case: Case, model: RecordedModel, skill: Skill | None) -> dic
     return {name: _graded(case, verdict_of(each, case.given), seconds) for name, each in told.items()}
 
 
-def _simulated(case: Case, number: int) -> Cause:
-    """Return what a simulated model knows of a case: what it states, and the lines that show it."""
-    keys = () if case.kind == HEALTHY else (*case.evidence_keys, *case.keys)
-    told = [_plain(alternative) for group in keys for alternative in group]
-
-    def shows(line: str) -> bool:
-        plain = _plain(line)
-        return any(each in plain for each in told)
-
-    return Cause(
-        situation(observed(case.given.question, case.given.outputs)),
-        "",
-        frozenset(),
-        shows,
-        "; ".join(group[0] for group in case.keys if group),
-        case=str(number),
-        calls=calls_of(case.given.outputs, shows),
-    )
-
-
 def _paired(model: Sequence[Graded], evidence: Sequence[Graded]) -> dict[str, int]:
     pairs = [pair for pair in zip(model, evidence, strict=True) if pair[0].kind == HEADLINE]
     return paired((bool(ours.stated), bool(theirs.stated)) for ours, theirs in pairs)
@@ -158,11 +135,12 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 def holds(text: str, keys: Keys) -> bool:
     """Return whether a text contains one alternative of every group."""
-    plain = _plain(text)
-    return all(any(_plain(alternative) in plain for alternative in group) for group in keys)
+    searched = normalised(text)
+    return all(any(normalised(alternative) in searched for alternative in group) for group in keys)
 
 
-def _plain(text: str) -> str:
+def normalised(text: str) -> str:
+    """Return a text as keys are compared with it."""
     return " ".join(_HYPHENS.sub("-", text).casefold().split())
 
 

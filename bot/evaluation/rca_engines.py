@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.evaluation.recorded import DEADLINE
-from bot.evaluation.recorded_tools import RecordedTools
+from bot.evaluation.recorded_model import DEADLINE
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform
 from core.model.incident import Alert, AlertDelivery, AlertStatus, Explanation, Severity
 from core.model_calls.choice import VOUCHED, Skill
-from core.ports import LanguageModel
+from core.ports import LanguageModel, TimeWindow, Tool, ToolParameter
 from core.rca.agent.budget import Limits
 from core.rca.explain import explain
 from core.rca.failures import CAUSE, COMPLAINT, phrases
@@ -28,6 +27,8 @@ from handlers.incidents.investigate_with_model import by_evidence as by_evidence
 MAX_WORDS = 60  # of a stated cause
 MAX_QUOTES = 3
 MAX_QUOTE = 300  # characters
+NOT_RECORDED = "not available"
+FEW = 40  # recorded values of a parameter up to which no other is allowed
 LIMITS = Limits(seconds=DEADLINE)
 SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)  # of a case that tells none
 NOTHING = Conclusion(Explanation((), (), (), ()), None)
@@ -120,3 +121,48 @@ def observed(question: str, outputs: Sequence[ToolOutput], services: Sequence[st
 
 async def _ignore(_: str) -> None:
     """Show no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTool:
+    """A tool with the recorded outputs of its calls. An empty argument is one that the call does not have."""
+
+    name: str
+    outputs: tuple[ToolOutput, ...]
+
+    @property
+    def description(self) -> str:
+        return f"The output of {self.name} at the time of the incident. An argument that is not needed is empty."
+
+    @property
+    def parameters(self) -> tuple[ToolParameter, ...]:
+        names = dict.fromkeys(name for output in self.outputs for name in output.arguments)
+        return tuple(self._parameter(name) for name in names)
+
+    def _parameter(self, name: str) -> ToolParameter:
+        values = tuple(dict.fromkeys(output.arguments.get(name, "") for output in self.outputs))
+        told = name.replace("_", " ")
+        return ToolParameter(name, told, values) if len(values) <= FEW else ToolParameter(name, f"{told}, or nothing")
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        given = _given(arguments)
+        found = next((each for each in self.outputs if _given(each.arguments) == given), None)
+        if found is None:
+            return NOT_RECORDED
+        return found.text or ("The call failed." if found.failed else "")
+
+
+def _given(arguments: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in arguments.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTools:
+    """Implements `core.ports.Toolbox` over recorded outputs."""
+
+    outputs: Sequence[ToolOutput]
+    name: str = "recorded"
+
+    async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
+        names = dict.fromkeys(output.tool for output in self.outputs)
+        return [RecordedTool(name, tuple(each for each in self.outputs if each.tool == name)) for name in names]

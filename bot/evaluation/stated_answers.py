@@ -9,7 +9,7 @@ FIGURES says what each share is. `words` is the median number of words shown, ov
 With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, where the model is taken
 at its word wherever the evidence engine is not certain: it writes the answer, or chooses it if it failed to write in its
 exam; and `plumbline`, the product, which trusts the model as far as its exam
-proved and does not ask a model that failed it. With `--simulate P`, the model is simulated (`simulated.py`). `seconds` and `tokens` (read, of which from the cache)
+proved and does not ask a model that failed it. `seconds` and `tokens` (read, of which from the cache)
 are medians over the questions that the model was asked.
 
 The baselines show sections of the corpus, cut at BASELINE_CHARACTERS characters, in the order of plain BM25:
@@ -35,11 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from adapters.recorded_model import Call, RecordedModel
 from bot.evaluation.library import CorpusFile, asked_of, library_of
-from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
+from bot.evaluation.recorded_model import ASKING, NO_MODEL, Call, OpenedModel, RecordedModel, costs, paired, print_model
 from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_interval
-from bot.evaluation.simulated import Truth
 from core.answering.answer_view import answer_view, shown_sentences
 from core.answering.composed.answer import composed_answer
 from core.answering.find import ENGINE, find_answer
@@ -114,7 +112,7 @@ def run(
     questions: Path,
     corpora: Sequence[Path],
     embedder: Embedder | None = None,
-    llm: Recorded = NO_MODEL,
+    llm: OpenedModel = NO_MODEL,
     sample: int = 0,
 ) -> dict[str, Any]:
     """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for an invalid file.
@@ -122,18 +120,15 @@ def run(
     A question whose `corpus` is the end of a file's name (`ops` of `corpus-ops.jsonl.gz`) is asked of that file alone,
     any other of all files together. With a `sample`, so many questions are drawn by SEED.
     """
-    cases = cases_of(questions)
-    if sample and sample < len(cases):
-        cases = random.Random(SEED).sample(cases, sample)
-    return asyncio.run(_measured(cases, corpora, embedder, llm))
+    return asyncio.run(_measured(cases_of(questions, sample), corpora, embedder, llm))
 
 
 async def _measured(
-    cases: Sequence[Case], corpora: Sequence[Path], embedder: Embedder | None, llm: Recorded
+    cases: Sequence[Case], corpora: Sequence[Path], embedder: Embedder | None, llm: OpenedModel
 ) -> dict[str, Any]:
     replies: dict[str, list[Reply]] = {}
     milliseconds: list[float] = []
-    async with llm.opened(list(map(truth_of, cases))) as model:
+    async with llm as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
         engines = Engines(model, skill_of(marks), writes=marks.write >= WRITES)
         for group, files in by_corpus(cases, corpora):
@@ -163,11 +158,6 @@ async def _measured(
     }
 
 
-def truth_of(case: Case) -> Truth:
-    """Return what a simulated model knows of a case."""
-    return Truth(" ".join([*case.before, case.question]), case.stated_in if case.keys else None)
-
-
 def by_corpus(cases: Sequence[Case], corpora: Sequence[Path]) -> Iterator[tuple[list[Case], Sequence[Path]]]:
     """Yield the cases that are asked of the same files, with these files."""
     for name, group in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
@@ -175,8 +165,11 @@ def by_corpus(cases: Sequence[Case], corpora: Sequence[Path]) -> Iterator[tuple[
         yield list(group), files or corpora
 
 
-def cases_of(questions: Path) -> list[Case]:
-    """Return the cases of a file. `after` refers to the row with the preceding question. Raises MalformedInput."""
+def cases_of(questions: Path, sample: int = 0) -> list[Case]:
+    """Return the cases of a file; with a `sample`, so many of them, drawn by SEED. Raises MalformedInput.
+
+    `after` refers to the row with the preceding question.
+    """
     rows: list[Any] = json_lines(questions, "question", "key")
     by_id = {row["id"]: row for row in rows if "id" in row}
 
@@ -185,7 +178,7 @@ def cases_of(questions: Path) -> list[Case]:
         return (*before(first), first["question"]) if first else ()
 
     try:
-        return [
+        cases = [
             Case(
                 row["question"],
                 row.get("corpus") or "",
@@ -197,6 +190,7 @@ def cases_of(questions: Path) -> list[Case]:
         ]
     except re.error as error:
         raise MalformedInput(f"{questions} has a key that is not a regular expression: {error}.") from error
+    return random.Random(SEED).sample(cases, sample) if 0 < sample < len(cases) else cases
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:

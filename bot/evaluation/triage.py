@@ -24,10 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from adapters.recorded_model import Call, RecordedModel
-from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
+from bot.evaluation.recorded_model import ASKING, NO_MODEL, Call, OpenedModel, RecordedModel, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows, rounded
-from bot.evaluation.triage_baselines import installed
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.confidence.calibrator import fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
@@ -99,6 +97,11 @@ class Outcome:
 
 Outcomes = dict[str, list[Outcome]]  # method → one outcome per ticket
 
+Scorer = Callable[[Sequence[str], NDArray[np.int64], int, Sequence[str]], FloatArray]
+"""Training texts, their teams (0 to teams - 1), number of teams, test texts → scores, shape (test texts, teams)."""
+
+NO_BASELINES: Mapping[str, Scorer] = {}
+
 
 def run(
     train: Path,
@@ -106,19 +109,19 @@ def run(
     folds: int = 5,
     on_fold: Callable[[int], None] = lambda _: None,
     embedder: Embedder | None = None,
-    llm: Recorded = NO_MODEL,
+    llm: OpenedModel = NO_MODEL,
     sample: int = 0,
+    baselines: Mapping[str, Scorer] = NO_BASELINES,
 ) -> dict[str, Any]:
     """Return the figures: one split with a test file, otherwise `folds` of the training file.
 
     With an `embedder`, `plumbline` also learns from its embeddings. With a `sample`, that many tickets are drawn by SEED.
     With a language model, three methods are paired: `evidence`; `model`, which takes the model at its word if the teams do
     not agree; and `plumbline`, which trusts it as far as its exam proves and does not ask a model that failed it. A model
-    that proved that it writes plays the teams' agents, also at the next hops; another one chooses once. A simulated model
-    (`simulated_teams.py`) is measured like a real one. Raises
-    MalformedInput for an invalid file.
+    that proved that it writes plays the teams' agents, also at the next hops; another one chooses once. The
+    `baselines` score every team for the same tickets. Raises MalformedInput for an invalid file.
     """
-    return asyncio.run(_run(train, test, folds, on_fold, embedder, llm, sample))
+    return asyncio.run(_run(train, test, folds, on_fold, embedder, llm, sample, baselines))
 
 
 async def _run(
@@ -127,24 +130,22 @@ async def _run(
     folds: int,
     on_fold: Callable[[int], None],
     embedder: Embedder | None,
-    llm: Recorded,
+    llm: OpenedModel,
     sample: int,
+    baselines: Mapping[str, Scorer],
 ) -> dict[str, Any]:
-    tickets = _tickets(train)
-    parts = [(tickets, _tickets(test))] if test else _folds(tickets, folds)
+    tickets = tickets_of(train)
+    parts = [(tickets, tickets_of(test))] if test else _folds(tickets, folds)
     found: defaultdict[str, list[Outcome]] = defaultdict(list)
     embedding = TicketEmbedder(embedder) if embedder else None
     about: dict[str, Any] = {"engine": "evidence"}
-    owners = {
-        as_incident(ticket.title, ticket.body).description: ticket.owner for _, asked in parts for ticket in asked
-    }
-    async with llm.opened(owners=owners) as model:
+    async with llm as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
         decider = Decider(model, skill_of(marks), writes=marks.write >= WRITES) if model is not None else None
         for number, (known, asked) in enumerate(parts, start=1):
             share = sample // len(parts) + (number <= sample % len(parts))
             drawn = random.Random(SEED).sample(asked, min(share, len(asked))) if sample else asked
-            for method, outcomes in (await _measured(known, drawn, embedding, decider)).items():
+            for method, outcomes in (await _measured(known, drawn, embedding, decider, baselines)).items():
                 found[method] += outcomes
             on_fold(number)
     if decider is not None:
@@ -233,13 +234,17 @@ class Decider:
 
 
 async def _measured(
-    known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None, decider: Decider | None
+    known: Sequence[Ticket],
+    asked: Sequence[Ticket],
+    embedding: TicketEmbedder | None,
+    decider: Decider | None,
+    baselines: Mapping[str, Scorer],
 ) -> Outcomes:
     found = await _plumbline(known, asked, embedding, decider)
     teams = sorted({ticket.owner for ticket in known})
     owners = np.array([teams.index(ticket.owner) for ticket in known])
     texts, tested = [ticket.text for ticket in known], [ticket.text for ticket in asked]
-    for name, scorer in installed().items():
+    for name, scorer in baselines.items():
         scores = scorer(texts, owners, len(teams), tested)
         found[name] = [_outcome(row, teams, ticket.owner) for row, ticket in zip(scores, asked, strict=True)]
     return found
@@ -427,7 +432,8 @@ def _folds(tickets: Sequence[Ticket], folds: int) -> list[tuple[list[Ticket], li
     ]
 
 
-def _tickets(path: Path) -> list[Ticket]:
+def tickets_of(path: Path) -> list[Ticket]:
+    """Return the tickets of a file. Raises MalformedInput."""
     rows = json_lines(path, "title", "body", "owner")
     return [Ticket(str(row["title"]), str(row["body"]), str(row["owner"])) for row in rows]
 

@@ -18,8 +18,10 @@ from bot.evaluation.commands import JsonFile
 from bot.evaluation.report import write_json
 from core.model.errors import PlumblineError
 from tests.benchmarks.ccf_lexicon import Lexicon
+from tests.benchmarks.evaluations import evaluations
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+app.add_typer(evaluations)
 
 out = Console()
 
@@ -80,8 +82,7 @@ def lm_pace(
     json_file: JsonFile = None,
 ) -> None:
     """Do optimised thresholds on both measures beat the others, on scores whose truth is known? LM-PACE's table 2."""
-    from bot.evaluation import confidence
-    from tests.benchmarks import lm_pace
+    from tests.benchmarks import confidence, lm_pace
 
     if recorded is None:
         figures = lm_pace.measured()

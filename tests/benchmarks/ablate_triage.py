@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], help="what a mechanism's name begins with; repeatable")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    tickets = list(triage._tickets(given.train))
+    tickets = list(triage.tickets_of(given.train))
     drawn = np.random.default_rng(SEED).choice(len(tickets), given.learn, replace=False)
     learned_from = triage.as_past_incidents([tickets[number] for number in sorted(drawn.tolist())])
     parts = triage._folds(tickets, FOLDS)[: given.folds]

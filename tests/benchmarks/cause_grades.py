@@ -15,13 +15,14 @@ from typing import Any
 
 from rich.console import Console
 
-from bot.evaluation import cloud_opsbench, incidents, rca
+from bot.evaluation import rca
 from bot.evaluation.rca_engines import MAX_WORDS, observed
 from bot.evaluation.report import cell, print_rows, wilson_interval
 from core.confidence.calibrator import PROBABLE
 from core.model.badge import Strength
 from core.model.prediction import Evaluation
 from core.rca.explain import explain
+from tests.benchmarks import cloud_opsbench, incidents
 
 PRECISION = 0.9
 GRADES = (Strength.STRONG, Strength.MODERATE, Strength.WEAK)

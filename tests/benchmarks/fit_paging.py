@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks fit-paging [--write]
 
-The incidents are generated: worlds of `tests.benchmarks.page_scenarios`, and of `eval pages --generate`. Each family of
+The incidents are generated: worlds of `tests.benchmarks.page_scenarios`, and of `tests.benchmarks.pages`. Each family of
 worlds is judged by a fit on the others; these judgements make the calibration, and the printed figures. `page-scenarios`
 measures the fit on all of them, on other seeds.
 """
@@ -18,18 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from bot.evaluation import pages
 from core.confidence.calibrator import Label, fit
 from core.confidence.measures import auroc
 from core.model.prediction import Evaluation
 from core.triage.episodes import Episode
 from core.triage.paging import Facts, PageModel, facts_in_order, fitted_to
 from core.triage.paging_prior import TARGET
-from tests.benchmarks import page_scenarios
+from tests.benchmarks import page_scenarios, pages
 
 WORLDS = {"generated": 80, "mixture": 160}  # per family; else OTHER_WORLDS, because ordinary days outnumber storms
 OTHER_WORLDS = 40
-FIRST_SEED = 1_000_000  # of generated worlds; `eval pages` begins at 1
+FIRST_SEED = 1_000_000  # of generated worlds; the command `pages` begins at 1
 INCIDENTS = 120  # of a generated world
 KEPT = 1_000  # judgements kept for the calibration
 DIGITS = 4

@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks lm-pace`: the ordering of LM-PACE's table 2, where the truth is known.
 
-Its four columns (`bot/evaluation/confidence.py`) are fitted on one sample of a simulated pair of scores and measured on
+Its four columns (`tests/benchmarks/confidence.py`) are fitted on one sample of a simulated pair of scores and measured on
 another, whose true probabilities are known; a figure is the mean over the seeds.
 
 With `--recorded`, they are measured on answers of real models: a file with the columns `llm`, `chosen_token_confidence`
@@ -22,10 +22,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation import confidence
-from bot.evaluation.confidence import METHODS, Scores, probabilities
 from core.confidence.ensemble import FloatArray
 from core.confidence.measures import brier, ece
+from tests.benchmarks import confidence
+from tests.benchmarks.confidence import METHODS, Scores, probabilities
 
 SEEDS = range(5)
 LABELS = 2_000  # as many as the paper's validation set

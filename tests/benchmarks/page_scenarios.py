@@ -17,9 +17,9 @@ from typing import Any
 
 from rich.console import Console
 
-from bot.evaluation import pages
 from core.model.incident import Severity
 from core.triage.episodes import Episode
+from tests.benchmarks import pages
 
 BEGINS = datetime(2026, 1, 5, tzinfo=UTC)
 CRITICAL, WARNING, INFO = Severity

@@ -114,7 +114,7 @@ MEASURES = (
         "200 incidents that `tests/evaluation/generate_incidents.py` invents: 14 classes of fault, with decoys.",
         "The weights are fitted to the classes marked as developed on; the first row is of the others. The incidents are "
         "inventions of ours, so that real ones will be harder. The command has no baseline.",
-        "python -m bot eval incidents --generate 200 --seed 1",
+        "python -m tests.benchmarks incidents --generate 200 --seed 1",
         tables.incidents,
         tables.incidents_headline,
     ),
@@ -135,7 +135,7 @@ MEASURES = (
         "120 snapshots of a Kubernetes cluster with recorded outputs, each with one of 40 faults (LLM4Ops/Cloud-OpsBench, MIT).",
         "The rules that read the state of a cluster were developed with these snapshots at hand. Of the types that had not "
         "been looked at, they named object and type in 0.80 at first sight.",
-        "python -m bot eval rca --cases DATA/cloud-opsbench/boutique.jsonl.xz",
+        "python -m tests.benchmarks clusters --cases DATA/cloud-opsbench/boutique.jsonl.xz",
         tables.clusters,
     ),
     Measure(
@@ -175,7 +175,7 @@ MEASURES = (
         "Does a ticket reach the team that owns it?",
         "6,780 tickets of 74 groups (Automatic Ticket Assignment), in five folds by normalised text.",
         "Everything is fitted within the training folds.",
-        "python -m bot eval triage --train DATA/itsm-tickets/tickets.jsonl.gz",
+        "python -m tests.benchmarks owners --train DATA/itsm-tickets/tickets.jsonl.gz",
         tables.triage,
         tables.triage_headline,
         quick=False,
@@ -197,7 +197,7 @@ MEASURES = (
         "Is everything taken out that must not be indexed, and nothing else?",
         "283 lines of our own, made up, in the repository.",
         "The patterns were developed with these lines at hand.",
-        "python -m bot eval privacy --cases tests/evaluation/data/privacy.jsonl",
+        "python -m tests.benchmarks privacy --cases tests/evaluation/data/privacy.jsonl",
         tables.privacy,
     ),
     Measure(

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from bot.evaluation.incidents import Truth, observed
 from core.rca.cause_candidates import UNKNOWN, WEIGHTS, cause_candidates
 from core.rca.cause_evidence import measures
 from core.rca.incident_signals import survey
+from tests.benchmarks.incidents import Truth, observed
 
 DEVIATION = 1.0  # of the weights' prior
 EXPECTED = {

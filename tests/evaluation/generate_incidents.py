@@ -1,6 +1,6 @@
 """Write invented incidents with known causes: `python -m tests.evaluation.generate_incidents OUT --n 500 --seed 1`.
 
-Each is a folder of its own in the formats that the file tools read, for `plumbline eval incidents --cases OUT`:
+Each is a folder of its own in the formats that the file tools read, for `python -m tests.benchmarks incidents --cases OUT`:
 `alert.json` (an Alertmanager webhook), `changes.jsonl`, `logs/`, `metrics/`, `traces/`, `dependencies.json` in some, and
 `truth.json`, which nobody but the evaluation reads.
 """

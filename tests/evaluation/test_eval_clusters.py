@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.cloud_opsbench import cases_of, is_snapshots, run
-from bot.evaluation.recorded import Recorded
 from core.answering.model_exam import FULL
 from core.model.errors import MalformedInput
+from tests.benchmarks.asked_model import AskedModel
+from tests.benchmarks.cloud_opsbench import cases_of, run
 from tests.fakes.general_servers import fake_model_server
 from tests.fakes.investigation import call, finalise
 
@@ -49,7 +49,6 @@ async def test_a_diagnosis_is_right_if_both_object_and_type_are(tmp_path: Path) 
     of_another = case("cpu_capacity_mismatch", "app/cellar")
     another_type = case("oom_killed", "app/till")
     path = written(tmp_path, right, of_another, another_type)
-    assert is_snapshots(path)
     figures = await run(path)
     assert figures["cases"] == 3
     assert figures["object_type@1"] == pytest.approx(1 / 3, abs=1e-4)
@@ -59,12 +58,12 @@ async def test_a_diagnosis_is_right_if_both_object_and_type_are(tmp_path: Path) 
 
 async def test_a_model_that_calls_the_recorded_tools_is_measured_alone_and_beside_the_evidence(tmp_path: Path) -> None:
     path = written(tmp_path, silent("taint_toleration_mismatch", "app/till"), silent("oom_killed", "app/cellar"))
-    right, wrong = await run(path, Recorded(simulate=1.0)), await run(path, Recorded(simulate=0.0))
+    right, wrong = await run(path, AskedModel(simulate=1.0)), await run(path, AskedModel(simulate=0.0))
     assert [right["results"][name]["object_type@1"] for name in ("evidence", "model", "plumbline")] == [0.0, 1.0, 1.0]
     assert right["paired"]["plumbline"] == {"gained": 2, "lost": 0}
     assert right["exam"] == str(FULL)
     assert [wrong["results"][name]["object_type@1"] for name in ("model", "plumbline")] == [0.0, 0.0]
-    assert (await run(path, Recorded(simulate=1.0), sample=1))["cases"] == 1
+    assert (await run(path, AskedModel(simulate=1.0), sample=1))["cases"] == 1
 
 
 async def test_a_type_outside_of_the_closed_list_counts_as_none(
@@ -80,7 +79,7 @@ async def test_a_type_outside_of_the_closed_list_counts_as_none(
             if "which of these faults" in json.dumps(body)
             else [*read, found][min(2, json.dumps(body).count("Result of "))]
         )
-        figures = await run(path, Recorded(llm=server.url))
+        figures = await run(path, AskedModel(llm=server.url))
     assert figures["results"]["model"]["object@1"] == 1.0
     assert figures["results"]["model"]["type@1"] == figures["results"]["model"]["abstained"] == 0.0
 

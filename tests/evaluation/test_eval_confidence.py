@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.confidence import METHODS, OPTIMISED, UNIFORM_ALONE, Scores, measured, probabilities, run, uniform
-from bot.evaluation.recorded import Recorded
-from bot.evaluation.simulated import SimulatedModel
-from bot.evaluation.stated_answers import cases_of, truth_of
+from bot.evaluation.stated_answers import cases_of
 from core.model.calibrator import RCE_ALONE
 from core.model.errors import MalformedInput, ModelUnavailable
+from tests.benchmarks.asked_model import AskedModel, truth_of
+from tests.benchmarks.confidence import METHODS, OPTIMISED, UNIFORM_ALONE, Scores, measured, probabilities, run, uniform
+from tests.benchmarks.simulated import SimulatedModel
 
 QUESTIONS = 24
 
@@ -44,10 +44,10 @@ def test_table_2_is_the_same_from_the_recorded_replies_as_from_the_model(
     questions, corpus = files
     recording = tmp_path / "replies.jsonl"
     model = SimulatedModel(map(truth_of, cases_of(questions)), 1.0)
-    monkeypatch.setattr("bot.evaluation.recorded.llama_server", lambda *_: model)
-    asked = run(questions, [corpus], None, Recorded(llm="http://localhost", record=recording))
+    monkeypatch.setattr("bot.evaluation.recorded_model.llama_server", lambda *_: model)
+    asked = run(questions, [corpus], None, AskedModel(llm="http://localhost", record=recording))
     monkeypatch.undo()
-    replayed = run(questions, [corpus], None, Recorded(replay=recording))
+    replayed = run(questions, [corpus], None, AskedModel(replay=recording))
     assert replayed == asked
     assert set(asked["results"]) == set(METHODS)
     assert (asked["cases"], asked["right"]) == (QUESTIONS, 0.5)
@@ -60,12 +60,12 @@ def test_a_recording_of_other_replies_is_not_used(files: tuple[Path, Path], tmp_
     costs = {"seconds": 0.0, "prompt_tokens": 0, "cached_tokens": 0, "generated_tokens": 0}
     recording.write_text("\n".join(json.dumps(each | costs) for each in told), "utf-8")
     with pytest.raises(ModelUnavailable):
-        run(files[0], [files[1]], None, Recorded(replay=recording))
+        run(files[0], [files[1]], None, AskedModel(replay=recording))
 
 
 def test_without_a_model_there_is_nothing_to_measure(files: tuple[Path, Path]) -> None:
     with pytest.raises(MalformedInput, match="language model"):
-        run(files[0], [files[1]], None, Recorded())
+        run(files[0], [files[1]], None, AskedModel())
 
 
 def test_uniform_categories_say_their_own_middle() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bot.evaluation.incidents import invented, print_table, run
-from bot.evaluation.recorded import Recorded
 from core.answering.model_exam import FULL
 from core.model.errors import MalformedInput
+from tests.benchmarks.asked_model import AskedModel
+from tests.benchmarks.incidents import invented, print_table, run
 from tests.evaluation.generate_incidents import generate
 from tests.evaluation.incident_faults import FAULTS
 
@@ -51,7 +51,7 @@ def test_a_folder_without_cases_is_refused(tmp_path: Path) -> None:
 
 def test_the_causes_of_generated_incidents_are_paired(tmp_path: Path) -> None:
     with invented(8, 3) as folder:
-        figures = run(folder, llm=Recorded(simulate=1.0))
+        figures = run(folder, llm=AskedModel(simulate=1.0))
     assert figures["results"].keys() == {"evidence", "model", "plumbline"}
     assert figures["asked"] == 8
     results = figures["results"]

@@ -8,12 +8,21 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.rca import holds, run
-from bot.evaluation.rca_engines import Given, Verdict, by_each, by_evidence, by_keyword, verdict_of
-from bot.evaluation.recorded import Recorded
-from bot.evaluation.recorded_tools import NOT_RECORDED, RecordedTools
+from bot.evaluation.rca_engines import (
+    NOT_RECORDED,
+    Given,
+    RecordedTools,
+    Verdict,
+    by_each,
+    by_evidence,
+    by_keyword,
+    verdict_of,
+)
+from bot.evaluation.recorded_model import recorded_model
 from core.model.errors import MalformedInput
 from core.ports import TimeWindow
 from core.rca.tool_outputs.clues import ToolOutput
+from tests.benchmarks import simulated_rca
 from tests.fakes.general_servers import fake_model_server
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
@@ -112,7 +121,7 @@ async def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_simulated_model_that_is_more_often_right_states_more_causes() -> None:
-    results = [(await run(CASES, Recorded(simulate=right)))["results"] for right in (0.0, 1.0)]
+    results = [(await simulated_rca.run(CASES, right))["results"] for right in (0.0, 1.0)]
     alone = [each["model"]["stated"] for each in results]
     assert alone == sorted(alone)
     assert alone[0] < alone[-1]
@@ -127,7 +136,7 @@ async def test_a_server_that_answers_nothing_sensible_changes_nothing(
     few = tmp_path / "cases.jsonl"
     few.write_text("\n".join(CASES.read_text("utf-8").splitlines()[:2]), "utf-8")
     async with fake_model_server("bare", context=32_768) as server:
-        figures = await run(few, Recorded(llm=server.url, record=tmp_path / "replies.jsonl"))
+        figures = await run(few, recorded_model(llm=server.url, record=tmp_path / "replies.jsonl"))
     results = figures["results"]
     assert (results["model"]["abstained"], results["model"]["stated"]) == (1.0, 0.0)
     assert results["plumbline"]["stated"] == results["evidence"]["stated"]

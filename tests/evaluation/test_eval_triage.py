@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 from bot.evaluation import triage
-from bot.evaluation.recorded import Recorded
-from bot.evaluation.triage_baselines import Scorer, content_based, inverted_index, linear_svm, mart
+from bot.evaluation.triage import Scorer
 from core.model.errors import MalformedInput
+from tests.benchmarks.asked_model import simulated_teams
+from tests.benchmarks.triage_baselines import content_based, inverted_index, linear_svm, mart
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.past_incidents import TEAMS
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
@@ -33,14 +34,10 @@ def written(path: Path, tickets: list[dict[str, str]]) -> Path:
     return path
 
 
-@pytest.fixture
-def few_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triage, "installed", lambda: {"inverted_index": inverted_index})
-
-
-@pytest.mark.usefixtures("few_baselines")
 def test_every_method_is_measured_on_every_ticket_once(tmp_path: Path) -> None:
-    found = triage.run(written(tmp_path / "tickets.jsonl", TICKETS), folds=2)
+    found = triage.run(
+        written(tmp_path / "tickets.jsonl", TICKETS), folds=2, baselines={"inverted_index": inverted_index}
+    )
     assert (found["cases"], found["folds"]) == (len(TICKETS), 2)
     assert found["results"].keys() == {"plumbline", "without_negotiation", "inverted_index"}
     for row in found["results"].values():
@@ -54,7 +51,6 @@ def test_every_method_is_measured_on_every_ticket_once(tmp_path: Path) -> None:
     assert found["risk_coverage"][-1]["coverage"] == 1.0
 
 
-@pytest.mark.usefixtures("few_baselines")
 def test_an_embedding_model_is_measured_beside_what_remains_without_it(tmp_path: Path) -> None:
     tickets = [{"title": each.title, "body": "", "owner": each.owner} for each in puzzles()]
     teams = [{"title": word, "body": "", "owner": TEAMS[SENSES[word]].id} for word in STRANGE_WORDS]
@@ -68,7 +64,6 @@ def test_an_embedding_model_is_measured_beside_what_remains_without_it(tmp_path:
     assert "embeddings: fake" in console.export_text()
 
 
-@pytest.mark.usefixtures("few_baselines")
 def test_a_test_file_makes_one_split(tmp_path: Path) -> None:
     train, test = written(tmp_path / "train.jsonl", TICKETS), tmp_path / "test.jsonl.gz"
     with gzip.open(test, "wt", encoding="utf-8") as file:
@@ -112,13 +107,11 @@ def test_a_line_that_is_no_ticket_is_named(tmp_path: Path, line: str) -> None:
         triage.run(path)
 
 
-@pytest.mark.usefixtures("few_baselines")
 def test_too_few_tickets_are_refused(tmp_path: Path) -> None:
     with pytest.raises(MalformedInput, match="too few"):
         triage.run(written(tmp_path / "tickets.jsonl", TICKETS[:50]))
 
 
-@pytest.mark.usefixtures("few_baselines")
 def test_the_owners_that_a_language_model_decides_on_are_paired(tmp_path: Path) -> None:
     tickets = written(tmp_path / "tickets.jsonl", TICKETS)
     figures = triage.run(tickets, folds=2, llm=replayed("triage", tmp_path), sample=18)
@@ -128,14 +121,14 @@ def test_the_owners_that_a_language_model_decides_on_are_paired(tmp_path: Path) 
     assert figures["results"]["model"]["hop@1"] > figures["results"]["evidence"]["hop@1"]
 
 
-@pytest.mark.usefixtures("few_baselines")
 def test_agents_of_a_simulated_model_find_teams_that_the_evidence_does_not(tmp_path: Path) -> None:
     odd = [
         {"title": "thing odd", "body": f"room{number} has a thing that is odd", "owner": owner}
         for number, owner in enumerate(list(WORDS) * 4)
     ]
     train, test = written(tmp_path / "train.jsonl", TICKETS), written(tmp_path / "test.jsonl", odd)
-    found = triage.run(train, test, llm=Recorded(simulate=1.0))
+    owners = {triage.as_incident(each["title"], each["body"]).description: each["owner"] for each in odd}
+    found = triage.run(train, test, llm=simulated_teams(owners, 1.0))
     assert found["calls"] > 1, "agents were asked"
     assert found["results"]["evidence"]["hop@1"] < found["results"]["plumbline"]["hop@1"] == 1.0
     assert found["paired"]["plumbline"]["lost"] == 0

@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from bot.evaluation.confidence import OPTIMISED, OPTIMISED_ALONE, UNIFORM, UNIFORM_ALONE
 from tests.benchmarks import lm_pace
+from tests.benchmarks.confidence import OPTIMISED, OPTIMISED_ALONE, UNIFORM, UNIFORM_ALONE
 
 measured = cache(lm_pace.measured)
 

@@ -11,10 +11,10 @@ import pytest
 from adapters.secret_detector import SecretPatterns
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
-from bot.evaluation.privacy import KINDS, load_cases, measured, run
 from core.knowledge.redactor import Finding, FindingKind, Redactor
 from core.model.document import Document
 from core.model.errors import MalformedInput
+from tests.benchmarks.privacy import KINDS, load_cases, measured, run
 
 CASES = Path(__file__).parent / "data" / "privacy.jsonl"
 COMPANY = Path(__file__).parents[2] / "bot" / "sample_company"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bot.commands.demo import SAMPLE_COMPANY
-from bot.evaluation.recorded import Recorded
 from bot.evaluation.stated_answers import Reply, cases_of, figures_of, run
 from core.model.errors import MalformedInput
+from tests.benchmarks.asked_model import AskedModel, truth_of
 from tests.fakes.recordings import DATA
 
 PAGES = {
@@ -93,7 +93,7 @@ def test_answers_of_a_language_model_that_is_right_are_paired(tmp_path: Path) ->
     questions.write_text(
         "".join(json.dumps({"question": each["question"], "key": each["key"] or ""}) + "\n" for each in asked)
     )
-    figures = run(questions, [pages], llm=Recorded(simulate=1.0))
+    figures = run(questions, [pages], llm=AskedModel(simulate=1.0).opened(map(truth_of, cases_of(questions))))
     assert figures["results"].keys() >= {"evidence", "model", "plumbline"}
     assert figures["cases"] == 4
     assert 1 <= figures["asked"] <= figures["calls"]

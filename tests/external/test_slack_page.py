@@ -15,9 +15,9 @@ from playwright.async_api import Page
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from bot.evaluation.simulated_agent import Cause
 from core.model.conversation import Place, Platform
 from tests import samples as messages
+from tests.benchmarks.simulated_agent import Cause
 from tests.external.bot_in_slack import QUESTION, shown
 from tests.external.browser import open_browser
 from tests.external.slack_emulator import (

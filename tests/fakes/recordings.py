@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.evaluation.recorded import Recorded
+from bot.evaluation.recorded_model import OpenedModel, recorded_model
 
 DATA = Path(__file__).parents[1] / "evaluation" / "data"
 
 
-def replayed(name: str, folder: Path) -> Recorded:
+def replayed(name: str, folder: Path) -> OpenedModel:
     """Return a recording together with that of the exam, which all of them begin with."""
     file = folder / "replay.jsonl"
     parts = ("exam-qwen2.5-coder-1.5b.jsonl", f"{name}-qwen2.5-coder-1.5b.jsonl")
     file.write_text("".join((DATA / part).read_text("utf-8") for part in parts), encoding="utf-8")
-    return Recorded(replay=file)
+    return recorded_model(replay=file)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.evaluation.simulated_agent import Cause, SimulatedInvestigator
 from core.model.language_model import ChatMessage, ModelRequest, Role
+from tests.benchmarks.simulated_agent import Cause, SimulatedInvestigator
 from tests.fakes.llama_server import an_answer
 
 

@@ -15,7 +15,7 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 from mcp.types import ToolAnnotations
 
-from bot.evaluation.simulated_agent import Cause
+from tests.benchmarks.simulated_agent import Cause
 from tests.fakes.block_kit import texts
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.general_servers import fake_model_server

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation import pages
 from bot.wiring.ports import incident_ports
 from core.model.badge import Holding
 from core.model.conversation import Place, Platform
@@ -19,6 +18,7 @@ from handlers.common.post_message import Poster
 from handlers.common.stored_incident import update_incident
 from handlers.incidents.judge_page import learn_pages
 from handlers.incidents.present_incident import update_chats
+from tests.benchmarks import pages
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.samples import incident

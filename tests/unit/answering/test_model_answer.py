@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evaluation.simulated import SimulatedModel
 from core.answering.find import ENGINE, find_answer
 from core.answering.model_answer import NOT_FOUND, OFFERED, chosen_answer, needs_model
 from core.answering.model_exam import EXCERPTS, FULL, QUESTIONS, SITUATIONS, WRITES, Marks, examined, is_right, skill_of
@@ -18,6 +17,7 @@ from core.model.conversation import Question
 from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.prediction import Evaluation
 from core.model_calls.choice import NONE, Skill, weighed
+from tests.benchmarks.simulated import SimulatedModel
 from tests.fakes.answering_script import choosing, excerpts, prompt, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, REQUEST, question, retriever

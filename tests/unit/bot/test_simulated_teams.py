@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from bot.evaluation.simulated_teams import SimulatedTeams
 from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.choice import Skill
@@ -17,6 +16,7 @@ from core.triage.history import IncidentHistory
 from core.triage.managers import gather
 from core.triage.monitoring import Enrichment
 from core.triage.negotiate import negotiate
+from tests.benchmarks.simulated_teams import SimulatedTeams
 from tests.fakes.incidents import bare_incident
 
 TEAMS = [Team(f"t{number}", f"Team {number}", f"## We own\n\nword{number} cables.\n") for number in range(7)]

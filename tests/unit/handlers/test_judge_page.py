@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 
-from bot.evaluation import pages
 from core.incidents.incident_view import incident_view
 from core.model.badge import Holding
 from core.model.conversation import Channel, Platform
@@ -22,6 +21,7 @@ from handlers.common.ports import Readers
 from handlers.incidents.arrange_incident import watch_incidents
 from handlers.incidents.judge_page import judge_page, learn_pages
 from handlers.incidents.quiet_hours import PRESENT_HELD
+from tests.benchmarks import pages
 from tests.fakes.clock import FakeClock
 from tests.fakes.ports import incident_ports
 from tests.fakes.store import InMemoryStore

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.evaluation import pages
 from core.model.badge import Badge, Strength
 from core.model.incident import (
     Acknowledgement,
@@ -21,6 +20,7 @@ from core.model.incident import (
 )
 from core.triage.episodes import Episode, episode_of, excess_in, needed_person
 from core.triage.paging import MIN_LABELS, PageHistory, PageModel, facts_in_order, fit_paging
+from tests.benchmarks import pages
 from tests.samples import START, explanation, incident, resolved_incident
 from tests.samples.parts import alert
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evaluation import pages
 from core.incidents.incident_view import page_claim
 from core.model.badge import Badge, Strength
 from core.model.incident import Severity
 from core.triage.paging_prior import TARGET, prior, prior_probability
-from tests.benchmarks import page_scenarios
+from tests.benchmarks import page_scenarios, pages
 
 MARGIN = 0.1  # of the area under the curve, above the severity's
 FRESH = 77  # a seed that no fit has seen

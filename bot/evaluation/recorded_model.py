@@ -1,20 +1,30 @@
-"""A file of a language model's replies, which are recorded once from a server and replayed without one."""
+"""The language model of an evaluation: a server whose replies are recorded in a file, or replayed from one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+import aiohttp
+from rich.console import Console
+
+from bot.config.settings import load_settings
+from bot.wiring.models import llama_server
 from core.model.errors import MalformedInput, ModelUnavailable
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, ignore_text
 from core.ports import LanguageModel
 
+DEADLINE = 1_800.0  # seconds for one reply; long, so that a slow server can be measured
+ASKING = ModelRequest((), requester="eval", deadline=DEADLINE)
 BYTES_PER_TOKEN = 3  # a token is seldom shorter; an estimate that needs no server and is the same in every replay
 
 
@@ -140,3 +150,73 @@ def _key(method: str, request: ModelRequest, more: object) -> str:
         "more": more,
     }
     return hashlib.sha256(json.dumps(hashed, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+OpenedModel = AbstractAsyncContextManager[RecordedModel | None]
+NO_MODEL: OpenedModel = nullcontext()
+
+
+@asynccontextmanager
+async def recorded_model(
+    llm: str = "", record: Path | None = None, replay: Path | None = None
+) -> AsyncGenerator[RecordedModel | None]:
+    """Open the replies in the file `replay`, or the server at the address `llm`; None with neither.
+
+    A server's replies are added to the file `record`. Those that it already holds are reused, so that an interrupted
+    measurement can continue. Raises MalformedInput if a file is not a recording.
+    """
+    if replay is not None:
+        model = RecordedModel(replay)
+        await model.context_tokens()
+        yield model
+    elif llm:
+        async with aiohttp.ClientSession() as session:
+            with TemporaryDirectory(prefix="plumbline-eval-") as folder:
+                counted: list[RecordedModel] = []
+
+                def add(reply: ModelReply) -> None:
+                    counted[0].add(reply)
+
+                file = record or Path(folder) / "replies.jsonl"
+                counted.append(RecordedModel(file, llama_server(llm, load_settings(), session, add)))
+                await counted[0].context_tokens()
+                yield counted[0]
+    else:
+        yield None
+
+
+def costs(asked: Sequence[Sequence[Call]]) -> dict[str, float]:
+    """Return the medians over the cases that a model was asked about, each with its calls."""
+    totals = [
+        (
+            sum(call.seconds for call in calls),
+            sum(call.prompt_tokens for call in calls),
+            sum(call.cached_tokens for call in calls),
+            len(calls),
+        )
+        for calls in asked
+    ] or [(0.0, 0, 0, 0)]
+    seconds, tokens, cached, calls = (statistics.median(each) for each in zip(*totals, strict=True))
+    return {"asked": len(asked), "seconds": seconds, "tokens": tokens, "cached_tokens": cached, "calls": calls}
+
+
+def paired(pairs: Iterable[tuple[bool, bool]]) -> dict[str, int]:
+    """Return how many cases a model gets right and the evidence engine does not, and the other way round."""
+    found = list(pairs)
+    return {
+        "gained": sum(ours and not theirs for ours, theirs in found),
+        "lost": sum(theirs and not ours for ours, theirs in found),
+    }
+
+
+def print_model(figures: Mapping[str, Any], console: Console) -> None:
+    """Print the gains, losses and costs of the model; nothing without one."""
+    if "paired" not in figures:
+        return
+    for name, row in figures["paired"].items():
+        console.print(f"{name}: {row['gained']} right that the evidence engine has wrong, {row['lost']} the other way.")
+    console.print(
+        f"{figures['model']}: {figures['exam']} in its exam; asked about {figures['asked']} cases, with a median of "
+        f"{figures['calls']:.0f} calls, {figures['tokens']:.0f} tokens read ({figures['cached_tokens']:.0f} cached), "
+        f"{figures['seconds']:.1f} s."
+    )

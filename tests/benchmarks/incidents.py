@@ -1,5 +1,4 @@
-"""`plumbline eval incidents`: measure whether the culprit change, or none, is named first, and whether badges are
-calibrated.
+"""Measure whether the culprit change, or none, is named first, and whether badges are calibrated.
 
 `DIR/*/` contains one incident each: `alert.json` (an Alertmanager webhook), `changes.jsonl`, `logs/`, `metrics/` and
 `traces/` in the formats of the file tools, and optionally `dependencies.json` (caller → called services). `truth.json`
@@ -14,12 +13,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -29,14 +26,12 @@ import numpy as np
 from rich.console import Console
 
 from adapters.alerts.alertmanager import parse
-from adapters.recorded_model import Call, RecordedModel
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
-from bot.evaluation.recorded import ASKING, DEADLINE, NO_MODEL, Recorded, costs, paired, print_model
+from bot.evaluation.recorded_model import ASKING, DEADLINE, Call, RecordedModel, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
-from bot.evaluation.simulated_agent import Cause
 from core.answering.model_exam import Marks, examined, skill_of
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.confidence.measures import auroc, ece
@@ -57,6 +52,9 @@ from core.triage.history import IncidentHistory
 from handlers.common.ports import Readers
 from handlers.incidents.investigate_with_model import asks_model, by_evidence, investigate_with_model
 from handlers.incidents.observe_incident import observe_incident
+from tests.benchmarks.asked_model import AskedModel
+from tests.benchmarks.simulated_agent import Cause
+from tests.evaluation.generate_incidents import generate
 
 INVESTIGATED_AFTER = timedelta(minutes=5)  # after the alert
 AMONG = 3
@@ -101,7 +99,7 @@ class _At:
         return self.at
 
 
-def run(folder: Path, without: Sequence[str] = (), llm: Recorded = NO_MODEL) -> dict[str, Any]:
+def run(folder: Path, without: Sequence[str] = (), llm: AskedModel = AskedModel()) -> dict[str, Any]:
     """Return the figures; with a language model, those of `evidence`, `model` and `plumbline` too, paired.
 
     `without` names the inputs to leave out (see ABLATIONS). `model` asks the model about each incident, as one
@@ -114,7 +112,7 @@ def run(folder: Path, without: Sequence[str] = (), llm: Recorded = NO_MODEL) -> 
     return asyncio.run(_measured(cases, without, llm))
 
 
-async def _measured(cases: Sequence[Path], without: Sequence[str], llm: Recorded) -> dict[str, Any]:
+async def _measured(cases: Sequence[Path], without: Sequence[str], llm: AskedModel) -> dict[str, Any]:
     rows: dict[str, list[Graded]] = {"plumbline": []}
     about: dict[str, Any] = {"engine": "evidence"}
     causes: list[Cause] = []
@@ -206,16 +204,9 @@ async def _ignore(_: str) -> None:
 
 @contextmanager
 def invented(count: int, seed: int) -> Generator[Path]:
-    """Write invented incidents to a folder that is removed afterwards. Raises MalformedInput outside of a checkout."""
-    sys.path.append(str(Path(__file__).parents[2]))  # for the installed command, which does not search the checkout
-    try:
-        generator = import_module("tests.evaluation.generate_incidents")
-    except ModuleNotFoundError:
-        raise MalformedInput(
-            "The generator of incidents is part of the tests, so `eval incidents --generate` needs a checkout."
-        ) from None
+    """Write invented incidents to a folder that is removed afterwards."""
     with TemporaryDirectory() as folder:
-        generator.generate(Path(folder), count, seed)
+        generate(Path(folder), count, seed)
         yield Path(folder)
 
 
@@ -342,7 +333,7 @@ def _truth(path: Path) -> Truth:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedInput(
-            f"{path} is not in the format that `bot/evaluation/incidents.py` describes: {error!r}."
+            f"{path} is not in the format that `tests/benchmarks/incidents.py` describes: {error!r}."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""`plumbline eval pages`: measure how well it is predicted, when an incident begins, whether it needs a person.
+"""Measure how well it is predicted, when an incident begins, whether it needs a person.
 
 Each line of FILE is an incident: `id`, `service`, `severity` (critical, warning or info) and `started_at`; the outcome,
 either as `needed_person` (true or false), or as what people did: `acknowledged`, `taken`, `reassigned`, `commented` (a

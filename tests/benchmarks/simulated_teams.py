@@ -13,10 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from bot.evaluation.simulated import SimulatedModel
 from core.model.language_model import ModelRequest
 from core.model_calls.choice import NONE
 from core.model_calls.prompts.triage import NOBODY
+from tests.benchmarks.simulated import SimulatedModel
 
 KEY = 200  # characters by which an incident is recognised
 

@@ -1,4 +1,4 @@
-"""`plumbline eval privacy`: measure whether everything confidential is removed, and nothing else.
+"""Measure whether everything confidential is removed, and nothing else.
 
 A case is a line of text in which confidential parts are marked ⟦kind|text⟧ (n name, e e-mail, p phone, s secret). A
 secret is written as the name of its format (`{{github}}`) and generated when the file is read, so that no file contains

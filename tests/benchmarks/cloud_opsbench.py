@@ -1,4 +1,4 @@
-"""`plumbline eval rca` on snapshots of Kubernetes (LLM4Ops/Cloud-OpsBench): are the object and the type of a fault named?
+"""Snapshots of Kubernetes (LLM4Ops/Cloud-OpsBench): are the object and the type of a fault named?
 
 Each case has a `query`, `outputs` (`tool`, `arguments`, `text`), and what is to be found: `fault_object` and `root_cause`,
 a type from a closed list. A diagnosis is right if both are, at 1 and among 3. The plan is fixed: every recorded output is
@@ -18,11 +18,9 @@ from typing import Any, cast
 import numpy as np
 from rich.console import Console
 
-from adapters.recorded_model import Call, RecordedModel
 from bot.evaluation.rca_engines import by_each, observed
-from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded, costs, paired, print_model
+from bot.evaluation.recorded_model import ASKING, Call, RecordedModel, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
-from bot.evaluation.simulated_agent import Cause, FaultType, calls_of
 from core.answering.model_exam import examined, skill_of
 from core.confidence.measures import auroc
 from core.model.errors import InvalidReply, MalformedInput, ModelUnavailable
@@ -36,6 +34,8 @@ from core.rca.model_ranking import situation
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 from handlers.incidents.investigate_with_model import Conclusion
+from tests.benchmarks.asked_model import AskedModel
+from tests.benchmarks.simulated_agent import Cause, FaultType, calls_of
 
 FIELDS = ("query", "outputs", "root_cause", "fault_object")
 AMONG = 3
@@ -147,7 +147,7 @@ def by_evidence(query: str, outputs: Sequence[ToolOutput]) -> list[Diagnosis]:
     ]
 
 
-async def run(path: Path, llm: Recorded = NO_MODEL, sample: int = 0) -> dict[str, Any]:
+async def run(path: Path, llm: AskedModel = AskedModel(), sample: int = 0) -> dict[str, Any]:
     """Return the figures of the evidence engine; with a language model, those of `model` and `plumbline` too (see `by_each`).
 
     `sample` cases are drawn; 0: all. Raises MalformedInput for an invalid file.
@@ -303,11 +303,6 @@ def _mean(values: Sequence[float | bool]) -> float:
     return round(float(np.mean(values)), 4)
 
 
-def is_snapshots(path: Path) -> bool:
-    """Return whether a file has such snapshots. Raises MalformedInput for an invalid file."""
-    return set(FIELDS) <= json_lines(path)[0].keys()
-
-
 def cases_of(path: Path) -> list[Case]:
     """Return the cases of a file. Raises MalformedInput."""
     rows = cast("list[dict[str, Any]]", json_lines(path, *FIELDS))
@@ -328,5 +323,5 @@ def cases_of(path: Path) -> list[Case]:
         ]
     except (AttributeError, KeyError, TypeError) as error:
         raise MalformedInput(
-            f"{path} has a case that is not in the format that `bot/evaluation/cloud_opsbench.py` describes: {error!r}."
+            f"{path} has a case that is not in the format that `tests/benchmarks/cloud_opsbench.py` describes: {error!r}."
         ) from error

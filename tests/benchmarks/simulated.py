@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.evaluation.simulated_agent import Cause, SimulatedInvestigator
 from core.answering.composed.reply import NOT_FOUND, claims
 from core.answering.model_exam import EXCERPTS, QUESTIONS, SITUATIONS
 from core.answering.statements import sentences
@@ -27,6 +26,7 @@ from core.model_calls.choice import NONE
 from core.model_calls.label_odds import label_schema
 from core.model_calls.prompts.composing import NO, YES
 from core.model_calls.prompts.confidence import SCALE, YES_NO
+from tests.benchmarks.simulated_agent import Cause, SimulatedInvestigator
 
 CONTEXT = 32_768  # tokens
 SHORT = 3  # statements that an answer is made of at most, before it is a list

@@ -1,4 +1,4 @@
-"""`plumbline eval confidence`: are a language model's judgements of answers calibrated? Table 2 of LM-PACE.
+"""The calibration of a language model's judgements of answers: table 2 of LM-PACE.
 
 The evidence engine answers the questions of `plumbline eval answers`; the model judges each answer by the passages that
 were found (COE and RCE, `core/confidence/model_estimator.py`), and the question's `key` says whether it is right. Four
@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from adapters.recorded_model import RecordedModel
 from bot.evaluation.library import asked_of, library_of
-from bot.evaluation.recorded import ASKING, Recorded, costs
+from bot.evaluation.recorded_model import ASKING, RecordedModel, costs
 from bot.evaluation.report import SEED, print_rows
-from bot.evaluation.stated_answers import Case, by_corpus, cases_of, shown_text, truth_of
+from bot.evaluation.stated_answers import Case, by_corpus, cases_of, shown_text
 from core.answering.find import find_answer, search
 from core.confidence.calibrator import CANDIDATES
 from core.confidence.ensemble import FloatArray
@@ -36,6 +35,7 @@ from core.model.conversation import Audience
 from core.model.errors import MalformedInput
 from core.model.prediction import Evaluation
 from core.ports import Embedder
+from tests.benchmarks.asked_model import AskedModel, truth_of
 
 FOLDS = 5
 SPLITS = 5
@@ -115,13 +115,13 @@ def _rounded(values: Sequence[float]) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else round(value, 4) for name, value in named}
 
 
-def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None, llm: Recorded) -> dict[str, Any]:
+def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None, llm: AskedModel) -> dict[str, Any]:
     """Return the figures described above. Raises MalformedInput for an invalid file or too few answers."""
     return asyncio.run(_run(cases_of(questions), corpora, embedder, llm))
 
 
 async def _run(
-    cases: Sequence[Case], corpora: Sequence[Path], embedder: Embedder | None, llm: Recorded
+    cases: Sequence[Case], corpora: Sequence[Path], embedder: Embedder | None, llm: AskedModel
 ) -> dict[str, Any]:
     judged: list[tuple[Evaluation, bool]] = []
     async with llm.opened([truth_of(case) for case in cases]) as model:

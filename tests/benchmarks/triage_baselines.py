@@ -1,6 +1,6 @@
 """The baselines of Triangle's table 1 (without DeepCT), and a linear SVM. Each scores every team.
 
-`lgbm` needs LightGBM, a development dependency, and is skipped if it is not installed. `mart` uses scikit-learn's
+`lgbm` needs LightGBM, a development dependency. `mart` uses scikit-learn's
 histogram gradient boosting with FastTree's defaults and fewer trees, on latent features because it accepts no sparse
 ones. Both are one-vs-all.
 """
@@ -12,16 +12,14 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-Scorer = Callable[[Sequence[str], NDArray[np.int64], int, Sequence[str]], FloatArray]
-"""Training texts, their teams (0 to teams - 1), number of teams, test texts → scores, shape (test texts, teams)."""
+from bot.evaluation.triage import Scorer
+from core.confidence.ensemble import FloatArray
 
 HASHES = 64  # of a MinHash signature
 BAND = 2  # hashes that must agree before two texts are compared
@@ -152,8 +150,3 @@ BASELINES: Mapping[str, Scorer] = {
     "mart": mart,
     "linear_svm": linear_svm,
 }
-
-
-def installed() -> Mapping[str, Scorer]:
-    """Return the baselines whose libraries are installed."""
-    return {name: scorer for name, scorer in BASELINES.items() if name != "lgbm" or find_spec("lightgbm")}
