@@ -19,8 +19,9 @@ from urllib.parse import quote
 import structlog
 from pydantic import TypeAdapter
 
-from adapters.http import Http, Refused, followed
+from adapters.http import Http, Refused
 from adapters.microsoft_graph.messages import ChatMessage
+from adapters.microsoft_graph.paging import graph_pages, graph_values
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
@@ -134,7 +135,7 @@ class TeamsChannelsSource:
         """
         began = self._clock.now() - CLOCK_SKEW
         base, seen = _messages_of(team_id, channel.id), set[str]()
-        async for answer in self._pages(base, {"$top": PAGE, "$expand": "replies"}):
+        async for answer in graph_pages(self._server, base, {"$top": PAGE, "$expand": "replies"}):
             threads = [await self._thread(base, channel, item, item) for item in answer.get("value", ())]
             documents = [document for document in threads if document]
             seen |= {document.id for document in documents}
@@ -143,7 +144,9 @@ class TeamsChannelsSource:
         since = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         opening = {"$top": PAGE, "$expand": "replies", "$filter": f"lastModifiedDateTime gt {since}"}
         try:
-            async for part in self._deltas(base, channel, position, self._pages(f"{base}/delta", opening)):
+            async for part in self._deltas(
+                base, channel, position, graph_pages(self._server, f"{base}/delta", opening)
+            ):
                 seen |= {document.id for document in part.documents}
                 yield _Part(part.documents, part.removed, _Position() if not part.position.link else part.position)
                 position = part.position
@@ -154,7 +157,7 @@ class TeamsChannelsSource:
 
     async def _changed(self, team_id: str, channel: TeamsChannel, position: _Position) -> AsyncIterator[_Part]:
         base = _messages_of(team_id, channel.id)
-        async for part in self._deltas(base, channel, position, self._pages(position.link)):
+        async for part in self._deltas(base, channel, position, graph_pages(self._server, position.link)):
             yield part
 
     async def _deltas(
@@ -187,7 +190,7 @@ class TeamsChannelsSource:
                 if str(item.get("id")) == root_id and "createdDateTime" in item
                 else await self._server.get(address)
             )
-            replies = await self._values(f"{address}/replies", {"$top": PAGE})
+            replies = await graph_values(self._server, f"{address}/replies", {"$top": PAGE})
         except Refused as error:
             if error.status not in GONE:
                 raise
@@ -199,13 +202,13 @@ class TeamsChannelsSource:
     ) -> Document | None:
         replies = list(expanded.get("replies") or ())
         if following := expanded.get("replies@odata.nextLink"):
-            replies += await self._values(str(following))
+            replies += await graph_values(self._server, str(following))
         messages = messages_in((root, *replies), ChatMessage, source=self.name)
         return thread_document(self.name, channel, [each for each in messages if not self._is_own(each)])
 
     async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:
         team = await self._server.get(f"teams/{quote(team_id)}")
-        values = await self._values(f"teams/{quote(team_id)}/channels")
+        values = await graph_values(self._server, f"teams/{quote(team_id)}/channels")
         standard = [str(value["id"]) for value in values if value.get("membershipType") == "standard"]
         channels = list[TeamsChannel]()
         for value in values:
@@ -230,7 +233,7 @@ class TeamsChannelsSource:
         """
         address = f"teams/{quote(team_id)}/channels/{_quoted(channel_id)}/members"
         try:
-            values = await self._values(address)
+            values = await graph_values(self._server, address)
         except Refused as error:
             log.warning("members_unknown", source=self.name, channel=channel_id, error=str(error))
             return {}
@@ -239,18 +242,6 @@ class TeamsChannelsSource:
             for value in values
             if value.get("userId")
         }
-
-    async def _values(self, address: str, parameters: Mapping[str, str] | None = None) -> list[Any]:
-        return [each async for page in self._pages(address, parameters) for each in page.get("value", ())]
-
-    async def _pages(self, address: str, parameters: Mapping[str, str] | None = None) -> AsyncIterator[dict[str, Any]]:
-        answer = await self._server.get(address, parameters)
-        before = set[str]()
-        while True:
-            yield answer
-            if not (following := answer.get("@odata.nextLink")):
-                return
-            answer = await self._server.get(followed(str(following), before, self.name))
 
     def _is_own(self, message: ChatMessage) -> bool:
         return bool(self._bot_id) and message.application_id == self._bot_id

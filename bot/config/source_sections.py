@@ -12,6 +12,7 @@ from core.model.conversation import PUBLIC
 
 EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]  # of a variable that contains a secret
 Readers = Annotated[tuple[str, ...], Field(min_length=1)]  # `public`, `channel:NAME`, `person:PLATFORM:ID`
+SiteAddress = Annotated[str, Field(pattern=r"^https://[^/?#\s]+[^?#\s]*$")]
 SourceName = Annotated[str, Field(pattern="^[^/]+$")]  # the first part of its documents' ids
 
 
@@ -143,18 +144,42 @@ class SlackChannelsSection(_SourceSection):
         return ", ".join(self.channels)
 
 
-class TeamsChannelsSection(_SourceSection):
-    """Teams channels. `teams` maps a team id to the ids of the channels to read; empty means all visible ones."""
+class GraphSection(_SourceSection):
+    """A source that is read through Microsoft Graph, by an app registered in a tenant."""
 
-    kind: Literal["teams_channels"]
     tenant_id: str
     client_id: str
     client_secret_env: EnvironmentName
+
+
+class TeamsChannelsSection(GraphSection):
+    """Teams channels. `teams` maps a team id to the ids of the channels to read; empty means all visible ones."""
+
+    kind: Literal["teams_channels"]
     teams: Annotated[dict[str, tuple[str, ...]], Field(min_length=1)]
 
     @property
     def place(self) -> str:
         return ", ".join(self.teams)
+
+
+class SharePointSection(GraphSection):
+    """Document libraries and pages of SharePoint sites. `sites` are addresses, `libraries` names; none means all.
+
+    People and groups that may read a file are known from Microsoft Graph; `identities` maps `site-group:NAME`, whose
+    members Graph does not give, `group:ID` and `user:ID` to reader names. Graph does not say who may read a page:
+    `page_readers` may read every page; none means that no page is read.
+    """
+
+    kind: Literal["sharepoint"]
+    sites: Annotated[tuple[SiteAddress, ...], Field(min_length=1)]
+    libraries: tuple[str, ...] = ()
+    page_readers: tuple[str, ...] = ()
+    identities: Annotated[dict[str, tuple[str, ...]], Field(default_factory=dict)]
+
+    @property
+    def place(self) -> str:
+        return ", ".join(self.sites)
 
 
 SourceSection = Annotated[
@@ -167,6 +192,7 @@ SourceSection = Annotated[
     | ConfluenceSection
     | AzureWikiSection
     | SlackChannelsSection
-    | TeamsChannelsSection,
+    | TeamsChannelsSection
+    | SharePointSection,
     Field(discriminator="kind"),
 ]

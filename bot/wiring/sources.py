@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -17,6 +19,7 @@ from core.knowledge.redactor import VERSION as REDACTION
 from core.ports import ChangingSource, Clock, KnowledgeSource
 
 if TYPE_CHECKING:
+    from adapters.http import Http
     from adapters.sources.git_repository import GitRepositorySource
 
 
@@ -54,6 +57,8 @@ def open_source(
             return _slack(section, settings, session, clock)
         case sections.TeamsChannelsSection():
             return _teams(section, settings, session, clock)
+        case sections.SharePointSection():
+            return _sharepoint(section, session, clock)
 
 
 def source_setting(workspace: Workspace, name: str) -> str:
@@ -106,11 +111,31 @@ def _slack(
 def _teams(
     section: sections.TeamsChannelsSection, settings: Settings, session: aiohttp.ClientSession, clock: Clock
 ) -> ChangingSource:
+    from adapters.sources.teams_channels import TeamsChannelsSource
+
+    return TeamsChannelsSource(section.name, _graph(section, session), section.teams, clock, settings.teams_app_id)
+
+
+def _sharepoint(section: sections.SharePointSection, session: aiohttp.ClientSession, clock: Clock) -> ChangingSource:
+    from adapters.sources.sharepoint import SharePointSource
+
+    # Graph redirects downloads to the site's own host.
+    hosts = frozenset(urlsplit(site).netloc for site in section.sites)
+    return SharePointSource(
+        section.name,
+        replace(_graph(section, session), elsewhere=hosts),
+        section.sites,
+        clock,
+        libraries=section.libraries,
+        page_readers=frozenset(section.page_readers),
+        identities={key: frozenset(readers) for key, readers in section.identities.items()},
+    )
+
+
+def _graph(section: sections.GraphSection, session: aiohttp.ClientSession) -> Http:
     from adapters.http import source_server
     from adapters.microsoft_graph.credentials import GRAPH_URL, GraphCredentials
-    from adapters.sources.teams_channels import TeamsChannelsSource
 
     secret = named_secret(section.client_secret_env, section.name)
     credentials = GraphCredentials(section.tenant_id, section.client_id, secret, session)
-    server = source_server("Microsoft Graph", GRAPH_URL, session, credentials)
-    return TeamsChannelsSource(section.name, server, section.teams, clock, settings.teams_app_id)
+    return source_server("Microsoft Graph", GRAPH_URL, session, credentials)

@@ -10,6 +10,7 @@ import pytest
 
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
+from adapters.sources.sharepoint import SharePointSource
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from core.model.conversation import PUBLIC
@@ -22,6 +23,8 @@ MAX_REQUESTS = 20  # requests
 
 class Circle:
     """Answers everything with the same page, which leads to itself."""
+
+    system = "The server"
 
     def __init__(self, page: Mapping[str, Any]) -> None:
         self.page = page
@@ -49,6 +52,10 @@ CIRCLES: dict[str, ChangingSource] = {
     "teams": source(
         lambda server: TeamsChannelsSource("docs", server, {"team-1": ()}, FakeClock()),
         {"value": [], "@odata.nextLink": "https://graph.example/teams?$skip=1"},
+    ),
+    "sharepoint": source(
+        lambda server: SharePointSource("docs", server, ["https://c.example/sites/ops"], FakeClock(), identities={}),
+        {"id": "site", "value": [], "@odata.nextLink": "https://graph.example/sites/site/drives?$skip=1"},
     ),
     "slack people": source(
         lambda server: SlackChannelsSource("docs", server, ["C1"], FakeClock()),

@@ -48,7 +48,11 @@ class FakeGraph(FakeServer):
         app.router.add_get(f"{base}/channels/{{channel}}/messages/{{message}}/replies", self._replies)
         app.router.add_get("/v1.0/chats/{channel}/messages", self._chat_messages)
         app.router.add_get("/v1.0/chats/{channel}/messages/{message}", self._message)
+        self._add_routes(app)
         super().__init__(app)
+
+    def _add_routes(self, app: web.Application) -> None:
+        """For those who need more of Graph."""
 
     @property
     def url(self) -> str:
@@ -150,10 +154,11 @@ class FakeGraph(FakeServer):
         team = request.match_info["team"]
         if team in self.forbidden_teams:
             return web.json_response({"error": {"code": "Forbidden"}}, status=403)
-        return self._answer(request, lambda: self.teams[team]) if team in self.teams else _unknown()
+        return self._answer(request, lambda: self.teams[team]) if team in self.teams else unknown()
 
     async def _channels(self, request: web.Request) -> web.Response:
-        return self._paged(request, list(self.channels[request.match_info["team"]].values()))
+        team = request.match_info["team"]
+        return self._paged(request, list(self.channels[team].values())) if team in self.channels else unknown()
 
     async def _members(self, request: web.Request) -> web.Response:
         if not self.members_visible:
@@ -180,13 +185,13 @@ class FakeGraph(FakeServer):
         if refusal := self._unreadable(request):
             return refusal
         found = self.messages[request.match_info["channel"]].get(request.match_info["message"])
-        return self._answer(request, lambda: found) if found is not None else _unknown()
+        return self._answer(request, lambda: found) if found is not None else unknown()
 
     async def _replies(self, request: web.Request) -> web.Response:
         if refusal := self._unreadable(request):
             return refusal
         if request.match_info["message"] not in self.messages[request.match_info["channel"]]:
-            return _unknown()
+            return unknown()
         # Newest first, as Graph gives them.
         replies = self._replies_to(request.match_info["channel"], request.match_info["message"])
         return self._paged(request, replies[::-1])
@@ -197,7 +202,7 @@ class FakeGraph(FakeServer):
             return web.json_response({"error": {"code": "Forbidden", "message": message}}, status=403)
         team, channel = request.match_info.get("team"), request.match_info["channel"]
         known = self.messages if team is None else self.channels.get(team, {})
-        return None if channel in known else _unknown()
+        return None if channel in known else unknown()
 
     async def _delta(self, request: web.Request) -> web.Response:
         """Only roots, in no order that means anything, and without replies when it pleases."""
@@ -253,7 +258,7 @@ class FakeGraph(FakeServer):
         return self._answer(request, lambda: answer)
 
 
-def _unknown() -> web.Response:
+def unknown() -> web.Response:
     return web.json_response({"error": {"code": "NotFound"}}, status=404)
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from tests.contract.source_worlds.exports import SlackExportWorld, TeamsExportWorld
 from tests.contract.source_worlds.files import FolderWorld, IncidentsWorld, ThreadsWorld
-from tests.contract.source_worlds.remote import azure_wiki_world, confluence_world, slack_world, teams_world
+from tests.contract.source_worlds.remote import (
+    azure_wiki_world,
+    confluence_world,
+    sharepoint_world,
+    slack_world,
+    teams_world,
+)
 from tests.contract.source_worlds.repository import GitWorld
 from tests.contract.source_worlds.world import RemoteWorld, World
 
@@ -33,6 +39,8 @@ REMOTE: dict[str, Callable[[], AbstractAsyncContextManager[RemoteWorld]]] = {
     "azure wiki": azure_wiki_world,
     "slack": slack_world,
     "teams": teams_world,
+    "sharepoint files": sharepoint_world,
+    "sharepoint pages": lambda: sharepoint_world(pages=True),
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import aiohttp
 
@@ -13,16 +14,20 @@ from adapters.slack.client import slack_reader
 from adapters.sources.azure_wiki import AzureWikiSource
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
+from adapters.sources.sharepoint import SharePointSource
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from core.model.conversation import PUBLIC
 from tests.contract.source_worlds.world import CHANNEL, TEAM, TEAMS_CHANNEL
-from tests.fakes import azure_wiki_server, confluence_server, graph_server, slack_history_server
+from tests.fakes import azure_wiki_server, confluence_server, graph_server, sharepoint_server, slack_history_server
 from tests.fakes.azure_wiki_server import FakeAzureWiki
 from tests.fakes.clock import FakeClock
 from tests.fakes.confluence_server import FakeConfluence, Page
 from tests.fakes.graph_server import FakeGraph
+from tests.fakes.sharepoint_server import KEEPERS, FakeSharePoint, StoredPage, canvas_of, granted, text_part
 from tests.fakes.slack_history_server import FakeSlackHistory
+
+READABLE = {"site-group:Ops Visitors": frozenset({PUBLIC})}
 
 
 class ConfluenceWorld:
@@ -143,6 +148,64 @@ class TeamsWorld:
         return f"17699{key}0000000"
 
 
+class SharePointWorld:
+    """A library, or the pages of a site."""
+
+    def __init__(self, server: FakeSharePoint, session: aiohttp.ClientSession, *, pages: bool) -> None:
+        self.server = server
+        self.refusals = server.refusals
+        self.pauses: list[float] = []
+        self.clock = FakeClock()
+        self.has_pages = pages
+        if pages:
+            server.libraries.clear()
+        self.source = self.source_with(session)
+
+    def source_with(
+        self,
+        session: aiohttp.ClientSession,
+        identities: Mapping[str, frozenset[str]] = READABLE,
+        libraries: Sequence[str] = (),
+        page_readers: frozenset[str] = frozenset({PUBLIC}),
+    ) -> SharePointSource:
+        secrets = (graph_server.TENANT, graph_server.CLIENT_ID, graph_server.CLIENT_SECRET)
+        credentials = GraphCredentials(*secrets, session, self.server.login_url)
+        rest = source_server("Microsoft Graph", self.server.url, session, credentials, _recorded(self.pauses))
+        return SharePointSource(
+            "docs",
+            replace(rest, elsewhere=frozenset({self.server.download_host})),
+            [sharepoint_server.ADDRESS],
+            self.clock,
+            libraries=libraries,
+            page_readers=page_readers if self.has_pages else frozenset(),
+            identities=identities,
+        )
+
+    def write(self, key: str, text: str) -> None:
+        if not self.has_pages:
+            self.server.put(f"01FILE{key}", f"Page {key}.md", f"# Page {key}\n\n{text}" if text else "")
+            return
+        before = self.server.pages.get(f"p-{key}")
+        canvas = canvas_of([text_part(f"<p>{text}</p>")])
+        self.server.pages[f"p-{key}"] = StoredPage(f"Page {key}", canvas, version=before.version + 1 if before else 1)
+
+    def remove(self, key: str) -> None:
+        if self.has_pages:
+            del self.server.pages[f"p-{key}"]
+        else:
+            self.server.drop(f"01FILE{key}")
+
+    def hide(self, key: str) -> None:
+        if self.has_pages:
+            self.remove(key)  # Graph does not say who may read a page
+        else:
+            self.server.files[f"01FILE{key}"].permissions = [granted(KEEPERS)]
+
+    def expire_token(self) -> None:
+        self.server.secret = "another"
+        self.server.expire_tokens()
+
+
 def _recorded(pauses: list[float]) -> Retries:
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
@@ -172,3 +235,9 @@ async def slack_world() -> AsyncIterator[SlackWorld]:
 async def teams_world() -> AsyncIterator[TeamsWorld]:
     async with FakeGraph() as server, aiohttp.ClientSession() as session:
         yield TeamsWorld(server, session)
+
+
+@asynccontextmanager
+async def sharepoint_world(*, pages: bool = False) -> AsyncIterator[SharePointWorld]:
+    async with FakeSharePoint() as server, aiohttp.ClientSession() as session:
+        yield SharePointWorld(server, session, pages=pages)

@@ -60,6 +60,12 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "teams": {"team-1": []},
     },
 }
+SECTIONS["sharepoint"] = {
+    **{key: SECTIONS["teams"][key] for key in ("tenant_id", "client_id", "client_secret_env")},
+    "kind": "sharepoint",
+    "name": "intranet",
+    "sites": ["https://acme.sharepoint.com/sites/ops"],
+}
 SECRETS = ("WIKI_TOKEN", "GIT_TOKEN", "GRAPH_SECRET", "SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", *LOCKED)
 
 
@@ -90,14 +96,21 @@ async def test_every_section_becomes_a_source_of_its_name(
     source = open_source(section, load_settings(data_dir=tmp_path), session, FakeClock())
     assert source.name == section.name
     assert isinstance(source, ChangingSource) == (
-        kind.partition(" ")[0] in {"git", "confluence", "azure", "slack", "teams"} and "export" not in kind
+        kind.partition(" ")[0] in {"git", "confluence", "azure", "slack", "teams", "sharepoint"}
+        and "export" not in kind
     )
     assert section.place
 
 
 @pytest.mark.parametrize(
     ("kind", "variable"),
-    [("confluence", "WIKI_TOKEN"), ("git url", "GIT_TOKEN"), ("teams", "GRAPH_SECRET"), ("slack", "SLACK_BOT_TOKEN")],
+    [
+        ("confluence", "WIKI_TOKEN"),
+        ("git url", "GIT_TOKEN"),
+        ("teams", "GRAPH_SECRET"),
+        ("sharepoint", "GRAPH_SECRET"),
+        ("slack", "SLACK_BOT_TOKEN"),
+    ],
 )
 async def test_a_secret_that_is_not_set_is_named(
     kind: str, variable: str, tmp_path: Path, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
@@ -120,6 +133,8 @@ async def test_a_secret_that_is_not_set_is_named(
         {"kind": "git_repository", "name": "x", "path": "a", "url": "https://git.example/docs.git"},
         {"kind": "slack_channels", "name": "x", "channels": []},
         {"kind": "folder", "name": "a/b", "path": "a"},
+        SECTIONS["sharepoint"] | {"sites": []},
+        SECTIONS["sharepoint"] | {"sites": ["http://acme.sharepoint.com/sites/ops"]},
     ],
     ids=[
         "nobody reads",
@@ -131,6 +146,8 @@ async def test_a_secret_that_is_not_set_is_named(
         "twice",
         "no channel",
         "a path",
+        "no site",
+        "a site without TLS",
     ],
 )
 def test_a_section_that_makes_no_sense_is_refused(section: dict[str, Any], tmp_path: Path) -> None:
