@@ -30,6 +30,7 @@ from adapters.slack.identity import BotIdentity
 from adapters.slack.interactions import Interactions
 from adapters.slack.payloads import Envelope, parse
 from adapters.slack.questions import Questions
+from adapters.slack.sessions import SessionStops
 from core.model.conversation import Channel
 from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
 from core.model.lenient_json import json_text, load_json
@@ -83,6 +84,7 @@ class SlackInbound:
             Interactions(inbox, forms, self._readers, identity, client, clock),
             HomeTab(client, self._readers, home_of, self._assistant.offer_prompts),
             self._assistant,
+            SessionStops(inbox, identity, client),
         )
         self._socket: AsyncSocketModeHandler | None = None
         self._connecting: asyncio.Task[None] | None = None
@@ -127,7 +129,9 @@ class SlackInbound:
         return await self._app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
 
 
-def _listening_app(app: AsyncApp, *listeners: Questions | Interactions | HomeTab | AssistantThreads) -> AsyncApp:
+def _listening_app(
+    app: AsyncApp, *listeners: Questions | Interactions | HomeTab | AssistantThreads | SessionStops
+) -> AsyncApp:
     for listener in listeners:
         listener.listen(app)
     app.error(_on_error)

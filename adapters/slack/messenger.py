@@ -11,10 +11,11 @@ import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.answers import alarm_diagram, whole_answer
-from adapters.slack.blocks import Rendered
+from adapters.slack.blocks import Block, Rendered
 from adapters.slack.client import call, error_code, pages
 from adapters.slack.identity import intent_of, metadata
 from adapters.slack.render import render
+from adapters.slack.sessions import NEVER, AgentSessions
 from adapters.slack.threads import ThreadFiles
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound, Undeliverable
@@ -25,11 +26,6 @@ PERSON = ("U", "W")  # prefixes of people's ids
 MAX_PAGES = 5  # searched for a post that may have been made before a crash
 MAX_LINKS = 1_000  # message addresses cached
 WORKING = "is at work …"  # shown after the bot's name
-
-# Error codes for a method that Slack lacks or the app may not use. It is not called again.
-NEVER = frozenset(
-    {"unknown_method", "missing_scope", "not_allowed_token_type", "access_denied", "feature_not_enabled", "deprecated"}
-)
 
 REFUSED_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format"})
 
@@ -42,6 +38,7 @@ class SlackMessenger:
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
         self._files = ThreadFiles(client)
+        self._sessions = AgentSessions(client)
         self._has_newest = True  # blocks, until Slack refuses them
         self._has_status = True  # until Slack refuses it
         self._waited_for: set[Place] = set()  # threads that show a status
@@ -49,7 +46,7 @@ class SlackMessenger:
         self._without_file: dict[tuple[str, str], None] = {}  # messages known to have no file in their thread
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
-        posted = await self._send(
+        posted, blocks = await self._send(
             "chat.postMessage",
             message,
             channel=place.channel,
@@ -62,11 +59,13 @@ class SlackMessenger:
         # A person's id opens a direct message, whose id is in Slack's response.
         reference = MessageReference(replace(place, channel=posted["channel"]), posted["ts"])
         self._remember(reference, has_file=False)
+        await self._sessions.update(reference, blocks)
         await self._complete(reference, message)
         return reference
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
-        await self._send("chat.update", message, channel=reference.place.channel, ts=reference.message_id)
+        _, blocks = await self._send("chat.update", message, channel=reference.place.channel, ts=reference.message_id)
+        await self._sessions.update(reference, blocks)
         if isinstance(message, AnswerMessage | Notice) and _key(reference) not in self._without_file:
             with suppress(ChatUnavailable):  # then the old one stays
                 await self._files.detach(reference, _file_name(reference))
@@ -78,6 +77,7 @@ class SlackMessenger:
         deletion = self._client.chat_delete(channel=reference.place.channel, ts=reference.message_id)
         with suppress(MessageNotFound):
             await call("chat.delete", deletion)
+        await self._sessions.update(reference)
         await self._files.detach(reference, _file_name(reference))
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
@@ -140,11 +140,14 @@ class SlackMessenger:
             self._waited_for.discard(place)
             await self._set_status(place, "", [])
 
-    async def _send(self, method: str, message: Message, **arguments: Any) -> dict[str, Any]:
-        """Send a message, without the newest blocks where Slack does not know them. Raises the errors of `call`."""
+    async def _send(self, method: str, message: Message, **arguments: Any) -> tuple[dict[str, Any], list[Block]]:
+        """Send a message, without the newest blocks where Slack does not know them. Raises the errors of `call`.
+
+        Returns Slack's answer and the blocks that were sent.
+        """
         rendered = render(message, newest=self._has_newest)
         try:
-            return await self._call(method, rendered, arguments)
+            return await self._call(method, rendered, arguments), rendered.blocks
         except Undeliverable as error:
             older = render(message, newest=False)
             if error_code(error) not in REFUSED_BLOCKS or older == rendered:
@@ -152,7 +155,7 @@ class SlackMessenger:
         answer = await self._call(method, older, arguments)
         self._has_newest = False
         log.info("Slack does not know the newest blocks", method=method)
-        return answer
+        return answer, older.blocks
 
     async def _call(self, method: str, rendered: Rendered, arguments: dict[str, Any]) -> dict[str, Any]:
         send = self._client.chat_update if method == "chat.update" else self._client.chat_postMessage

@@ -68,6 +68,7 @@ class FakeSlack(FakeServer):
         self.names: dict[str, str] = {}  # of what was uploaded
         self.shared: list[Arguments] = []  # what was made of uploads: channel, thread and files
         self.statuses: dict[tuple[str, str], str] = {}  # what a thread shows while it waits, by channel and thread
+        self.sessions: dict[tuple[str, str], str] = {}  # the status of each agent session, by channel and thread
         self.views: list[Answer] = []  # the forms that were opened
         self.homes: dict[str, Answer] = {}  # each person's own page
         self.refusals: list[Refusal] = []
@@ -90,6 +91,7 @@ class FakeSlack(FakeServer):
             "chat.getPermalink": self._permalink,
             "views.open": self._open_view,
             "views.publish": self._publish_view,
+            "agents.sessions.setStatus": self._set_session,
             "assistant.threads.setStatus": self._set_status,
             "assistant.threads.setSuggestedPrompts": lambda arguments: {},
             "assistant.threads.setTitle": lambda arguments: {},
@@ -234,6 +236,12 @@ class FakeSlack(FakeServer):
             return _error("invalid_arguments", found)
         self.homes[arguments["user_id"]] = arguments["view"]
         return {"view": arguments["view"]}
+
+    def _set_session(self, arguments: Arguments) -> Answer:
+        if arguments["status"] not in ("active", "processing", "suspended", "closed"):
+            return _error("invalid_arguments", ["must be a valid enum value [json-pointer:/status]"])
+        self.sessions[arguments["channel_id"], arguments["thread_ts"]] = arguments["status"]
+        return {}
 
     def _set_status(self, arguments: Arguments) -> Answer:
         key = (arguments["channel_id"], arguments["thread_ts"])

@@ -30,6 +30,7 @@ from core.answering.model_exam import FULL, Marks
 from core.model.conversation import Platform
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelRequest
+from handlers.common import show_waiting
 from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
 from handlers.incidents.investigate_incident import STOPPED as INVESTIGATION_STOPPED
@@ -105,21 +106,34 @@ class Chat:
         event |= {"thread_ts": self.thread} if self.thread else {}
         self.thread = self.thread or ts
         self._slack.messages.append({"channel": slack_api.CHANNEL, "ts": ts, "user": event["user"], "text": text})
-        body = json.dumps(slack_payloads.event_callback(event, event_id=f"Ev{ts}"))
-        headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/json"}
-        async with self._http.post("/slack/events", data=body, headers=headers) as response:
-            assert response.status == 200, await response.text()
+        await self._post(event, f"Ev{ts}")
         reply = self._slack.messages[-1]
         assert reply["thread_ts"] == self.thread
         return "\n".join(texts(reply["blocks"]))
 
-    async def asks_and_stops(self, text: str) -> str:
+    async def _post(self, event: dict[str, Any], event_id: str) -> None:
+        body = json.dumps(slack_payloads.event_callback(event, event_id=event_id))
+        headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/json"}
+        async with self._http.post("/slack/events", data=body, headers=headers) as response:
+            assert response.status == 200, await response.text()
+
+    async def stops_the_session(self) -> None:
+        """Somebody presses Slack's own stop button as soon as the thread has one."""
+        async with asyncio.timeout(10):
+            while self._slack.sessions.get((slack_api.CHANNEL, self.thread)) != "processing":  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        thread = (slack_api.CHANNEL, self.thread)
+        event = slack_payloads.session_stopped(*thread, ts=f"{next(self._seconds)}.000100")
+        await self._post(event, "EvStopped")
+        assert self._slack.sessions[thread] == "active"
+
+    async def asks_and_stops(self, text: str, *, by_session: bool = False) -> str:
         """What the bot says in the thread of a mention whose model would never end, within two seconds after “Stop”."""
         self.model.may.clear()
         self.model.ended = 0
         try:
             asking = asyncio.create_task(self.asks(text))
-            await self.presses("Stop")
+            await (self.stops_the_session() if by_session else self.presses("Stop"))
             async with asyncio.timeout(2):
                 await asking
         finally:
@@ -149,6 +163,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         )
         monkeypatch = stack.enter_context(pytest.MonkeyPatch.context())
         monkeypatch.setattr(inbox, "press", TaskInbox(core.store, lambda: None).press)
+        monkeypatch.setattr(show_waiting, "SIGN_DELAY", 0.1)
         inbound = inbound_of(core, slack, inbox)
         stack.push_async_callback(inbound.close)
         app = build_app(
@@ -181,11 +196,12 @@ async def test_the_excerpt_that_the_model_chooses_is_shown_with_its_source(chat:
     assert not any(forged in said for forged in ("evil.example", "99 %", "!channel", "@channel", WITHOUT_MODEL))
 
 
+@pytest.mark.parametrize("by_session", [False, True])
 async def test_a_press_of_stop_ends_the_work_of_the_model_within_two_seconds_and_leaves_what_was_found(
-    chat: Chat,
+    chat: Chat, *, by_session: bool
 ) -> None:
     chat.follows(choosing("slip rollback"))
-    said = await chat.asks_and_stops(UNSURE)
+    said = await chat.asks_and_stops(UNSURE, by_session=by_session)
     assert STOPPED in said
     assert "Run `slip rollback SERVICE` to roll back a canary" in said
 
