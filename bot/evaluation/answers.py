@@ -94,11 +94,13 @@ async def _run(questions: Path, corpora: Sequence[Path], embedder: Embedder | No
         paths = {document.partition("/")[2] for document in library.texts}
         if missing := next((case.gold_path for case in cases if case.gold_path not in paths), ""):
             raise MalformedInput(f"{questions} names {missing}, which no corpus contains.")
-        asked = [await _asked(case, library, retriever) for case in cases]
-    return {"measure": "answers", "engine": ENGINE, "seed": SEED, "cases": len(cases)} | _figures(asked, library.texts)
+        answered = [await _answered(case, library, retriever) for case in cases]
+    return {"measure": "answers", "engine": ENGINE, "seed": SEED, "cases": len(cases)} | _figures(
+        answered, library.texts
+    )
 
 
-async def _asked(case: Case, library: Library, retriever: Retriever) -> _Asked:
+async def _answered(case: Case, library: Library, retriever: Retriever) -> _Asked:
     everybody, others = library.audience(), library.audience(without=case.gold_path)
     with_gold, without_gold = [
         (await find_answer(asked_of(case.question, audience), retriever))[0] for audience in (everybody, others)
@@ -106,18 +108,18 @@ async def _asked(case: Case, library: Library, retriever: Retriever) -> _Asked:
     return _Asked(case, with_gold, without_gold)
 
 
-def _figures(asked: Sequence[_Asked], texts: Mapping[str, str]) -> dict[str, Any]:
-    answered = [each for each in asked if not each.with_gold.abstained]
+def _figures(questions: Sequence[_Asked], texts: Mapping[str, str]) -> dict[str, Any]:
+    answered = [each for each in questions if not each.with_gold.abstained]
     certain = [each for each in answered if not each.with_gold.tentative]
-    silent = [each.without_gold.abstained for each in asked]
+    silent = [each.without_gold.abstained for each in questions]
     values = {
-        "supported": [held for each in asked for held in _supported(each, texts)],
-        "answer_recall": [_recall(each) for each in asked],
+        "supported": [held for each in questions for held in _supported(each, texts)],
+        "answer_recall": [_recall(each) for each in questions],
         "citation_precision": [_precision(each) for each in answered],
-        "abstained_without_gold": [each.without_gold.abstained or each.without_gold.tentative for each in asked],
-        "answered_with_gold": [not each.with_gold.abstained for each in asked],
+        "abstained_without_gold": [each.without_gold.abstained or each.without_gold.tentative for each in questions],
+        "answered_with_gold": [not each.with_gold.abstained for each in questions],
         "silent_without_gold": silent,
-        "certain_with_gold": [each in certain for each in asked],
+        "certain_with_gold": [each in certain for each in questions],
         "certain_precision": [_path(each.with_gold.citations[0]) == each.case.gold_path for each in certain],
     }
     figures: dict[str, Any] = {"excerpts": len(values["supported"])}
@@ -127,23 +129,23 @@ def _figures(asked: Sequence[_Asked], texts: Mapping[str, str]) -> dict[str, Any
     return figures
 
 
-def _recall(asked: _Asked) -> float:
-    gold = set(terms(asked.case.gold_answer))
-    said = {term for sentence in shown_sentences(asked.with_gold) for term in terms(sentence.text)}
-    return len(gold & said) / len(gold) if gold else 0.0
+def _recall(question: _Asked) -> float:
+    gold = set(terms(question.case.gold_answer))
+    shown = {term for sentence in shown_sentences(question.with_gold) for term in terms(sentence.text)}
+    return len(gold & shown) / len(gold) if gold else 0.0
 
 
-def _precision(asked: _Asked) -> float:
-    paths = [_path(source) for source in asked.with_gold.citations]
-    return paths.count(asked.case.gold_path) / len(paths)
+def _precision(question: _Asked) -> float:
+    paths = [_path(source) for source in question.with_gold.citations]
+    return paths.count(question.case.gold_path) / len(paths)
 
 
 def _path(source: Citation) -> str:
     return source.document_id.partition("/")[2]
 
 
-def _supported(asked: _Asked, texts: Mapping[str, str]) -> Iterator[bool]:
-    for answer in (asked.with_gold, asked.without_gold):
+def _supported(question: _Asked, texts: Mapping[str, str]) -> Iterator[bool]:
+    for answer in (question.with_gold, question.without_gold):
         sources = {source.number: source for source in answer.citations}
         for excerpt in (*answer.excerpts, *answer.further):
             yield holds(texts[sources[excerpt.citation].document_id], excerpt.text)
@@ -151,8 +153,8 @@ def _supported(asked: _Asked, texts: Mapping[str, str]) -> Iterator[bool]:
 
 def holds(document: str, excerpt: str) -> bool:
     """Return whether a document contains every block of an excerpt, ignoring markup, punctuation and case."""
-    said = _words(document)
-    return all(_contains(said, _words(block.text)) for block in blocks(excerpt))
+    words = _words(document)
+    return all(_contains(words, _words(block.text)) for block in blocks(excerpt))
 
 
 def _contains(text: str, run: str) -> bool:

@@ -50,17 +50,17 @@ Figures = dict[str, float | None]
 
 
 def _raw(_scores: FloatArray, _correct: FloatArray) -> Map:
-    return lambda asked: asked
+    return lambda stated: stated
 
 
 def _base_rate(_scores: FloatArray, correct: FloatArray) -> Map:
-    return lambda asked: np.full(len(asked), correct.mean())
+    return lambda stated: np.full(len(stated), correct.mean())
 
 
 def _isotonic(scores: FloatArray, correct: FloatArray) -> Map:
     tally = count(scores, correct)
     rates = ascending(tally.right / tally.counts, tally.counts)
-    return lambda asked: np.interp(asked, tally.levels, rates)
+    return lambda stated: np.interp(stated, tally.levels, rates)
 
 
 def _curve(features: Features, slopes: int) -> Callable[[FloatArray, FloatArray], Map]:
@@ -74,7 +74,7 @@ def _plumbline(scores: FloatArray, correct: FloatArray) -> Map:
     labelled = [Label(Evaluation(1.0, score), label == 1.0) for score, label in zip(scores, correct, strict=True)]
     calibrator = fit(labelled, "eval", FITTED_AT, min_outcomes=BUDGETS[0])
     assert calibrator is not None
-    return lambda asked: np.array([calibrator.probability(Evaluation(1.0, score)) for score in asked.tolist()])
+    return lambda stated: np.array([calibrator.probability(Evaluation(1.0, score)) for score in stated.tolist()])
 
 
 METHODS: Mapping[str, Callable[[FloatArray, FloatArray], Map]] = {
@@ -111,8 +111,8 @@ def run(path: Path) -> dict[str, Any]:
 def print_table(figures: Mapping[str, Any], out: Console) -> None:
     keys, rows = ("brier", "ece", "ece_floor", "auroc"), list[Sequence[str]]()
     for budget in figures["mean"]["raw"]:
-        for method, found in figures["mean"].items():
-            rows.append((budget, method, *(cell(found[budget], key, ".4f") for key in keys)))
+        for method, by_budget in figures["mean"].items():
+            rows.append((budget, method, *(cell(by_budget[budget], key, ".4f") for key in keys)))
         rows.append(())
     print_rows(out, ("labels", "method", *keys), rows, "Mean of the groups")
 
@@ -152,8 +152,8 @@ def _figures(probabilities: FloatArray, correct: FloatArray, seed: int) -> Figur
 
 def _averaged(many: Sequence[Figures]) -> Figures:
     """Return the mean of every figure; None if it is always None."""
-    known = {key: [value for figures in many if (value := figures[key]) is not None] for key in many[0]}
-    return {key: round(float(np.mean(values)), 4) if values else None for key, values in known.items()}
+    by_key = {key: [value for figures in many if (value := figures[key]) is not None] for key in many[0]}
+    return {key: round(float(np.mean(values)), 4) if values else None for key, values in by_key.items()}
 
 
 def _mean(many: Sequence[Figures]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _groups(path: Path) -> dict[str, Group]:
     rows: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for name, score, correct in _rows(path):
         rows[name].append((score, correct))
-    groups = {name: np.array(found).T for name, found in sorted(rows.items()) if len(found) >= 2 * BUDGETS[0]}
+    groups = {name: np.array(answers).T for name, answers in sorted(rows.items()) if len(answers) >= 2 * BUDGETS[0]}
     if not groups:
         raise MalformedInput(
             f"{path} has no group of {2 * BUDGETS[0]} answers or more, so nothing can be measured on it."

@@ -77,8 +77,8 @@ async def run(
     `on_case` gets the number and the case that the model is asked about next. Raises MalformedInput for an invalid file.
     """
     cases = cases_of(path)
-    found = {name: [await graded(engine, case) for case in cases] for name, engine in ENGINES.items()}
-    engine, asked = "evidence", dict[str, Any]()
+    by_engine = {name: [await graded(engine, case) for case in cases] for name, engine in ENGINES.items()}
+    engine, about = "evidence", dict[str, Any]()
     async with llm as model:
         if model is not None:
             engine = "plumbline"
@@ -88,30 +88,30 @@ async def run(
                 on_case(number, case)
                 before = len(model.calls)
                 for name, one in (await _by_each(case, model, skill_of(marks))).items():
-                    found.setdefault(name, []).append(one)
+                    by_engine.setdefault(name, []).append(one)
                 calls.append(model.calls[before:])
-            asked = {
+            about = {
                 "model": model.name,
                 "exam": str(marks),
                 **costs(calls),
-                "paired": {name: _paired(found[name], found["evidence"]) for name in ("model", "plumbline")},
+                "paired": {name: _paired(by_engine[name], by_engine["evidence"]) for name in ("model", "plumbline")},
             }
-    results = {name: _figures(each) for name, each in found.items()}
+    results = {name: _figures(each) for name, each in by_engine.items()}
     return {
         "measure": "rca",
         "engine": engine,
         "seed": SEED,
         **{key: value for key, value in results[engine].items() if key != "by_kind"},
-        **asked,
+        **about,
         "results": results,
     }
 
 
 async def _by_each(case: Case, model: RecordedModel, skill: Skill | None) -> dict[str, Graded]:
     started = time.perf_counter()
-    told = await by_each(case.given.question, case.given.outputs, (), model, skill)
+    conclusions = await by_each(case.given.question, case.given.outputs, (), model, skill)
     seconds = time.perf_counter() - started
-    return {name: _graded(case, verdict_of(each, case.given), seconds) for name, each in told.items()}
+    return {name: _graded(case, verdict_of(each, case.given), seconds) for name, each in conclusions.items()}
 
 
 def _paired(model: Sequence[Graded], evidence: Sequence[Graded]) -> dict[str, int]:
@@ -200,14 +200,14 @@ def cases_of(path: Path) -> list[Case]:
     """Return the gradable cases of a file, at least one of them a root cause. Raises MalformedInput."""
     rows = cast("list[dict[str, Any]]", json_lines(path, *FIELDS))
     try:
-        found = [_case(row) for row in rows if row["gradable"]]
+        cases = [_case(row) for row in rows if row["gradable"]]
     except (AttributeError, KeyError, TypeError) as error:
         raise MalformedInput(
             f"{path} has a case that is not in the format that `bot/evaluation/rca.py` describes: {error!r}."
         ) from error
-    if not any(case.kind == HEADLINE for case in found):
+    if not any(case.kind == HEADLINE for case in cases):
         raise MalformedInput(f"{path} has no gradable case of kind {HEADLINE}.")
-    return found
+    return cases
 
 
 def _case(row: Mapping[str, Any]) -> Case:
@@ -224,11 +224,13 @@ def _case(row: Mapping[str, Any]) -> Case:
     return Case(Given(_question(row["question"]), outputs), row["kind"], keys, evidence_keys)
 
 
-def _question(asked: Any) -> str:
+def _question(question: Any) -> str:
     """Return the question, empty if there is none. Several turns are joined by line breaks."""
-    return asked if isinstance(asked, str) else "\n".join(str(turn) for turn in cast("list[object]", asked or []))
+    return (
+        question if isinstance(question, str) else "\n".join(str(turn) for turn in cast("list[object]", question or []))
+    )
 
 
 def _arguments(params: Any) -> dict[str, str]:
-    known = cast("Mapping[str, object]", params or {})
-    return {name: str(value) for name, value in known.items() if value is not None}
+    arguments = cast("Mapping[str, object]", params or {})
+    return {name: str(value) for name, value in arguments.items() if value is not None}

@@ -57,8 +57,8 @@ Engine = Callable[[Given], Awaitable[Verdict]]
 
 
 async def by_evidence(given: Given) -> Verdict:
-    found = conclude(given.question, given.outputs)
-    return Verdict(found.cause, tuple(evidence.quote for evidence in found.evidence), len(given.outputs))
+    conclusion = conclude(given.question, given.outputs)
+    return Verdict(conclusion.cause, tuple(evidence.quote for evidence in conclusion.evidence), len(given.outputs))
 
 
 async def by_keyword(given: Given) -> Verdict:
@@ -69,10 +69,14 @@ async def by_keyword(given: Given) -> Verdict:
     return Verdict(ranked[0] if ranked else "", tuple(ranked[:MAX_QUOTES]), len(given.outputs))
 
 
-def verdict_of(found: Conclusion, given: Given) -> Verdict:
+def verdict_of(conclusion: Conclusion, given: Given) -> Verdict:
     """Return the first cause of a conclusion, and its quotes."""
-    steps = len(found.explanation.trajectory.steps) if found.explanation.trajectory is not None else len(given.outputs)
-    first = found.explanation.cause
+    steps = (
+        len(conclusion.explanation.trajectory.steps)
+        if conclusion.explanation.trajectory is not None
+        else len(given.outputs)
+    )
+    first = conclusion.explanation.cause
     return (
         Verdict(first.cause, tuple(each.quote for each in first.evidence), steps) if first else Verdict("", (), steps)
     )
@@ -88,9 +92,9 @@ async def by_each(
     places of a cause; if there are none, any text is.
     """
     observations = observed(question, outputs, services)
-    found = by_evidence_engine(*explain(observations))
+    by_rules = by_evidence_engine(*explain(observations))
 
-    async def asked(before: Conclusion, trusted: Skill) -> Conclusion:
+    async def investigated(before: Conclusion, trusted: Skill) -> Conclusion:
         return await investigate_with_model(
             before,
             observations,
@@ -102,17 +106,17 @@ async def by_each(
             readers=Readers(toolboxes=[RecordedTools(outputs)]),
         )
 
-    is_asked = skill is not None and asks_model(skill, found)
+    is_asked = skill is not None and asks_model(skill, by_rules)
     return {
-        "model": await asked(NOTHING, VOUCHED),
-        "plumbline": await asked(found, skill) if skill is not None and is_asked else found,
+        "model": await investigated(NOTHING, VOUCHED),
+        "plumbline": await investigated(by_rules, skill) if skill is not None and is_asked else by_rules,
     }
 
 
 def observed(question: str, outputs: Sequence[ToolOutput], services: Sequence[str] = ()) -> Observations:
     """Return recorded outputs as the observations of an incident that is as late as the latest time that they tell."""
-    told = (first_time(line) for output in outputs for line in output.text.splitlines())
-    at = max((time for time in told if time is not None), default=SOME_TIME)
+    times = (first_time(line) for output in outputs for line in output.text.splitlines())
+    at = max((time for time in times if time is not None), default=SOME_TIME)
     alert = Alert("recorded", question, AlertStatus.FIRING, Severity.WARNING, at, summary=question)
     delivery = AlertDelivery("recorded", "recorded", "recorded", (alert,), at)
     incident = open_from(delivery, "recorded", Place(Platform.CONSOLE, "incidents"))
@@ -141,15 +145,19 @@ class RecordedTool:
 
     def _parameter(self, name: str) -> ToolParameter:
         values = tuple(dict.fromkeys(output.arguments.get(name, "") for output in self.outputs))
-        told = name.replace("_", " ")
-        return ToolParameter(name, told, values) if len(values) <= FEW else ToolParameter(name, f"{told}, or nothing")
+        description = name.replace("_", " ")
+        return (
+            ToolParameter(name, description, values)
+            if len(values) <= FEW
+            else ToolParameter(name, f"{description}, or nothing")
+        )
 
     async def call(self, arguments: Mapping[str, str]) -> str:
         given = _given(arguments)
-        found = next((each for each in self.outputs if _given(each.arguments) == given), None)
-        if found is None:
+        output = next((each for each in self.outputs if _given(each.arguments) == given), None)
+        if output is None:
             return NOT_RECORDED
-        return found.text or ("The call failed." if found.failed else "")
+        return output.text or ("The call failed." if output.failed else "")
 
 
 def _given(arguments: Mapping[str, str]) -> Mapping[str, str]:

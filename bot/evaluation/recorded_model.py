@@ -185,7 +185,7 @@ async def recorded_model(
         yield None
 
 
-def costs(asked: Sequence[Sequence[Call]]) -> dict[str, float]:
+def costs(cases: Sequence[Sequence[Call]]) -> dict[str, float]:
     """Return the medians over the cases that a model was asked about, each with its calls."""
     totals = [
         (
@@ -194,18 +194,18 @@ def costs(asked: Sequence[Sequence[Call]]) -> dict[str, float]:
             sum(call.cached_tokens for call in calls),
             len(calls),
         )
-        for calls in asked
+        for calls in cases
     ] or [(0.0, 0, 0, 0)]
     seconds, tokens, cached, calls = (statistics.median(each) for each in zip(*totals, strict=True))
-    return {"asked": len(asked), "seconds": seconds, "tokens": tokens, "cached_tokens": cached, "calls": calls}
+    return {"asked": len(cases), "seconds": seconds, "tokens": tokens, "cached_tokens": cached, "calls": calls}
 
 
 def paired(pairs: Iterable[tuple[bool, bool]]) -> dict[str, int]:
     """Return how many cases a model gets right and the evidence engine does not, and the other way round."""
-    found = list(pairs)
+    results = list(pairs)
     return {
-        "gained": sum(ours and not theirs for ours, theirs in found),
-        "lost": sum(theirs and not ours for ours, theirs in found),
+        "gained": sum(ours and not theirs for ours, theirs in results),
+        "lost": sum(theirs and not ours for ours, theirs in results),
     }
 
 

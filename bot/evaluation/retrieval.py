@@ -94,11 +94,11 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         for name, row in figures["results"].items()
     ]
     print_rows(console, ("method", *keys), rows, title)
-    if found := figures.get("abstention"):
+    if abstention := figures.get("abstention"):
         console.print(
-            f"At the threshold {found['threshold']:.3f}, {found['answered']:.0%} of the answerable questions are "
-            f"answered and {found['abstained']:.0%} of the {found['unanswerable']} unanswerable ones are not. At the "
-            f"shipped threshold {ANSWER_THRESHOLD:.2f}: {found['answered_shipped']:.0%} and {found['abstained_shipped']:.0%}."
+            f"At the threshold {abstention['threshold']:.3f}, {abstention['answered']:.0%} of the answerable questions are "
+            f"answered and {abstention['abstained']:.0%} of the {abstention['unanswerable']} unanswerable ones are not. At the "
+            f"shipped threshold {ANSWER_THRESHOLD:.2f}: {abstention['answered_shipped']:.0%} and {abstention['abstained_shipped']:.0%}."
         )
 
 
@@ -140,7 +140,7 @@ class _Corpus:
 
     async def _plumbline(self, query: str) -> list[str]:
         retrieval = await search(query, Audience(), self.retriever)
-        return _ranked(found.passage for found in candidates(query, retrieval))
+        return _ranked(candidate.passage for candidate in candidates(query, retrieval))
 
     def _documents(self, passage_ids: Iterable[str]) -> list[str]:
         return _ranked(self.passages[key] for key in passage_ids)
@@ -176,9 +176,9 @@ async def _measured(method: Method, cases: Sequence[Case]) -> dict[str, Any]:
     milliseconds: list[float] = []
     for case in cases:
         started = time.perf_counter()
-        found = await method(case.question)
+        documents = await method(case.question)
         milliseconds.append(1000 * (time.perf_counter() - started))
-        paths = [document.partition("/")[2] for document in found]
+        paths = [document.partition("/")[2] for document in documents]
         ranks.append(paths.index(case.gold_path) + 1 if case.gold_path in paths else np.inf)
     figures: dict[str, Any] = {}
     for cutoff in CUTOFFS:

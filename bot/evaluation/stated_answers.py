@@ -132,16 +132,16 @@ async def _measured(
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
         engines = Engines(model, skill_of(marks), writes=marks.write >= WRITES)
         for group, files in by_corpus(cases, corpora):
-            found, took = await _answered(group, files, embedder, engines)
+            by_method, took = await _answered(group, files, embedder, engines)
             milliseconds += took
             ranked = _bm25(await _texts(files))
             for case in group:
                 best = ranked(" ".join([*case.before, case.question]))
-                found.setdefault("bm25_section", []).append(Reply(case, best[0]))
-                found.setdefault("bm25_sections", []).append(Reply(case, best[0], tuple(best[1:])))
-            for method, more in found.items():
+                by_method.setdefault("bm25_section", []).append(Reply(case, best[0]))
+                by_method.setdefault("bm25_sections", []).append(Reply(case, best[0], tuple(best[1:])))
+            for method, more in by_method.items():
                 replies.setdefault(method, []).extend(more)
-        asked = {"model": model.name, "exam": str(marks), **costs(engines.asked)} if model else {}
+        about = {"model": model.name, "exam": str(marks), **costs(engines.asked)} if model else {}
     return {
         "measure": "answers",
         "engine": model.name if model else ENGINE,
@@ -150,9 +150,9 @@ async def _measured(
         "cases": len(cases),
         "p50_ms": round(float(np.percentile(milliseconds, 50)), 1),
         "p95_ms": round(float(np.percentile(milliseconds, 95)), 1),
-        **asked,
+        **about,
         **({"paired": {name: _compared(replies, name) for name in ("model", "plumbline")}} if model else {}),
-        "results": {name: figures_of(found) for name, found in replies.items()},
+        "results": {name: figures_of(rows) for name, rows in replies.items()},
         "by_kind": _by(replies, lambda case: case.kind),
         "by_corpus": _by(replies, lambda case: case.corpus),
     }
@@ -253,7 +253,7 @@ def _by(replies: Mapping[str, Sequence[Reply]], part: Callable[[Case], str]) -> 
     names = sorted({part(each.case) for each in replies["plumbline"]} - {""})
     return {
         name: {
-            method: figures_of([each for each in found if part(each.case) == name]) for method, found in replies.items()
+            method: figures_of([each for each in rows if part(each.case) == name]) for method, rows in replies.items()
         }
         for name in names
     }
@@ -269,15 +269,15 @@ class Engines:
         self.asked: list[list[Call]] = []  # of each question that the model was asked
 
     async def answers(self, question: Question, retriever: Retriever) -> dict[str, Answer]:
-        found = await find_answer(question, retriever)
+        judged = await find_answer(question, retriever)
         if self._model is None:
-            return {"plumbline": found[0]}
-        answers = {"evidence": found, "model": found, "plumbline": found}
+            return {"plumbline": judged[0]}
+        answers = {"evidence": judged, "model": judged, "plumbline": judged}
         for name, skill in (("model", self._at_its_word), ("plumbline", self._skill)):
-            if skill is not None and needs_model(found[0], skill):
+            if skill is not None and needs_model(judged[0], skill):
                 before = len(self._model.calls)
                 answering = composed_answer if skill.writes else chosen_answer
-                answers[name] = await answering(question, found, retriever, self._model, ASKING, skill)
+                answers[name] = await answering(question, judged, retriever, self._model, ASKING, skill)
                 if name == "model":
                     self.asked.append(self._model.calls[before:])
         return {name: answer for name, (answer, _) in answers.items()}
@@ -294,8 +294,8 @@ async def _answered(
         for case in cases:
             history: list[Turn] = []
             for earlier in case.before:
-                said, _ = await find_answer(asked_of(earlier, audience, history), retriever)
-                history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, shown_text(said))]
+                answer, _ = await find_answer(asked_of(earlier, audience, history), retriever)
+                history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, shown_text(answer))]
             started = time.perf_counter()
             answers = await engines.answers(asked_of(case.question, audience, history), retriever)
             milliseconds.append(1000 * (time.perf_counter() - started))
@@ -344,10 +344,10 @@ def _bm25(documents: Iterable[Document]) -> Callable[[str], list[str]]:
 
 def sections_of(document: Document) -> list[tuple[str, str]]:
     """Return each heading with the text below it, up to the next heading. Headings without text are left out."""
-    found: list[tuple[str, list[str]]] = [("", [])]
+    sections: list[tuple[str, list[str]]] = [("", [])]
     for block in blocks(document.text):
         if block.kind is BlockKind.HEADING:
-            found.append((block.heading, []))
+            sections.append((block.heading, []))
         else:
-            found[-1][1].append(block.text)
-    return [(heading, "\n\n".join(texts)) for heading, texts in found if texts]
+            sections[-1][1].append(block.text)
+    return [(heading, "\n\n".join(texts)) for heading, texts in sections if texts]

@@ -136,17 +136,17 @@ async def _run(
 ) -> dict[str, Any]:
     tickets = tickets_of(train)
     parts = [(tickets, tickets_of(test))] if test else _folds(tickets, folds)
-    found: defaultdict[str, list[Outcome]] = defaultdict(list)
+    by_method: defaultdict[str, list[Outcome]] = defaultdict(list)
     embedding = TicketEmbedder(embedder) if embedder else None
     about: dict[str, Any] = {"engine": "evidence"}
     async with llm as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
         decider = Decider(model, skill_of(marks), writes=marks.write >= WRITES) if model is not None else None
-        for number, (known, asked) in enumerate(parts, start=1):
+        for number, (training, tested) in enumerate(parts, start=1):
             share = sample // len(parts) + (number <= sample % len(parts))
-            drawn = random.Random(SEED).sample(asked, min(share, len(asked))) if sample else asked
-            for method, outcomes in (await _measured(known, drawn, embedding, decider, baselines)).items():
-                found[method] += outcomes
+            drawn = random.Random(SEED).sample(tested, min(share, len(tested))) if sample else tested
+            for method, outcomes in (await _measured(training, drawn, embedding, decider, baselines)).items():
+                by_method[method] += outcomes
             on_fold(number)
     if decider is not None:
         about = {
@@ -155,7 +155,9 @@ async def _run(
             "exam": str(marks),
             **costs(decider.asked),
             "paired": {
-                name: paired((o.correct, e.correct) for o, e in zip(found[name], found["evidence"], strict=True))
+                name: paired(
+                    (o.correct, e.correct) for o, e in zip(by_method[name], by_method["evidence"], strict=True)
+                )
                 for name in ("model", "plumbline")
             },
         }
@@ -164,10 +166,10 @@ async def _run(
         **about,
         "embeddings": embedder.name if embedder else "none",
         "seed": SEED,
-        "cases": len(found["plumbline"]),
+        "cases": len(by_method["plumbline"]),
         "folds": len(parts),
-        "results": {method: _figures(outcomes) for method, outcomes in found.items()},
-        "risk_coverage": _curve(found["plumbline"]),
+        "results": {method: _figures(outcomes) for method, outcomes in by_method.items()},
+        "risk_coverage": _curve(by_method["plumbline"]),
     }
 
 
@@ -195,15 +197,15 @@ class Decider:
     async def outcomes(
         self, evidence: TriageEvidence, incident: Incident, calibrator: Calibrator, owner: str
     ) -> dict[str, Outcome]:
-        found = {"evidence": _negotiated(evidence, calibrator, owner)}
+        outcomes = {"evidence": _negotiated(evidence, calibrator, owner)}
         for name, skill in self._skills.items():
             before = len(self.model.calls)
-            found[name] = (
-                await self._outcome(evidence, incident, calibrator, owner, skill) if skill else found["evidence"]
+            outcomes[name] = (
+                await self._outcome(evidence, incident, calibrator, owner, skill) if skill else outcomes["evidence"]
             )
             if name == "model" and len(self.model.calls) > before:
                 self.asked.append(self.model.calls[before:])
-        return found
+        return outcomes
 
     async def _outcome(
         self, evidence: TriageEvidence, incident: Incident, calibrator: Calibrator, owner: str, skill: Skill
@@ -234,20 +236,20 @@ class Decider:
 
 
 async def _measured(
-    known: Sequence[Ticket],
-    asked: Sequence[Ticket],
+    training: Sequence[Ticket],
+    tickets: Sequence[Ticket],
     embedding: TicketEmbedder | None,
     decider: Decider | None,
     baselines: Mapping[str, Scorer],
 ) -> Outcomes:
-    found = await _plumbline(known, asked, embedding, decider)
-    teams = sorted({ticket.owner for ticket in known})
-    owners = np.array([teams.index(ticket.owner) for ticket in known])
-    texts, tested = [ticket.text for ticket in known], [ticket.text for ticket in asked]
+    outcomes = await _plumbline(training, tickets, embedding, decider)
+    teams = sorted({ticket.owner for ticket in training})
+    owners = np.array([teams.index(ticket.owner) for ticket in training])
+    texts, tested = [ticket.text for ticket in training], [ticket.text for ticket in tickets]
     for name, scorer in baselines.items():
         scores = scorer(texts, owners, len(teams), tested)
-        found[name] = [_outcome(row, teams, ticket.owner) for row, ticket in zip(scores, asked, strict=True)]
-    return found
+        outcomes[name] = [_outcome(row, teams, ticket.owner) for row, ticket in zip(scores, tickets, strict=True)]
+    return outcomes
 
 
 def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
@@ -264,33 +266,33 @@ def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
 
 
 async def _plumbline(
-    known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None, decider: Decider | None
+    training: Sequence[Ticket], tickets: Sequence[Ticket], embedding: TicketEmbedder | None, decider: Decider | None
 ) -> Outcomes:
     """Return the outcomes of the product's triage and its ablations."""
-    incidents = as_past_incidents(known)
-    teams = _teams(known)
+    incidents = as_past_incidents(training)
+    teams = _teams(training)
     history = IncidentHistory(incidents)
     embeddings = await embedding.past(incidents) if embedding else None
     model = OwnerModel.fitted(incidents, embeddings)
     if model is None:
-        raise MalformedInput(f"{len(known)} tickets are too few to learn from.")
+        raise MalformedInput(f"{len(training)} tickets are too few to learn from.")
     calibrator = fit(labels_from(model), "eval", AT)
     assert calibrator is not None
-    new = [as_incident(ticket.title, ticket.body) for ticket in asked]
-    vectors = await embedding.asked(new) if embedding else [None] * len(new)
-    found: defaultdict[str, list[Outcome]] = defaultdict(list)
-    for ticket, incident, vector in zip(asked, new, vectors, strict=True):
+    new = [as_incident(ticket.title, ticket.body) for ticket in tickets]
+    vectors = await embedding.vectors(new) if embedding else [None] * len(new)
+    outcomes: defaultdict[str, list[Outcome]] = defaultdict(list)
+    for ticket, incident, vector in zip(tickets, new, vectors, strict=True):
         evidence = gather(incident, teams, history, Enrichment(), model, vector=vector)
         if decider is None:
-            found["plumbline"].append(_negotiated(evidence, calibrator, ticket.owner))
+            outcomes["plumbline"].append(_negotiated(evidence, calibrator, ticket.owner))
         else:
             for name, outcome in (await decider.outcomes(evidence, incident, calibrator, ticket.owner)).items():
-                found[name].append(outcome)
-        found["without_negotiation"].append(_decided(evidence, ticket.owner))
+                outcomes[name].append(outcome)
+        outcomes["without_negotiation"].append(_decided(evidence, ticket.owner))
         if vector is not None:
             unembedded = gather(incident, teams, history, Enrichment(), model)
-            found["without_embedding"].append(_negotiated(unembedded, calibrator, ticket.owner))
-    return dict(found)
+            outcomes["without_embedding"].append(_negotiated(unembedded, calibrator, ticket.owner))
+    return dict(outcomes)
 
 
 def _negotiated(evidence: TriageEvidence, calibrator: Calibrator, owner: str) -> Outcome:
@@ -320,21 +322,21 @@ def _decided(evidence: TriageEvidence, owner: str) -> Outcome:
     return Outcome(tuple(ranked), share, min(1.0, share), owner)
 
 
-def _teams(known: Sequence[Ticket]) -> list[Team]:
+def _teams(training: Sequence[Ticket]) -> list[Team]:
     """Return the teams, each with a document of the words that distinguish its tickets."""
     held: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for ticket in known:
+    for ticket in training:
         held[ticket.owner].update(set(_WORD.findall(ticket.text.casefold())))
     everywhere = Counter(word for words in held.values() for word in words.elements())
-    sizes = Counter(ticket.owner for ticket in known)
+    sizes = Counter(ticket.owner for ticket in training)
     teams: list[Team] = []
     for owner, words in sorted(held.items()):
-        telling = {
-            word: count * log(count / sizes[owner] / (everywhere[word] / len(known)))
+        gains = {
+            word: count * log(count / sizes[owner] / (everywhere[word] / len(training)))
             for word, count in words.items()
             if count >= MIN_TICKETS
         }
-        best = sorted((word for word, gain in telling.items() if gain > 0), key=lambda word: (-telling[word], word))
+        best = sorted((word for word, gain in gains.items() if gain > 0), key=lambda word: (-gains[word], word))
         teams.append(Team(owner, owner, f"## We own\n\n{' '.join(best[:DOCUMENT_WORDS])}\n"))
     return teams
 
@@ -404,18 +406,18 @@ def _macro_f1(owners: NDArray[np.int64], first: NDArray[np.int64]) -> float:
 
 def _coverage(confidence: FloatArray, correct: FloatArray) -> float:
     """Return the largest share of tickets, most confident first, of which PRECISION are right."""
-    found = risk_coverage(confidence, correct)
-    return float(found.coverage[found.risk <= 1 - PRECISION].max(initial=0.0))
+    curve = risk_coverage(confidence, correct)
+    return float(curve.coverage[curve.risk <= 1 - PRECISION].max(initial=0.0))
 
 
 def _curve(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
     """Return the thinned risk–coverage curve of the owners."""
-    found = risk_coverage(
+    curve = risk_coverage(
         np.array([outcome.confidence for outcome in outcomes]),
         np.array([float(outcome.correct) for outcome in outcomes]),
     )
-    shown = np.searchsorted(found.coverage, np.arange(1, CURVE_POINTS + 1) / CURVE_POINTS - 1e-9)
-    return [{"coverage": round(float(found.coverage[at]), 4), "risk": round(float(found.risk[at]), 4)} for at in shown]
+    shown = np.searchsorted(curve.coverage, np.arange(1, CURVE_POINTS + 1) / CURVE_POINTS - 1e-9)
+    return [{"coverage": round(float(curve.coverage[at]), 4), "risk": round(float(curve.risk[at]), 4)} for at in shown]
 
 
 def _folds(tickets: Sequence[Ticket], folds: int) -> list[tuple[list[Ticket], list[Ticket]]]:
@@ -446,9 +448,11 @@ class TicketEmbedder:
     known: Embeddings | None = None
 
     async def past(self, incidents: Sequence[PastIncident]) -> Embeddings:
-        found = await embed_past_incidents(incidents, self.embedder, self.known)
-        self.known = Embeddings(found.embedder, {**self.known.vectors, **found.vectors}) if self.known else found
-        return found
+        embeddings = await embed_past_incidents(incidents, self.embedder, self.known)
+        self.known = (
+            Embeddings(embeddings.embedder, {**self.known.vectors, **embeddings.vectors}) if self.known else embeddings
+        )
+        return embeddings
 
-    async def asked(self, incidents: Sequence[Incident]) -> list[Vector]:
+    async def vectors(self, incidents: Sequence[Incident]) -> list[Vector]:
         return [await self.embedder.embed_query(embedded_text(incident)) for incident in incidents]

@@ -40,14 +40,16 @@ def completed(chosen: Sequence[Piece], whole: Sequence[Piece]) -> list[Piece]:
     above = [place for place in range(start) if whole[place].section == chosen[0].section]
     below = [place for place in range(end, len(whole)) if whole[place].section == chosen[-1].section]
     shown |= {*_caveats(above[::-1], whole), *_caveats(below, whole)}
-    found: list[Piece] = []
+    completed_pieces: list[Piece] = []
     for place in sorted(shown):
-        if place - 1 not in shown and found and found[-1].block != NOTE:
-            found.append(_note(DOTS, whole[place]))
-        found.append(whole[place])
+        if place - 1 not in shown and completed_pieces and completed_pieces[-1].block != NOTE:
+            completed_pieces.append(_note(DOTS, whole[place]))
+        completed_pieces.append(whole[place])
         if place == end - 1 and is_cut and not is_short:
-            found.append(_note(f"{DOTS} and {counted(len(items), 'more item')} of this list on the page", whole[place]))
-    return found
+            completed_pieces.append(
+                _note(f"{DOTS} and {counted(len(items), 'more item')} of this list on the page", whole[place])
+            )
+    return completed_pieces
 
 
 def is_caveat(text: str) -> bool:

@@ -104,8 +104,8 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     An answer that people confirmed for this very question comes before all others.
     """
     rare = _rare(retrieval)
-    runs = [run for found in retrieval.passages for run in _runs(found, retrieval.weights, rare, retrieval.vector)]
-    telling = max((run.telling for run in runs), default=0.0) or 1.0
+    runs = [run for ranked in retrieval.passages for run in _runs(ranked, retrieval.weights, rare, retrieval.vector)]
+    rarity = max((run.telling for run in runs), default=0.0) or 1.0
     passage = max((run.found.score for run in runs), default=0.0) or 1.0
     lexical = max((run.lexical for run in runs), default=0.0) or 1.0
     families = support(query, retrieval)
@@ -114,7 +114,7 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     def score(run: Candidate) -> float:
         is_page = asks_what_holds and run.passage.kind is DocumentKind.PAGE
         entry = _entry(run.pieces, rare)
-        relative = PASSAGE * run.found.score / passage + EXCERPT * run.lexical / lexical + RARE * run.telling / telling
+        relative = PASSAGE * run.found.score / passage + EXCERPT * run.lexical / lexical + RARE * run.telling / rarity
         return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry + FAMILY * families[run.passage.family]
 
     scored = [replace(run, score=score(run)) for run in runs]
@@ -175,22 +175,22 @@ def _in_order(query: str, runs: Sequence[Candidate]) -> list[Candidate]:
 def _rare(retrieval: Retrieval) -> dict[str, float]:
     """Return the weights of the question's terms among the found sections: the fewer contain a term, the higher."""
     sections: dict[tuple[str, int], set[str]] = {}
-    for found in retrieval.passages:
-        for piece in pieces(found.passage):
-            sections.setdefault((found.passage.id, piece.section), set()).update(piece.terms)
+    for ranked in retrieval.passages:
+        for piece in pieces(ranked.passage):
+            sections.setdefault((ranked.passage.id, piece.section), set()).update(piece.terms)
     held = Counter(term for section in sections.values() for term in section & retrieval.weights.keys())
     return {term: log1p((len(sections) - held[term] + 0.5) / (held[term] + 0.5)) for term in retrieval.weights}
 
 
 def _runs(
-    found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str, float], vector: NDArray[np.float32]
+    ranked: RankedPassage, weights: Mapping[str, float], rare: Mapping[str, float], vector: NDArray[np.float32]
 ) -> Iterator[Candidate]:
     """Yield the candidates of a passage without their scores. BM25 follows Robertson and Zaragoza 2009, section 3.3."""
-    all_pieces = pieces(found.passage)
+    all_pieces = pieces(ranked.passage)
     total = sum(weights.values())
     if not total:
         return
-    title = terms(found.passage.title)
+    title = terms(ranked.passage.title)
     titled = Counter(weights.keys() & set(title))
     held = [[term for term in piece.terms if term in weights] for piece in all_pieces]
     counted = [
@@ -201,19 +201,19 @@ def _runs(
         fsum(rare[term] for term in weights.keys() & piece.path.union(each))
         for each, piece in zip(held, all_pieces, strict=True)
     ]
-    nearness = Nearness.of(found.passage, vector)
+    nearness = Nearness.of(ranked.passage, vector)
     for start, end in _bounds(all_pieces):
         counts = titled + Counter(term for each in counted[start:end] for term in each)
         length = len(title) + sum(len(piece.terms) for piece in all_pieces[start:end])
         norm = K1 * (1 - B + B * length / USUAL_TERMS)
         shares = {term: count * (K1 + 1) / (count + norm) for term, count in counts.items()}
-        said = [
+        stating = [
             place for place in range(start, end)
             if not all_pieces[place].introduces and not all_pieces[place].text.rstrip().endswith("?")
         ]  # fmt: skip
-        marked = max(said or range(start, end), key=lambda place: (near[place], -place))
+        marked = max(stating or range(start, end), key=lambda place: (near[place], -place))
         yield Candidate(
-            found,
+            ranked,
             all_pieces[start:end],
             all_pieces[marked],
             fsum(weights[term] * share for term, share in shares.items()),
@@ -249,7 +249,7 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
 
     A table with few rows or without a named row stays whole.
     """
-    asked = distinct_terms(query)
+    words = distinct_terms(query)
     kept: list[Piece] = []
     for _, group in groupby(chosen, key=lambda piece: piece.block):
         rows = list(group)
@@ -257,9 +257,9 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
             kept += rows
             continue
         *head, first = rows[0].text.splitlines()
-        header = distinct_terms(head[0]) & asked if head else frozenset[str]()
+        header = distinct_terms(head[0]) & words if head else frozenset[str]()
         lines = [first, *(piece.text for piece in rows[1:])]
-        shown = [line for line in lines if _named(line, asked, header)]
+        shown = [line for line in lines if _named(line, words, header)]
         if not shown:
             kept += rows
             continue
@@ -268,12 +268,12 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
     return kept
 
 
-def _named(row: str, asked: AbstractSet[str], header: frozenset[str]) -> frozenset[str]:
+def _named(row: str, words: AbstractSet[str], header: frozenset[str]) -> frozenset[str]:
     """Return the terms by which a question names a row: its first cell, or any other if it also names a column."""
     key, *others = _cells(row)
-    if key and key <= asked and not key <= header:  # “stages” names the column of that name, not the row “staging”
+    if key and key <= words and not key <= header:  # “stages” names the column of that name, not the row “staging”
         return key
-    return frozenset(term for cell in others if cell <= asked for term in cell) if header else frozenset()
+    return frozenset(term for cell in others if cell <= words for term in cell) if header else frozenset()
 
 
 def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:

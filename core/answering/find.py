@@ -51,12 +51,12 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     alone, because others may only repeat it. Raises IndexUnavailable.
     """
     if (paste := read_paste(question.text)) is not None:
-        found = await _found(question, paste.queries[0], retriever)
-        if found[0].abstained:
-            found = await _found(question, paste.queries[1], retriever)
-        return replace(found[0], lead=FAILED.format(lines="; ".join(f"“{line}”" for line in paste.failed))), found[1]
+        judged = await _answer_to(question, paste.queries[0], retriever)
+        if judged[0].abstained:
+            judged = await _answer_to(question, paste.queries[1], retriever)
+        return replace(judged[0], lead=FAILED.format(lines="; ".join(f"“{line}”" for line in paste.failed))), judged[1]
     query = standalone(question.text, question.history)
-    whole = await _found(question, query, retriever)
+    whole = await _answer_to(question, query, retriever)
     if whole[0].abstained or whole[0].tentative:
         spelling = await retriever.spelt(query)
         if spelling.foreign or (whole[0].abstained and spelling.query != query):
@@ -67,23 +67,23 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
             return _doubted(read, spelling)
     if query != question.text.strip():  # a follow-up may be misunderstood
         return _hedged(whole)
-    asked = parts(query)
-    found = [await _found(question, part, retriever) for part in asked] if len(asked) > 1 else []
-    return _joined(found, whole) if found else whole
+    questions = parts(query)
+    answers = [await _answer_to(question, part, retriever) for part in questions] if len(questions) > 1 else []
+    return _joined(answers, whole) if answers else whole
 
 
-async def _found(question: Question, query: str, retriever: Retriever) -> tuple[Answer, Evaluation]:
+async def _answer_to(question: Question, query: str, retriever: Retriever) -> tuple[Answer, Evaluation]:
     """Return the answer to a question that is read as this query."""
     return await run_in_compute_thread(answer, question, query, await search(query, question.audience, retriever))
 
 
 async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
     """Return the passages that may answer, without threads that nobody answered, which could displace pages that do."""
-    found = await retriever.search(query, audience, RETRIEVED)
-    telling = [
-        each for each in found.passages if each.passage.kind is not DocumentKind.THREAD or statements(each.passage)
+    retrieval = await retriever.search(query, audience, RETRIEVED)
+    answering = [
+        each for each in retrieval.passages if each.passage.kind is not DocumentKind.THREAD or statements(each.passage)
     ]
-    return replace(found, passages=telling)
+    return replace(retrieval, passages=answering)
 
 
 def answer(
@@ -97,13 +97,13 @@ def answer(
     there is no other sign that it answers. A page whose title is the question itself, as the name of an alert, answers for
     certain.
     """
-    found = candidates(query, retrieval)
-    named = [each for each in found if is_title(query, each.passage)]
-    found = named + [each for each in found if each not in named]
-    evaluation = evaluation_of(query, retrieval, found)
-    if not (named or answerable(evaluation) or (found and _is_known(found[0], query, is_foreign=is_foreign))):
+    ranked = candidates(query, retrieval)
+    named = [each for each in ranked if is_title(query, each.passage)]
+    ranked = named + [each for each in ranked if each not in named]
+    evaluation = evaluation_of(query, retrieval, ranked)
+    if not (named or answerable(evaluation) or (ranked and _is_known(ranked[0], query, is_foreign=is_foreign))):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
-    chosen = distinct(found, 1 + MAX_FURTHER)
+    chosen = distinct(ranked, 1 + MAX_FURTHER)
     citations = tuple(citation_of(number, each) for number, each in enumerate(chosen, start=1))
     excerpts = tuple(excerpt_of(number, each, query) for number, each in enumerate(chosen, start=1))
     is_sure = bool(named) or (is_certain(evaluation) and may_be_certain(query, chosen[0], excerpts[0], retrieval))
@@ -149,8 +149,8 @@ def may_be_certain(query: str, best: Candidate, shown: Excerpt, retrieval: Retri
 
 def is_title(query: str, passage: Passage) -> bool:
     """Return whether a question is nothing but the title of a page, such as the name of an alert, however it is written."""
-    asked = word_parts(query)
-    return len(asked) > 1 and passage.kind is DocumentKind.PAGE and asked == word_parts(passage.title)
+    words = word_parts(query)
+    return len(words) > 1 and passage.kind is DocumentKind.PAGE and words == word_parts(passage.title)
 
 
 def _is_known(candidate: Candidate, query: str, *, is_foreign: bool) -> bool:
@@ -160,15 +160,15 @@ def _is_known(candidate: Candidate, query: str, *, is_foreign: bool) -> bool:
 
 def _is_about(candidate: Candidate, query: str) -> bool:
     """Return whether an excerpt contains every term of a query. A single term must be in its title."""
-    asked = distinct_terms(query)
-    return candidate.coverage > 0.99 and (len(asked) > 1 or asked <= distinct_terms(candidate.passage.title))
+    words = distinct_terms(query)
+    return candidate.coverage > 0.99 and (len(words) > 1 or words <= distinct_terms(candidate.passage.title))
 
 
-def _doubted(found: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
+def _doubted(judged: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
     """Return the answer with a hedge, and with a note on those respelt words that occur in the answer."""
-    answered, evaluation = found
-    said = distinct_terms(answered.text)
-    read = {word: by for word, by in spelling.corrected.items() if said & set(terms_of(by))}
+    answered, evaluation = judged
+    words = distinct_terms(answered.text)
+    read = {word: by for word, by in spelling.corrected.items() if words & set(terms_of(by))}
     note = FOREIGN if spelling.foreign else read_as(read)
     return replace(answered, tentative=not answered.abstained, note=note), evaluation
 
@@ -179,8 +179,8 @@ def read_as(corrected: Mapping[str, str]) -> str:
     return f"I read {read}." if read else ""
 
 
-def _hedged(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
-    return replace(found[0], tentative=not found[0].abstained), found[1]
+def _hedged(judged: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
+    return replace(judged[0], tentative=not judged[0].abstained), judged[1]
 
 
 def _joined(
@@ -208,10 +208,10 @@ def _joined(
     )
 
 
-def distinct(found: Sequence[Candidate], count: int) -> list[Candidate]:
+def distinct(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
     """Return the first `count` candidates, without those that overlap an earlier one."""
     kept: list[Candidate] = []
-    for each in found:
+    for each in ranked:
         if len(kept) == count:
             break
         if not any(each.overlaps(other) for other in kept):
@@ -221,12 +221,13 @@ def distinct(found: Sequence[Candidate], count: int) -> list[Candidate]:
 
 def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
     """Return the nearest documents, best first, each with its first statement that is not code, if any."""
-    firsts = {found.passage.document_id: found.passage for found in reversed(ranked)}
-    documents = dict.fromkeys(found.passage.document_id for found in ranked)
+    firsts = {candidate.passage.document_id: candidate.passage for candidate in reversed(ranked)}
+    documents = dict.fromkeys(candidate.passage.document_id for candidate in ranked)
     each = [
-        sorted(statements(firsts[document]), key=lambda said: said.kind is BlockKind.CODE) for document in documents
+        sorted(statements(firsts[document]), key=lambda statement: statement.kind is BlockKind.CODE)
+        for document in documents
     ]
-    quoted = [found[0] for found in each if found]
+    quoted = [candidate[0] for candidate in each if candidate]
     return tuple(statement.cited(number) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 

@@ -71,8 +71,8 @@ async def triage_incident(
     owners = await ports.owner_models.load() if ports.owner_models is not None else None
     vector = await embed_incident(incident, owners, ports.embedder)
 
-    async def gathered(known: Enrichment) -> TriageEvidence:
-        return await run_in_analysis_thread(gather, incident, teams, history, known, owners, ports.code, vector)
+    async def gathered(enrichment: Enrichment) -> TriageEvidence:
+        return await run_in_analysis_thread(gather, incident, teams, history, enrichment, owners, ports.code, vector)
 
     removed = _current_ids(incident.turned_away, teams)
     monitoring = TeamMonitoring(incident, observe) if observe is not None else None
@@ -83,14 +83,14 @@ async def triage_incident(
         evidence = await gathered(enrichment)
         verdict = await run_in_analysis_thread(negotiate, evidence, removed)
     measured_by = version_with(ports.embedder.name if ports.embedder and vector is not None else "")
-    found = _from_evidence(verdict, evidence, enrichment, measured_by)
+    decision = _from_evidence(verdict, evidence, enrichment, measured_by)
     examined = ports.examined
     skill = examined.skill(Use.OWNERS) if examined is not None else None
     dispute = Dispute(incident, verdict, evidence, enrichment.text, removed)
     if examined is not None and skill is not None and needs_model(dispute, skill):
-        found = await _settled(found, dispute, examined.model, skill, monitoring, ports)
-    found = await _judged(found, incident, evidence, ports.judge)
-    return replace(incident, owner=await _recorded(found, incident, evidence, ports), stage=stage)
+        decision = await _settled(decision, dispute, examined.model, skill, monitoring, ports)
+    decision = await _judged(decision, incident, evidence, ports.judge)
+    return replace(incident, owner=await _recorded(decision, incident, evidence, ports), stage=stage)
 
 
 def _current_ids(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset[str]:
@@ -99,8 +99,8 @@ def _current_ids(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A proposal that is not recorded yet. If an owner is `named`, it is the first of the `candidates`."""
+class _Decision:
+    """A decision that is not recorded yet. If an owner is `named`, it is the first of the `candidates`."""
 
     candidates: tuple[TeamScore, ...]
     named: bool
@@ -111,11 +111,11 @@ class _Found:
     note: str = ""
 
 
-def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enrichment, version: str) -> _Found:
+def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enrichment, version: str) -> _Decision:
     engine = ENRICHED_ENGINE if enrichment != Enrichment() else ENGINE
     evaluation = evaluate_owner(verdict)
     note = _reason_for_no_owner(verdict, evidence)
-    return _Found(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, version, note)
+    return _Decision(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, version, note)
 
 
 def _reason_for_no_owner(verdict: Verdict, evidence: TriageEvidence) -> str:
@@ -131,14 +131,14 @@ def _reason_for_no_owner(verdict: Verdict, evidence: TriageEvidence) -> str:
 
 
 async def _settled(
-    found: _Found,
+    decision: _Decision,
     dispute: Dispute,
     model: LanguageModel,
     skill: Skill,
     monitoring: TeamMonitoring | None,
     ports: IncidentPorts,
-) -> _Found:
-    """Return the model's proposal; `found` with a note if the model fails, or as it is if verdicts are against it."""
+) -> _Decision:
+    """Return the model's proposal; `decision` with a note if the model fails, or as it is if verdicts are against it."""
     incident = dispute.incident
     session = Session(model, ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE))
     shown = monitoring.describe if monitoring is not None else nothing_monitored
@@ -147,58 +147,62 @@ async def _settled(
             settled = await settled_by_model(dispute, session, skill, ports.documents, shown)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         log.warning("owner not decided by the language model", incident=incident.id, reason=str(error) or "too slow")
-        return replace(found, note=f"{found.note} {WITHOUT_MODEL}".strip())
+        return replace(decision, note=f"{decision.note} {WITHOUT_MODEL}".strip())
     verdict = settled.verdict
     claim = Estimator(PredictionKind.OWNER, model.name, settled.version), settled.evaluation
     if not await is_likelier(claim, None, ports.store):
-        return found
+        return decision
     named = verdict.owner is not None
-    if found.named and not named:
-        return found
-    note = "" if named else found.note
-    return _Found(verdict.candidates, named, verdict.votes, settled.evaluation, model.name, settled.version, note)
+    if decision.named and not named:
+        return decision
+    note = "" if named else decision.note
+    return _Decision(verdict.candidates, named, verdict.votes, settled.evaluation, model.name, settled.version, note)
 
 
-async def _judged(found: _Found, incident: Incident, evidence: TriageEvidence, judge: LanguageModel | None) -> _Found:
-    if judge is None or not found.candidates:
-        return found
+async def _judged(
+    decision: _Decision, incident: Incident, evidence: TriageEvidence, judge: LanguageModel | None
+) -> _Decision:
+    if judge is None or not decision.candidates:
+        return decision
     evaluation, version = await estimate_confidence(
-        Claim(incident.id, incident.description, f"Owner: {found.candidates[0].team_name}", incident.started_at),
+        Claim(incident.id, incident.description, f"Owner: {decision.candidates[0].team_name}", incident.started_at),
         [settled_case(neighbour.incident) for neighbour in evidence.neighbours[:JUDGED_BY]],
-        (found.evaluation, found.version),
+        (decision.evaluation, decision.version),
         model=judge,
         urgency=Urgency.INCIDENT,
         requester=incident.id,
     )
-    return replace(found, evaluation=evaluation, version=version)
+    return replace(decision, evaluation=evaluation, version=version)
 
 
-async def _recorded(found: _Found, incident: Incident, evidence: TriageEvidence, ports: IncidentPorts) -> OwnerProposal:
-    owner = found.candidates[0] if found.named else None
+async def _recorded(
+    decision: _Decision, incident: Incident, evidence: TriageEvidence, ports: IncidentPorts
+) -> OwnerProposal:
+    owner = decision.candidates[0] if decision.named else None
     prediction_id, badge = await record_prediction(
         PredictionKind.OWNER,
         incident.id,
         owner.team_id if owner else "",
-        found.evaluation,
+        decision.evaluation,
         ports,
-        engine=found.engine,
-        estimator_version=found.version,
+        engine=decision.engine,
+        estimator_version=decision.version,
         group=owner.team_id if owner else "",
         references=tuple(neighbour.incident.id for neighbour in evidence.neighbours[:JUDGED_BY]),
         hop=len(incident.hops),
     )
-    votes = _with_earlier_hops(found.votes, incident)
+    votes = _with_earlier_hops(decision.votes, incident)
     proposal = OwnerProposal(
         owner,
-        found.candidates,
+        decision.candidates,
         (),
         badge,
         prediction_id,
         votes,
-        found.note,
+        decision.note,
         precedents=precedents(evidence, owner.team_id if owner else None, incident.explanation),
     )
-    nearest = [owner] if owner else [each for each in found.candidates if each.score > 0][:ASKED]
+    nearest = [owner] if owner else [each for each in decision.candidates if each.score > 0][:ASKED]
     reached = await _with_on_call(nearest, evidence, ports)
     if owner is None:
         return replace(proposal, asked=reached)

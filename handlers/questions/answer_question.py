@@ -85,7 +85,7 @@ async def answer_question(question: Question, ports: QuestionPorts) -> None:
         answer = await prepare_answer(
             question,
             ports,
-            show=lambda found: _show_quotes(ports.help_desk.completed(found, question), question, waiting, ports),
+            show=lambda quoted: _show_quotes(ports.help_desk.completed(quoted, question), question, waiting, ports),
         )
     async with ports.store.transaction() as transaction:
         history = await earlier_turns(question, HISTORY_TURNS, transaction)
@@ -112,13 +112,13 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
     """
     async with ports.store.transaction() as transaction:
         history = await earlier_turns(question, HISTORY_TURNS, transaction)
-    asked = replace(question, history=question.history or history)
+    in_thread = replace(question, history=question.history or history)
     if (order := order_in(question.text, ports.services)) is not None:
-        answer, evaluation = await _answer_order(order, asked, ports)
+        answer, evaluation = await _answer_order(order, in_thread, ports)
     else:
-        wanted = await requested_record(asked, ports)
-        known = await answer_from_records(asked, wanted, ports) if wanted else None
-        answer, evaluation = known or await _answer_from_documents(asked, ports, show)
+        wanted = await requested_record(in_thread, ports)
+        recorded = await answer_from_records(in_thread, wanted, ports) if wanted else None
+        answer, evaluation = recorded or await _answer_from_documents(in_thread, ports, show)
         answer = replace(answer, lead=redacted(await _lead(answer, question, ports), ports.redact))
     answer = ports.help_desk.completed(answer, question)
     if answer.abstained:
@@ -140,13 +140,13 @@ async def prepare_answer(question: Question, ports: QuestionPorts, *, show: Show
 
 async def _answer_order(order: Order, question: Question, ports: QuestionPorts) -> Judged:
     """Return how a person does what is ordered, quoted; only the nearest documents if none explains it."""
-    found: list[Judged] = []
+    answers: list[Judged] = []
     for text in order.questions(ports.services):
-        found.append(await find_answer(replace(question, text=text), ports.retriever))
-        if order.is_explained_by(found[-1][0]):
-            answer, evaluation = found[-1]
+        answers.append(await find_answer(replace(question, text=text), ports.retriever))
+        if order.is_explained_by(answers[-1][0]):
+            answer, evaluation = answers[-1]
             return replace(answer, lead=CHANGES_NOTHING), evaluation
-    answer, evaluation = found[0]
+    answer, evaluation = answers[0]
     return replace(answer, lead=CHANGES_NOTHING, excerpts=(), further=()), evaluation
 
 
@@ -177,20 +177,20 @@ async def _answer_from_documents(question: Question, ports: QuestionPorts, show:
     written so far is the answer, or else that of the evidence engine. Raises IndexUnavailable.
     """
     retriever, examined = ports.retriever, ports.examined
-    found = await find_answer(question, retriever)
-    if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(found[0], skill):
-        return found
+    by_evidence = await find_answer(question, retriever)
+    if examined is None or (skill := examined.skill(Use.ANSWERS)) is None or not needs_model(by_evidence[0], skill):
+        return by_evidence
     draft = _Draft()
-    work = _asked_in_time(question, found, retriever, examined.model, skill, draft)
+    work = _asked_in_time(question, by_evidence, retriever, examined.model, skill, draft)
     asking = asyncio.create_task(unless_stopped(work, question.key, ports.store))
     try:
-        await _show_meanwhile(asking, None if found[0].abstained else found[0], draft, show)
+        await _show_meanwhile(asking, None if by_evidence[0].abstained else by_evidence[0], draft, show)
         answered = await asking
     finally:
         asking.cancel()
     is_stopped = answered is None
-    answered = answered or (draft.latest or found[0], found[1])
-    answer, _ = answered = replace(answered[0], lead=found[0].lead), answered[1]
+    answered = answered or (draft.latest or by_evidence[0], by_evidence[1])
+    answer, _ = answered = replace(answered[0], lead=by_evidence[0].lead), answered[1]
     cited = frozenset(citation.passage_id for citation in answer.citations)
     if not await retriever.holds(cited, question.audience):
         return await find_answer(question, retriever)
@@ -198,35 +198,37 @@ async def _answer_from_documents(question: Question, ports: QuestionPorts, show:
         return replace(answer, note=f"{answer.note} {STOPPED}".strip()), answered[1]
     if answer.engine == ENGINE:
         return answered
-    instead = None if found[0].abstained else _claim(found)
-    return answered if await is_likelier(_claim(answered), instead, ports.store) else found
+    instead = None if by_evidence[0].abstained else _claim(by_evidence)
+    return answered if await is_likelier(_claim(answered), instead, ports.store) else by_evidence
 
 
-async def _show_meanwhile(asking: asyncio.Task[Judged | None], found: Answer | None, draft: _Draft, show: Show) -> None:
-    """Show the newest text until the model has answered: first `found`, then each longer draft."""
+async def _show_meanwhile(
+    asking: asyncio.Task[Judged | None], by_evidence: Answer | None, draft: _Draft, show: Show
+) -> None:
+    """Show the newest text until the model has answered: first `by_evidence`, then each longer draft."""
     shown, pause = None, QUOTES_AFTER
     while not (await asyncio.wait([asking], timeout=pause))[0]:
         pause = DRAFTS_EVERY
-        latest = draft.latest or found
+        latest = draft.latest or by_evidence
         if latest is not None and latest is not shown:
             shown = latest
             await show(latest)
 
 
 async def _asked_in_time(
-    question: Question, found: Judged, retriever: Retriever, model: LanguageModel, skill: Skill, draft: _Draft
+    question: Question, by_evidence: Judged, retriever: Retriever, model: LanguageModel, skill: Skill, draft: _Draft
 ) -> Judged:
     """Return the model's answer; without one before the deadline, the evidence engine's answer with a note."""
     request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=DEADLINE)
     try:
         async with asyncio.timeout(DEADLINE):
             if skill.writes:
-                return await composed_answer(question, found, retriever, model, request, skill, draft.take)
-            return await chosen_answer(question, found, retriever, model, request, skill)
+                return await composed_answer(question, by_evidence, retriever, model, request, skill, draft.take)
+            return await chosen_answer(question, by_evidence, retriever, model, request, skill)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         reason = str(error) or f"It took longer than {DEADLINE:.0f} seconds."
         log.warning("answered without the language model", question=question.id, reason=reason)
-        answer, evaluation = found
+        answer, evaluation = by_evidence
         return replace(answer, note=f"{answer.note} {WITHOUT_MODEL}".strip()), evaluation
 
 
@@ -265,29 +267,29 @@ async def _show(message: AnswerMessage, question: Question, waits: int, poster: 
             return
 
 
-async def _show_quotes(found: Answer, question: Question, waiting: Waiting, ports: QuestionPorts) -> None:
+async def _show_quotes(quoted: Answer, question: Question, waiting: Waiting, ports: QuestionPorts) -> None:
     """Show an answer that the final one may replace. If the chat refuses it, it becomes no dead letter."""
     with suppress(Unavailable):
         async with ports.store.transaction() as transaction:
-            await transaction.audit.add(_shown(question, found, ports, f"quoted{len(found.sentences) or ''}"))
+            await transaction.audit.add(_shown(question, quoted, ports, f"quoted{len(quoted.sentences) or ''}"))
         await waiting.end()
-        note, part = (WRITES_ON, f"{len(found.sentences)}") if found.is_composed else (READS_ON, "")
+        note, part = (WRITES_ON, f"{len(quoted.sentences)}") if quoted.is_composed else (READS_ON, "")
         try:
             await show_answer(
-                AnswerMessage(replace(found, note=note, stop_id=question.key)), question, QUOTED, ports.poster, part
+                AnswerMessage(replace(quoted, note=note, stop_id=question.key)), question, QUOTED, ports.poster, part
             )
         except Undeliverable:
             async with ports.store.transaction() as transaction:
                 await transaction.dead_letters.remove(answer_intent(question.id))
             return
         async with ports.store.transaction() as transaction:
-            await _remember(question, found, ports, transaction)  # for follow-up questions below the quotes
+            await _remember(question, quoted, ports, transaction)  # for follow-up questions below the quotes
 
 
 async def _remember(question: Question, answer: Answer, ports: QuestionPorts, transaction: Transaction) -> None:
     """Store the question and its latest answer, unless the question has been edited since."""
-    known = await transaction.conversations.get(turn_key(question.id, Speaker.PERSON), question.place)
-    if known is None or known.text == question.text:
+    stored = await transaction.conversations.get(turn_key(question.id, Speaker.PERSON), question.place)
+    if stored is None or stored.text == question.text:
         await remember(question, answer.text, ports.clock.now(), transaction)
 
 

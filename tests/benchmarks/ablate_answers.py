@@ -168,31 +168,31 @@ def _forget() -> None:
 
 async def _figures(shelves: Iterable[Shelf]) -> dict[str, list[bool]]:
     """Return whether each question of a set is answered right, and of those without an answer whether it is withheld."""
-    found: dict[str, list[bool]] = {name: [] for name in (*SETS, "withheld")}
+    figures: dict[str, list[bool]] = {name: [] for name in (*SETS, "withheld")}
     for shelf in shelves:
-        for asked in shelf.asked:
-            if not asked.is_answerable:
-                answer, _ = await find_answer(asked_of(asked.case.question, shelf.audience), shelf.retriever)
-                found["withheld"].append(answer.abstained)
-            elif asked.page:
-                found[asked.set].append(await _is_found(asked, shelf))
+        for question in shelf.asked:
+            if not question.is_answerable:
+                answer, _ = await find_answer(asked_of(question.case.question, shelf.audience), shelf.retriever)
+                figures["withheld"].append(answer.abstained)
+            elif question.page:
+                figures[question.set].append(await _is_found(question, shelf))
             else:
-                found[asked.set].append(await _is_stated(asked.case, shelf))
-    return found
+                figures[question.set].append(await _is_stated(question.case, shelf))
+    return figures
 
 
-async def _is_found(asked: Asked, shelf: Shelf) -> bool:
-    query = asked.case.question
+async def _is_found(question: Asked, shelf: Shelf) -> bool:
+    query = question.case.question
     ranked = candidates(query, await search(query, shelf.audience, shelf.retriever))
     pages = dict.fromkeys(each.passage.document_id.partition("/")[2] for each in ranked)
-    return asked.page in list(pages)[: FIRST[asked.set]]
+    return question.page in list(pages)[: FIRST[question.set]]
 
 
 async def _is_stated(case: Case, shelf: Shelf) -> bool:
     history: list[Turn] = []
     for earlier in case.before:
-        said, _ = await find_answer(asked_of(earlier, shelf.audience, history), shelf.retriever)
-        history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, said.text)]
+        answer, _ = await find_answer(asked_of(earlier, shelf.audience, history), shelf.retriever)
+        history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, answer.text)]
     answer, _ = await find_answer(asked_of(case.question, shelf.audience, history), shelf.retriever)
     return case.stated_in("\n".join(sentence.text for sentence in shown_sentences(answer)))
 
@@ -214,8 +214,8 @@ async def _shelves(data: Path) -> AsyncGenerator[list[Shelf]]:
         for name, (corpus, questions) in files.items():
             library, retriever = await stack.enter_async_context(library_of([corpus], model))
             rows = [row for file in questions for row in json_lines(file, "question")]
-            asked = [Asked(name, Case(row["question"], "", ""), row.get("gold_doc", "")) for row in rows]
-            shelves.append(Shelf(asked, retriever, library.audience()))
+            shelved = [Asked(name, Case(row["question"], "", ""), row.get("gold_doc", "")) for row in rows]
+            shelves.append(Shelf(shelved, retriever, library.audience()))
         shelves.append(await stack.enter_async_context(_sample(data / "sample-questions" / "questions.jsonl")))
         yield shelves
 
@@ -229,7 +229,7 @@ async def _sample(questions: Path) -> AsyncGenerator[Shelf]:
     """The sample company, with those of these questions that its documents answer or nothing does."""
     rows = json_lines(questions, "question", "gold_source", "answerable")
     cases = cases_of(questions)
-    asked = [
+    shelved = [
         Asked("sample", case)
         for row, case in zip(rows, cases, strict=True)
         if row["channel"] == "ask-plumbline"
@@ -239,7 +239,7 @@ async def _sample(questions: Path) -> AsyncGenerator[Shelf]:
         settings = load_settings(data_dir=Path(folder), database_url="", qdrant_url="", embeddings=EMBEDDED)
         async with open_core(settings, load_workspace(SAMPLE_COMPANY / "plumbline.yaml")) as core:
             await ingest(core)
-            yield Shelf(asked, core.knowledge.retriever, Audience(frozenset({PUBLIC, "channel:ask-plumbline"})))
+            yield Shelf(shelved, core.knowledge.retriever, Audience(frozenset({PUBLIC, "channel:ask-plumbline"})))
 
 
 def _print(rows: dict[str, dict[str, list[bool]]]) -> None:

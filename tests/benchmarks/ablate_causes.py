@@ -85,8 +85,8 @@ def main() -> None:
 
 def _invented(count: int, seed: int, *, thin: bool) -> Cases:
     async def read(folders: Sequence[Path]) -> Cases:
-        found = [await observed(each) for each in folders]
-        return [each for each in found if not each[0].developed_on]
+        cases = [await observed(each) for each in folders]
+        return [each for each in cases if not each[0].developed_on]
 
     with tempfile.TemporaryDirectory() as folder:
         generate(Path(folder), count, seed, thin=thin)
@@ -97,15 +97,15 @@ def _figures(sets: dict[str, Cases], recorded: Sequence[rca.Case], mechanism: Me
     with ExitStack() as stack:
         for name, instead in mechanism.instead.items():
             stack.enter_context(patch(name, instead))
-        found: dict[str, list[float]] = {}
+        figures: dict[str, list[float]] = {}
         for name, cases in sets.items():
             each = [graded(truth, mechanism.reads(seen)) for truth, seen in cases]
-            found[name] = [float(one.first) for one in each]
-            found[f"{name}: decoy"] = [float(one.decoy) for one in each]
+            figures[name] = [float(one.first) for one in each]
+            figures[f"{name}: decoy"] = [float(one.decoy) for one in each]
         rows = [asyncio.run(rca.graded(by_evidence, case)) for case in recorded]
-        found["stated"] = [row.stated for row in rows if row.kind == rca.HEADLINE]
-        found["quoted"] = [row.evidence for row in rows if row.kind == rca.HEADLINE]
-        return found
+        figures["stated"] = [row.stated for row in rows if row.kind == rca.HEADLINE]
+        figures["quoted"] = [row.evidence for row in rows if row.kind == rca.HEADLINE]
+        return figures
 
 
 def _print(name: str, row: dict[str, list[float]], everything: dict[str, list[float]]) -> None:

@@ -149,9 +149,11 @@ def main() -> None:
         given.json.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
 
 
-def _fold(known: Sequence[triage.Ticket], asked: Sequence[triage.Ticket]) -> Fold:
-    history = IncidentHistory(triage.as_past_incidents(known))
-    return Fold(triage.as_past_incidents(asked), triage._teams(known), history, OwnerModel.fitted(history.incidents))
+def _fold(training: Sequence[triage.Ticket], tested: Sequence[triage.Ticket]) -> Fold:
+    history = IncidentHistory(triage.as_past_incidents(training))
+    return Fold(
+        triage.as_past_incidents(tested), triage._teams(training), history, OwnerModel.fitted(history.incidents)
+    )
 
 
 def _sample() -> list[Fold]:
@@ -176,14 +178,14 @@ def _evidence(past: PastIncident, fold: Fold) -> TriageEvidence:
 
 
 def _figures(sets: dict[str, list[Asked]]) -> Figures:
-    found: Figures = {}
-    for name, asked in sets.items():
-        verdicts = [(owner, negotiate(evidence)) for owner, evidence in asked]
+    figures: Figures = {}
+    for name, incidents in sets.items():
+        verdicts = [(owner, negotiate(evidence)) for owner, evidence in incidents]
         named = [(owner, verdict.owner.team_id if verdict.owner else None) for owner, verdict in verdicts]
-        found[f"{name}: first"] = [verdict.candidates[0].team_id == owner for owner, verdict in verdicts]
-        found[f"{name}: named"] = [team == owner for owner, team in named]
-        found[f"{name}: wrong"] = [team not in (None, owner) for owner, team in named]
-    return found
+        figures[f"{name}: first"] = [verdict.candidates[0].team_id == owner for owner, verdict in verdicts]
+        figures[f"{name}: named"] = [team == owner for owner, team in named]
+        figures[f"{name}: wrong"] = [team not in (None, owner) for owner, team in named]
+    return figures
 
 
 def _print(name: str, row: Figures, everything: Figures) -> None:

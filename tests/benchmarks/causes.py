@@ -63,7 +63,7 @@ async def _measured(rounds: int) -> list[tuple[int, float, float]]:
     names = [f"service-{number}" for number in range(SERVICES)]
     about = incident(service=names[0])
     window = TimeWindow(about.started_at - timedelta(hours=1), about.started_at + timedelta(minutes=1))
-    found: list[tuple[int, float, float]] = []
+    measures: list[tuple[int, float, float]] = []
     async with reached(_cluster(names)) as http:
         cluster = Kubernetes("cluster", http, {name: Workload("live", f"app={name}") for name in names})
         for _ in range(rounds):
@@ -75,14 +75,16 @@ async def _measured(rounds: int) -> list[tuple[int, float, float]]:
             ]
             texts = await asyncio.gather(*(call for *_, call in calls))
             read = time.perf_counter()
-            outputs = tuple(ToolOutput(tool, asked, text) for (tool, asked, _), text in zip(calls, texts, strict=True))
+            outputs = tuple(
+                ToolOutput(tool, arguments, text) for (tool, arguments, _), text in zip(calls, texts, strict=True)
+            )
             explanation, _evaluation = explain(
                 Observations(about, window.end, tuple(names), (), (), (), {}, outputs=outputs)
             )
             assert explanation.cause is not None
             assert "selects labels that no pod has" in explanation.cause.cause
-            found.append((len(outputs), read - started, time.perf_counter() - read))
-    return found
+            measures.append((len(outputs), read - started, time.perf_counter() - read))
+    return measures
 
 
 def main() -> None:

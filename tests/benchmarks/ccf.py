@@ -205,7 +205,7 @@ def _calibration(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     if not sure:
         return {}
     probabilities, correct = (np.array(column, np.float64) for column in zip(*sure, strict=True))
-    found = risk_coverage(probabilities, correct)
+    curve = risk_coverage(probabilities, correct)
     return {
         "ece": round(ece(probabilities, correct), 4),
         "ece_ci": rounded(ece_interval(probabilities, correct)),
@@ -213,7 +213,7 @@ def _calibration(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "brier": round(brier(probabilities, correct), 4),
         "risk_coverage": [
             {"coverage": round(float(coverage), 4), "risk": round(float(risk), 4)}
-            for coverage, risk in zip(found.coverage, found.risk, strict=True)
+            for coverage, risk in zip(curve.coverage, curve.risk, strict=True)
         ],
     }
 

@@ -29,9 +29,9 @@ def mined_hints(texts: Sequence[Sequence[str]], families: Sequence[str]) -> dict
     totals = table.sum(axis=1, keepdims=True)
     rest = totals.sum() - totals
     odds = np.log(table / (totals - table)) - np.log(others / (rest - others))
-    telling = odds / np.sqrt(1 / table + 1 / others)
-    best = np.argsort(-telling, axis=1, kind="stable")[:, :MAX_HINTS]
+    preference = odds / np.sqrt(1 / table + 1 / others)
+    best = np.argsort(-preference, axis=1, kind="stable")[:, :MAX_HINTS]
     return {
         name: {vocabulary[spot]: float(row[spot]) for spot in spots.tolist() if row[spot] >= SIGNIFICANT}
-        for name, row, spots in zip(names, telling, best, strict=True)
+        for name, row, spots in zip(names, preference, best, strict=True)
     }

@@ -105,7 +105,7 @@ class PaperMethods:
     def _reranked(self, question: str) -> list[tuple[int, float]]:
         """The chunks with their new scores, best first."""
         base = self._hybrid(question)
-        asked, lowered = set(tokens(question)), question.lower()
+        words, lowered = set(tokens(question)), question.lower()
         hints: list[float] = self._keywords.shares(question, self._families).tolist() if self._keywords.weights else []
         domain = dict(zip(self._families, hints, strict=False))
 
@@ -113,7 +113,7 @@ class PaperMethods:
             chunk = self._chunks[spot]
             return (
                 BASE * float(base[spot])
-                + OVERLAP * len(asked & self._tokens[spot]) / max(1, len(asked))
+                + OVERLAP * len(words & self._tokens[spot]) / max(1, len(words))
                 + ORDER * LCSseq.similarity(lowered, self._texts[spot]) / max(1, len(lowered))
                 + DOMAIN * domain.get(chunk.family, 0.0)
                 + (PROFILE_BONUS if chunk.profile else 0.0)
@@ -127,17 +127,17 @@ def _postings(documents: Sequence[Sequence[str]]) -> dict[str, tuple[NDArray[np.
     """Token → the documents that hold it and what it adds to their score."""
     lengths = [len(document) for document in documents]
     average = sum(lengths) / len(lengths)
-    found: dict[str, list[tuple[int, float]]] = {}
+    postings: dict[str, list[tuple[int, float]]] = {}
     for spot, document in enumerate(documents):
         norm = K1 * (1 - B + B * lengths[spot] / average)
         for token, count in Counter(document).items():
-            found.setdefault(token, []).append((spot, count * (K1 + 1) / (count + norm)))
+            postings.setdefault(token, []).append((spot, count * (K1 + 1) / (count + norm)))
     return {
         token: (
             np.array([spot for spot, _ in row], np.intp),
             math.log(1 + (len(documents) - len(row) + 0.5) / (len(row) + 0.5)) * np.array([value for _, value in row]),
         )
-        for token, row in found.items()
+        for token, row in postings.items()
     }
 
 

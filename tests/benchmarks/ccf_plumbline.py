@@ -88,26 +88,26 @@ class Plumbline:
 
     def reply(self, question: str) -> Reply:
         """Answer from the chain of the likeliest family."""
-        return self._answered(*self._found(question))
+        return self._answered(*self._chunks_of(question))
 
     def selective_reply(self, question: str) -> Reply:
         """The same, but nothing where no family leads far enough."""
-        ranking, chain = self._found(question)
+        ranking, chain = self._chunks_of(question)
         surely = chain is not None and chain.lead >= self._choices.threshold
         return self._answered(ranking, chain) if surely else Reply(ranking, "", ())
 
     def trial(self, case: Case) -> Trial:
-        _, chain = self._found(case.question)
+        _, chain = self._chunks_of(case.question)
         return Trial(chain.lead, chain.support, chain.family == case.family) if chain else Trial(0.0, 0.0, False)
 
-    def _found(self, question: str) -> tuple[tuple[Chunk, ...], Chain | None]:
+    def _chunks_of(self, question: str) -> tuple[tuple[Chunk, ...], Chain | None]:
         # Runner.run would prepare for Ctrl-C each time, a millisecond that is no question's.
         loop = self._runner.get_loop()
         retrieval = loop.run_until_complete(self._retriever.search(question, Audience(), RETRIEVED))
-        found = candidates(question, retrieval)
-        documents = tuple(dict.fromkeys(each.passage.document_id for each in found))
+        ranked = candidates(question, retrieval)
+        documents = tuple(dict.fromkeys(each.passage.document_id for each in ranked))
         best: dict[str, float] = {}
-        for each in found:
+        for each in ranked:
             best.setdefault(each.passage.family, each.score)
         ranking = tuple(self._chunks[document] for document in documents)
         if not best:
@@ -115,7 +115,7 @@ class Plumbline:
         (family, first), *others = best.items()
         second = others[0][1] if others else 0.0
         cited = tuple(
-            chunk for document, chunk in zip(documents, ranking, strict=True) if _family(found, document) == family
+            chunk for document, chunk in zip(documents, ranking, strict=True) if _family(ranked, document) == family
         )
         return ranking, Chain(family, first / sum(best.values()), 1 - second / first if first > 0 else 0.0, cited)
 
@@ -127,8 +127,8 @@ class Plumbline:
         return Reply(ranking, chain.family, chain.cited[:CITED], probability)
 
 
-def _family(found: Sequence[Candidate], document_id: str) -> str:
-    return next(each.passage.family for each in found if each.passage.document_id == document_id)
+def _family(ranked: Sequence[Candidate], document_id: str) -> str:
+    return next(each.passage.family for each in ranked if each.passage.document_id == document_id)
 
 
 @contextmanager
@@ -154,12 +154,12 @@ def chosen(cases: Sequence[Case], lexicon: Lexicon) -> list[Choices]:
     nothing = Choices(0.0, None)
     for first in range(BLOCKS):
         for second in range(first + 1, BLOCKS):
-            asked = {block: cases[block::BLOCKS] for block in (first, second)}
-            rest = [case for spot, case in enumerate(cases) if spot % BLOCKS not in asked]
+            held_out = {block: cases[block::BLOCKS] for block in (first, second)}
+            rest = [case for spot, case in enumerate(cases) if spot % BLOCKS not in held_out]
             with ingested(rest, lexicon, nothing) as plumbline:
-                trials[first] += [plumbline.trial(case) for case in asked[second]]
-                trials[second] += [plumbline.trial(case) for case in asked[first]]
-    choices = {block: Choices.from_trials(found) for block, found in trials.items()}
+                trials[first] += [plumbline.trial(case) for case in held_out[second]]
+                trials[second] += [plumbline.trial(case) for case in held_out[first]]
+    choices = {block: Choices.from_trials(outcomes) for block, outcomes in trials.items()}
     return [choices[spot % BLOCKS] for spot in range(len(cases))]
 
 

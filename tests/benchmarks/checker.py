@@ -69,11 +69,11 @@ class Case:
 
     def fault(self, document: Document) -> str:
         """Return the first fault that the checker finds, empty if it lets the sentence pass."""
-        said = self.says(document)
-        cited = nearest(said, passages_of(document))
+        sentence = self.says(document)
+        cited = nearest(sentence, passages_of(document))
         evidence = Evidence(dict(enumerate(cited, start=1)))
         marks = "".join(f"[{number}]" for number in evidence.passages)
-        faults = (fault_in(claim, self.question, evidence) for claim in claims(f"{said} {marks}"))
+        faults = (fault_in(claim, self.question, evidence) for claim in claims(f"{sentence} {marks}"))
         return next((str(fault) for fault in faults if fault is not None), "")
 
 
@@ -92,8 +92,8 @@ def run(data: Path, half: str, judge: float | None = None) -> dict[str, Any]:
         "half": half,
         "rows": [_row(name, group, judge) for name, group in _groups([(case, fault) for case, _, fault in rows])],
         "wrong": [
-            {"id": case.id, "kind": case.kind, "fault": fault or "passed", "sentence": said}
-            for case, said, fault in rows
+            {"id": case.id, "kind": case.kind, "fault": fault or "passed", "sentence": sentence}
+            for case, sentence, fault in rows
             if case.faithful is bool(fault)
         ],
     }
@@ -107,10 +107,10 @@ def print_table(figures: dict[str, Any], console: Console) -> None:
         console.print(f"{row['id']} {row['kind']} → {row['fault']}: {row['sentence']}", markup=False, highlight=False)
 
 
-def nearest(said: str, passages: Sequence[Passage]) -> list[Passage]:
+def nearest(sentence: str, passages: Sequence[Passage]) -> list[Passage]:
     """Return the passage, or the two passages, that have the most terms in common with a sentence."""
-    asked = distinct_terms(said)
-    shared = {each.number: len(asked & distinct_terms(each.text)) for each in passages}
+    words = distinct_terms(sentence)
+    shared = {each.number: len(words & distinct_terms(each.text)) for each in passages}
     ranked = sorted(passages, key=lambda each: -shared[each.number])[:2]
     return [each for each in ranked if shared[each.number] >= SECOND * shared[ranked[0].number]]
 

@@ -86,9 +86,9 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     title = f"{figures['cases']} build logs, {figures['lines_per_s']:,} lines a second of one core"
     table = Table("method", "known failures", *FIGURES, "line_f1 95 %", "exact 95 %", title=title)
     for method, results in {"plumbline": figures["results"], **figures["baselines"]}.items():
-        for known, row in results.items():
+        for history, row in results.items():
             intervals = [f"{low:.2f}–{high:.2f}" for low, high in (row["line_f1_ci"], row["exact_ci"])]
-            table.add_row(method, known, *(f"{row[name]:.3f}" for name in FIGURES), *intervals)
+            table.add_row(method, history, *(f"{row[name]:.3f}" for name in FIGURES), *intervals)
     print_whole(table, console)
 
 
@@ -146,13 +146,13 @@ class _Plumbline:
         self._failures = [PastFailure(case.log, range(case.lines[0], case.lines[-1] + 1)) for case in cases]
         self._timer = timer
 
-    def __call__(self, case: Case, known: Sequence[int]) -> range:
-        history = FailureHistory(self._failures[other] for other in known)
+    def __call__(self, case: Case, others: Sequence[int]) -> range:
+        history = FailureHistory(self._failures[other] for other in others)
         started = time.process_time()
-        found = failing_range(case.log, history)
+        numbers = failing_range(case.log, history)
         self._timer.seconds += time.process_time() - started
         self._timer.lines += case.log.count("\n") + 1
-        return found
+        return numbers
 
 
 class _TemplateVote:
@@ -164,9 +164,9 @@ class _TemplateVote:
         self._all = [set(lines) for lines in self._templates]
         self._number = {id(case): number for number, case in enumerate(cases)}
 
-    def __call__(self, case: Case, known: Sequence[int]) -> list[int]:
-        seen = Counter(template for other in known for template in self._all[other])
-        failing = Counter(template for other in known for template in self._failing[other])
+    def __call__(self, case: Case, history: Sequence[int]) -> list[int]:
+        seen = Counter(template for other in history for template in self._all[other])
+        failing = Counter(template for other in history for template in self._failing[other])
         lines = self._templates[self._number[id(case)]]
         return [number for number, template in enumerate(lines) if failing[template] * 2 > seen[template]]
 
@@ -180,20 +180,20 @@ def _results(cases: Sequence[Case], method: Method) -> dict[str, dict[str, Any]]
     for number, case in enumerate(cases):
         same_project[case.project].append(number)
     results: dict[str, dict[str, Any]] = {}
-    for known in HISTORIES:
+    for history in HISTORIES:
         draws = random.Random(SEED)
         scores: list[tuple[float, ...]] = []
         for number, case in enumerate(cases):
             others = [other for other in same_project[case.project] if other != number]
-            drawn = others if known is None else draws.sample(others, min(known, len(others)))
+            drawn = others if history is None else draws.sample(others, min(history, len(others)))
             scores.append(_score(case, method(case, drawn)))
-        results["all" if known is None else str(known)] = _figures(scores)
+        results["all" if history is None else str(history)] = _figures(scores)
     return results
 
 
-def _score(case: Case, found: Iterable[int]) -> tuple[float, ...]:
+def _score(case: Case, numbers: Iterable[int]) -> tuple[float, ...]:
     lines = case.log.split("\n")
-    named = {number for number in found if _IGNORED.sub("", _TIME.sub("", lines[number]))}
+    named = {number for number in numbers if _IGNORED.sub("", _TIME.sub("", lines[number]))}
     right = set(case.lines)
     common = len(named & right)
     precision, recall = common / max(len(named), 1), common / len(right)

@@ -140,10 +140,12 @@ class Graded:
 
 def by_evidence(query: str, outputs: Sequence[ToolOutput]) -> list[Diagnosis]:
     """Return what the stated cause tells of the objects of the cluster."""
-    found = conclude(query, outputs)
+    conclusion = conclude(query, outputs)
     return [
-        Diagnosis(type_of(each), f"{each.kind}/{each.name}", found.score) if each else Diagnosis("", "", found.score)
-        for each in found.findings
+        Diagnosis(type_of(each), f"{each.kind}/{each.name}", conclusion.score)
+        if each
+        else Diagnosis("", "", conclusion.score)
+        for each in conclusion.findings
     ]
 
 
@@ -155,23 +157,23 @@ async def run(path: Path, llm: AskedModel = AskedModel(), sample: int = 0) -> di
     cases = cases_of(path)
     if 0 < sample < len(cases):
         cases = random.Random(SEED).sample(cases, sample)
-    found: dict[str, list[Graded]] = {"evidence": []}
+    graded_by: dict[str, list[Graded]] = {"evidence": []}
     for case in cases:
         started = time.perf_counter()
-        told = by_evidence(case.query, case.outputs)
-        found["evidence"].append(_graded(case, told, time.perf_counter() - started))
+        diagnoses = by_evidence(case.query, case.outputs)
+        graded_by["evidence"].append(_graded(case, diagnoses, time.perf_counter() - started))
     causes: list[Cause] = []
     async with llm.opened(causes=causes) as model:
-        asked = await _asked(cases, found, model, causes) if model is not None else {}
-    results = {name: _figures(each) for name, each in found.items()}
+        about = await _add_model(cases, graded_by, model, causes) if model is not None else {}
+    results = {name: _figures(each) for name, each in graded_by.items()}
     engine = next(reversed(results))
-    return {"measure": "rca_clusters", "engine": engine, "seed": SEED, **results[engine], **asked, "results": results}
+    return {"measure": "rca_clusters", "engine": engine, "seed": SEED, **results[engine], **about, "results": results}
 
 
-async def _asked(
-    cases: Sequence[Case], found: dict[str, list[Graded]], model: RecordedModel, causes: list[Cause]
+async def _add_model(
+    cases: Sequence[Case], graded_by: dict[str, list[Graded]], model: RecordedModel, causes: list[Cause]
 ) -> dict[str, Any]:
-    """Add the results with a model to those `found`, and return what it took. `causes` is what a simulated model knows."""
+    """Add the results with a model to `graded_by`, and return what it took. `causes` is what a simulated model knows."""
     marks = await examined(model, ASKING)
     calls: list[Sequence[Call]] = []
     for number, case in enumerate(cases):
@@ -179,8 +181,8 @@ async def _asked(
         before, started = len(model.calls), time.perf_counter()
         concluded = await by_each(case.query, case.outputs, places(case.outputs), model, skill_of(marks))
         for name, each in concluded.items():
-            told = await _diagnoses(each, case, model)
-            found.setdefault(name, []).append(_graded(case, told, time.perf_counter() - started))
+            diagnoses = await _diagnoses(each, case, model)
+            graded_by.setdefault(name, []).append(_graded(case, diagnoses, time.perf_counter() - started))
         calls.append(model.calls[before:])
     return {
         "model": model.name,
@@ -188,7 +190,8 @@ async def _asked(
         **costs(calls),
         "paired": {
             name: paired(
-                (one.rank == 1, other.rank == 1) for one, other in zip(found[name], found["evidence"], strict=True)
+                (one.rank == 1, other.rank == 1)
+                for one, other in zip(graded_by[name], graded_by["evidence"], strict=True)
             )
             for name in ("model", "plumbline")
         },
@@ -207,24 +210,24 @@ def places(outputs: Sequence[ToolOutput]) -> tuple[str, ...]:
     )
 
 
-async def _diagnoses(found: Conclusion, case: Case, model: LanguageModel) -> list[Diagnosis]:
+async def _diagnoses(conclusion: Conclusion, case: Case, model: LanguageModel) -> list[Diagnosis]:
     """Return the diagnoses of a conclusion, best first: the model's own, whose type it names, and the evidence engine's."""
-    told: list[Diagnosis] = []
-    for each in found.explanation.hypotheses:
+    diagnoses: list[Diagnosis] = []
+    for each in conclusion.explanation.hypotheses:
         if each.found_by:
-            told.append(Diagnosis(await _type_by_model(each.cause, model), each.service, each.score))
+            diagnoses.append(Diagnosis(await _type_by_model(each.cause, model), each.service, each.score))
         else:
-            told += by_evidence(case.query, case.outputs)
-    return told
+            diagnoses += by_evidence(case.query, case.outputs)
+    return diagnoses
 
 
 async def _type_by_model(cause: str, model: LanguageModel) -> str:
     """Return the type of the closed list that a model says its cause is; empty if it says none."""
-    asked = (
+    prompt = (
         f"Somebody looked into a Kubernetes cluster in trouble and found this cause:\n=====\n{quoted(cause)}\n=====\n"
         f'Reply with one JSON object: "type" is which of these faults that is: {", ".join(CLOSED_LIST)}.'
     )
-    request = replace(ASKING, messages=(ChatMessage(Role.USER, asked),), max_tokens=TYPE_TOKENS)
+    request = replace(ASKING, messages=(ChatMessage(Role.USER, prompt),), max_tokens=TYPE_TOKENS)
     try:
         return (await structured(model, request, FaultType, {"type": CLOSED_LIST})).type
     except (InvalidReply, ModelUnavailable):
@@ -262,8 +265,8 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     print_model(figures, console)
 
 
-def _graded(case: Case, told: Iterable[Diagnosis], seconds: float) -> Graded:
-    among = list(dict.fromkeys(told))[:AMONG]
+def _graded(case: Case, diagnoses: Iterable[Diagnosis], seconds: float) -> Graded:
+    among = list(dict.fromkeys(diagnoses))[:AMONG]
     ranks = [place for place, each in enumerate(among, 1) if (each.fault, each.object) == (case.fault, case.object)]
     return Graded(case, among[0] if among else None, min(ranks, default=0), seconds)
 

@@ -58,17 +58,17 @@ class Scores(NamedTuple):
         return Scores(self.coe[places], self.rce[places], self.correct[places])
 
 
-def _optimised(known: Scores) -> Steps:
-    return fit_thresholds(known.coe, known.rce, known.correct, CANDIDATES)
+def _optimised(scores: Scores) -> Steps:
+    return fit_thresholds(scores.coe, scores.rce, scores.correct, CANDIDATES)
 
 
-def _optimised_alone(known: Scores) -> Steps:
-    return fit_thresholds(known.coe, known.rce, known.correct, [RCE_ALONE])
+def _optimised_alone(scores: Scores) -> Steps:
+    return fit_thresholds(scores.coe, scores.rce, scores.correct, [RCE_ALONE])
 
 
-def _uniform(known: Scores) -> Steps:
+def _uniform(scores: Scores) -> Steps:
     """Return the transformation that is best with equally wide categories, so that the thresholds alone are compared."""
-    return min(map(uniform, CANDIDATES), key=lambda steps: ece(probabilities(steps, known), known.correct))
+    return min(map(uniform, CANDIDATES), key=lambda steps: ece(probabilities(steps, scores), scores.correct))
 
 
 def _uniform_alone(_: Scores) -> Steps:
@@ -102,12 +102,12 @@ def measured(scores: Scores) -> dict[str, dict[str, float | None]]:
     for split in range(SPLITS):
         folds = np.array_split(np.random.default_rng([SEED, split]).permutation(len(scores.correct)), FOLDS)
         order = np.concatenate(folds)
-        known = [scores.at(np.concatenate([each for each in folds if each is not fold])) for fold in folds]
+        fitted_on = [scores.at(np.concatenate([each for each in folds if each is not fold])) for fold in folds]
         for name, method in METHODS.items():
-            parts = [probabilities(method(seen), scores.at(fold)) for seen, fold in zip(known, folds, strict=True)]
-            said, correct = np.concatenate(parts), scores.correct[order]
-            figures[name].append((ece(said, correct), brier(said, correct), auroc(said, correct)))
-    return {name: _rounded(np.mean(found, axis=0).tolist()) for name, found in figures.items()}
+            parts = [probabilities(method(seen), scores.at(fold)) for seen, fold in zip(fitted_on, folds, strict=True)]
+            claimed, correct = np.concatenate(parts), scores.correct[order]
+            figures[name].append((ece(claimed, correct), brier(claimed, correct), auroc(claimed, correct)))
+    return {name: _rounded(np.mean(rows, axis=0).tolist()) for name, rows in figures.items()}
 
 
 def _rounded(values: Sequence[float]) -> dict[str, float | None]:
@@ -129,9 +129,9 @@ async def _run(
             raise MalformedInput("A language model is needed: name its server, or a recording of its replies.")
         for group, files in by_corpus(cases, corpora):
             async with library_of(files, embedder) as (library, retriever):
-                found = [await _judged(case, library.audience(), retriever, model) for case in group]
-                judged += filter(None, found)
-        asked = costs([model.calls])
+                judgements = [await _judged(case, library.audience(), retriever, model) for case in group]
+                judged += filter(None, judgements)
+        cost = costs([model.calls])
     if len(judged) < FEWEST:
         raise MalformedInput(f"Only {len(judged)} answers were judged; {FEWEST} are needed.")
     scores = Scores(*np.array([(each.coe, each.rce, float(right)) for each, right in judged]).T)
@@ -141,7 +141,7 @@ async def _run(
         "seed": SEED,
         "cases": len(judged),
         "right": round(float(scores.correct.mean()), 4),
-        "calls": asked["calls"],
+        "calls": cost["calls"],
         "results": measured(scores),
     }
 
@@ -155,8 +155,8 @@ async def _judged(
     shown = shown_text(answer)
     if not shown:
         return None
-    found = await search(question.text, audience, retriever)
-    passages = [Reference(each.passage.document_id, each.passage.text) for each in found.passages]
+    retrieval = await search(question.text, audience, retriever)
+    passages = [Reference(each.passage.document_id, each.passage.text) for each in retrieval.passages]
     claim = Claim("", question.text, shown, question.asked_at)
     return await estimate(model, claim, passages, ASKING, Effort()), case.stated_in(shown)
 

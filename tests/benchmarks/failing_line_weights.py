@@ -66,8 +66,8 @@ def fit(builds: Sequence[Build]) -> Floats:
             total, slope = total + share * value, slope + share * direction
         return total, slope.ravel()
 
-    found = minimize(loss, np.zeros(SHAPE).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
-    return found.x.reshape(SHAPE)
+    optimum = minimize(loss, np.zeros(SHAPE).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    return optimum.x.reshape(SHAPE)
 
 
 def _scores(weights: Floats, features: Floats) -> tuple[Floats, Floats]:

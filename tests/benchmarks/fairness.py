@@ -114,8 +114,8 @@ class _Probe:
     async def remark(self, thread: str, number: int) -> None:
         """Say something about the cause in an incident's thread."""
         ts = f"{int(time.time())}.9{number:05d}"
-        said = f"<@U0BOT> I think the cause is the connection pool of pg-booking, try {number}"
-        event = {"type": "app_mention", "user": "U9", "text": said, "ts": ts, "event_ts": ts, "channel": "C0INC"}
+        text = f"<@U0BOT> I think the cause is the connection pool of pg-booking, try {number}"
+        event = {"type": "app_mention", "user": "U9", "text": text, "ts": ts, "event_ts": ts, "channel": "C0INC"}
         body = json.dumps(
             {
                 "type": "event_callback",
@@ -151,5 +151,5 @@ def _write_log(file: Path, lines: int) -> None:
         for number in range(lines):
             at = (began + number * step).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             took, level = draw.randrange(4_000), draw.choice(LEVELS)
-            said = "connection to pg-booking timed out" if level == "ERROR" else "booking stored"
-            log.write(f"{at} {level} booking-api {said} request={draw.randrange(10**9):09d} took={took}ms\n")
+            message = "connection to pg-booking timed out" if level == "ERROR" else "booking stored"
+            log.write(f"{at} {level} booking-api {message} request={draw.randrange(10**9):09d} took={took}ms\n")

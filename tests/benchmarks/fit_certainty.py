@@ -207,10 +207,10 @@ async def _keyed(questions: Path, corpora: Sequence[Path], embedder: Embedder | 
                 history += [Turn(Speaker.PLUMBLINE, "")] * bool(history)
                 query = standalone(case.question, history)
                 retrieval = await search(query, library.audience(), retriever)
-                found = candidates(query, retrieval)
-                if found:
-                    shown = excerpt_of(1, found[0], query)
-                    values = certainty.features(query, retrieval, found)
+                ranked = candidates(query, retrieval)
+                if ranked:
+                    shown = excerpt_of(1, ranked[0], query)
+                    values = certainty.features(query, retrieval, ranked)
                     examples.append(
                         Example(
                             values,
@@ -218,7 +218,7 @@ async def _keyed(questions: Path, corpora: Sequence[Path], embedder: Embedder | 
                             bool(case.keys),
                             case.stated_in(shown.text),
                             _words(values) if embedder else -math.inf,
-                            query == case.question and may_be_certain(query, found[0], shown, retrieval),
+                            query == case.question and may_be_certain(query, ranked[0], shown, retrieval),
                         )
                     )
     return examples
@@ -236,11 +236,11 @@ async def _weak(questions: Path, corpus: Path, embedder: Embedder | None) -> lis
     async with library_of([corpus], embedder) as (library, retriever):
         for row in json_lines(questions, "question"):
             retrieval = await search(row["question"], library.audience(), retriever)
-            found = candidates(row["question"], retrieval)
-            if found:
-                values = certainty.features(row["question"], retrieval, found)
+            ranked = candidates(row["question"], retrieval)
+            if ranked:
+                values = certainty.features(row["question"], retrieval, ranked)
                 examples.append(
-                    Example(values, "", "gold_doc" in row, _states_weakly(found[0], row), -math.inf, False, WEAK)
+                    Example(values, "", "gold_doc" in row, _states_weakly(ranked[0], row), -math.inf, False, WEAK)
                 )
     return examples
 

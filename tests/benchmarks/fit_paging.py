@@ -63,11 +63,14 @@ def _rows(family: str) -> list[Row]:
 
 def _figures(made: Sequence[tuple[float, bool]], rows: Sequence[Row]) -> dict[str, float]:
     needed = np.array([float(each) for _, each in made])
-    said, severity = (np.array([each for each, _ in made]), np.array([pages.BY_SEVERITY[e.severity] for e, _ in rows]))
+    claimed, severity = (
+        np.array([each for each, _ in made]),
+        np.array([pages.BY_SEVERITY[e.severity] for e, _ in rows]),
+    )
     return {
         "incidents": len(rows),
         "needed": round(float(needed.mean()), 3),
-        "auroc": round(auroc(said, needed), 3),
+        "auroc": round(auroc(claimed, needed), 3),
         "auroc_of_severity": round(auroc(severity, needed), 3),
     }
 

@@ -118,7 +118,7 @@ async def _measured(cases: Sequence[Path], without: Sequence[str], llm: AskedMod
     causes: list[Cause] = []
     async with llm.opened(causes=causes) as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
-        asked: list[list[Call]] = []
+        calls: list[list[Call]] = []
         for case in cases:
             truth, observations = await observed(case)
             for name in without:
@@ -131,57 +131,57 @@ async def _measured(cases: Sequence[Path], without: Sequence[str], llm: AskedMod
             for name, one in (await _by_each(truth, observations, model, skill_of(marks))).items():
                 rows.setdefault(name, []).append(one)
             if len(model.calls) > before:
-                asked.append(model.calls[before:])
+                calls.append(model.calls[before:])
     if model is not None:
         about = {
             "engine": model.name,
             "model": model.name,
             "exam": str(marks),
-            **costs(asked),
+            **costs(calls),
             "paired": {
                 name: paired(
                     (ours.first, theirs.first) for ours, theirs in zip(rows[name], rows["evidence"], strict=True)
                 )
                 for name in ("model", "plumbline")
             },
-            "results": {name: _figures(_headline(found)) for name, found in rows.items()},
+            "results": {name: _figures(_headline(judgements)) for name, judgements in rows.items()},
         }
-    found = rows["plumbline"]
+    judgements = rows["plumbline"]
     return {
         "measure": "incidents",
         **about,
         "seed": SEED,
-        "cases": len(_headline(found)),
-        **_figures(_headline(found)),
+        "cases": len(_headline(judgements)),
+        **_figures(_headline(judgements)),
         "without": list(without),
-        "developed_on": _figures([each for each in found if each.truth.developed_on]),
+        "developed_on": _figures([each for each in judgements if each.truth.developed_on]),
         "by_class": {
-            kind: _figures([each for each in found if each.truth.kind == kind])
-            for kind in sorted({each.truth.kind for each in found})
+            kind: _figures([each for each in judgements if each.truth.kind == kind])
+            for kind in sorted({each.truth.kind for each in judgements})
         },
     }
 
 
-def _headline(found: Sequence[Graded]) -> Sequence[Graded]:
+def _headline(graded: Sequence[Graded]) -> Sequence[Graded]:
     """Return the cases of classes that were not developed on; all of them if there are none."""
-    return [each for each in found if not each.truth.developed_on] or found
+    return [each for each in graded if not each.truth.developed_on] or graded
 
 
 async def _by_each(
     truth: Truth, observations: Observations, model: RecordedModel, skill: Skill | None
 ) -> dict[str, Graded]:
     began = perf_counter()
-    found = by_evidence(*explain(observations))
-    evaluation = found.first[1] if found.first is not None else None
-    evidence = judged(truth, found.explanation, evaluation, perf_counter() - began)
+    by_rules = by_evidence(*explain(observations))
+    evaluation = by_rules.first[1] if by_rules.first is not None else None
+    evidence = judged(truth, by_rules.explanation, evaluation, perf_counter() - began)
     rows = {"evidence": evidence, "model": evidence, "plumbline": evidence}
     for name, used in (("model", VOUCHED), ("plumbline", skill)):
-        if used is not None and asks_model(used, found):
-            asked = await investigate_with_model(
-                found, observations, survey(observations), model=model, skill=used, progress=_ignore, limits=LIMITS
+        if used is not None and asks_model(used, by_rules):
+            conclusion = await investigate_with_model(
+                by_rules, observations, survey(observations), model=model, skill=used, progress=_ignore, limits=LIMITS
             )
-            claim = asked.first[1] if asked.first is not None else None
-            rows[name] = judged(truth, asked.explanation, claim, perf_counter() - began)
+            claim = conclusion.first[1] if conclusion.first is not None else None
+            rows[name] = judged(truth, conclusion.explanation, claim, perf_counter() - began)
     return rows
 
 
@@ -300,12 +300,12 @@ def _is_late(explanation: Explanation, truth: Truth) -> bool:
 
 def _readers(case: Path) -> Readers:
     written = case / "dependencies.json"
-    known = cast("dict[str, list[str]]", json.loads(written.read_text("utf-8")) if written.exists() else {})
+    dependencies = cast("dict[str, list[str]]", json.loads(written.read_text("utf-8")) if written.exists() else {})
     return Readers(
         [LogFiles("logs", case)],
         [MetricFiles("metrics", case)],
         [ChangeFiles("changes", case)],
-        {caller: tuple(callees) for caller, callees in known.items()},
+        {caller: tuple(callees) for caller, callees in dependencies.items()},
         graphs=[TraceFiles("traces", case / "traces")],
     )
 
@@ -322,14 +322,14 @@ def _alerted(case: Path) -> Incident:
 
 def _truth(path: Path) -> Truth:
     try:
-        known = json.loads(path.read_text("utf-8"))
+        truth = json.loads(path.read_text("utf-8"))
         return Truth(
-            known["class"],
-            frozenset(known["culprits"]),
-            frozenset(known["decoys"]),
-            known["first_failing"],
-            bool(known.get("developed_on", False)),
-            datetime.fromisoformat(known["onset"]) if "onset" in known else None,
+            truth["class"],
+            frozenset(truth["culprits"]),
+            frozenset(truth["decoys"]),
+            truth["first_failing"],
+            bool(truth.get("developed_on", False)),
+            datetime.fromisoformat(truth["onset"]) if "onset" in truth else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedInput(

@@ -259,7 +259,7 @@ def _judge(memory: SlackMemory, accepted: Accepted, incidents: list[Incident]) -
     """What is missing, what is there twice, and which incidents do not show in the chat what is known of them."""
     answers = [len(memory.replies(ts)) for ts in accepted.mentions]
     of_group = {name: [each for each in incidents if each.group_key == name] for name in accepted.groups}
-    stored = {name: sum(each.alert_count for each in found) for name, found in of_group.items()}
+    stored = {name: sum(each.alert_count for each in incidents) for name, incidents in of_group.items()}
     missing = sum(max(0, count - stored[name]) for name, count in accepted.groups.items())
     too_many = sum(max(0, stored[name] - accepted.sent[name]) for name in accepted.groups)
     posts = Counter(message.intent for message in memory.messages.values())

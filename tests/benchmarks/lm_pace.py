@@ -48,18 +48,18 @@ def simulated(count: int, generator: np.random.Generator, references: float = 1.
 
 def measured(references: float = 1.0) -> dict[str, dict[str, float]]:
     """Method → `ece`, `brier`, and `truth`: the mean distance of what it says from the true probability."""
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    rows: dict[str, list[tuple[float, float, float]]] = {}
     for seed in SEEDS:
         generator = np.random.default_rng(seed)
-        known, tested = simulated(LABELS, generator).scores, simulated(TESTED, generator, references)
+        fitted_on, tested = simulated(LABELS, generator).scores, simulated(TESTED, generator, references)
         for name, method in METHODS.items():
-            said = probabilities(method(known), tested.scores)
-            off = float(np.abs(said - tested.truth).mean())
+            claimed = probabilities(method(fitted_on), tested.scores)
+            off = float(np.abs(claimed - tested.truth).mean())
             correct = tested.scores.correct
-            found.setdefault(name, []).append((ece(said, correct), brier(said, correct), off))
+            rows.setdefault(name, []).append((ece(claimed, correct), brier(claimed, correct), off))
     return {
         name: dict(zip(("ece", "brier", "truth"), np.mean(figures, axis=0).round(4).tolist(), strict=True))
-        for name, figures in found.items()
+        for name, figures in rows.items()
     }
 
 
@@ -75,16 +75,16 @@ def recorded(file: Path) -> dict[str, dict[str, Any]]:
     return {
         model: {
             "engine": model,
-            "cases": len(found.correct),
-            "right": float(found.correct.mean()),
-            "results": confidence.measured(found),
+            "cases": len(judged.correct),
+            "right": float(judged.correct.mean()),
+            "results": confidence.measured(judged),
         }
-        for model, found in scores.items()
+        for model, judged in scores.items()
     }
 
 
 def print_table(figures: Mapping[str, Mapping[str, Any]], out: Console) -> None:
     table = Table("thresholds", "Brier", "ECE", "off the truth", title="Simulated pair of scores")
-    for name, found in figures.items():
-        table.add_row(name, *(f"{found[key]:.4f}" for key in ("brier", "ece", "truth")))
+    for name, row in figures.items():
+        table.add_row(name, *(f"{row[key]:.4f}" for key in ("brier", "ece", "truth")))
     out.print(table)

@@ -61,10 +61,8 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     headers = [f"{name}, {figure}" for name in results for figure in ("grouping", "parsing")]
     table = Table("system", *headers, title=f"{figures['cases']} systems")
     for system in next(iter(results.values()))["systems"]:
-        found = [row["systems"][system] for row in results.values()]
-        table.add_row(
-            system, *(f"{one[key]:.3f}" for one in found for key in ("grouping_accuracy", "parsing_accuracy"))
-        )
+        rows = [row["systems"][system] for row in results.values()]
+        table.add_row(system, *(f"{one[key]:.3f}" for one in rows for key in ("grouping_accuracy", "parsing_accuracy")))
     table.add_section()
     table.add_row(
         "mean", *(f"{row[key]:.3f}" for row in results.values() for key in ("grouping_accuracy", "parsing_accuracy"))
@@ -77,30 +75,30 @@ Method = Callable[[Sequence[str]], list[tuple[int, str]]]  # messages → the gr
 
 def plumbline(messages: Sequence[str]) -> list[tuple[int, str]]:
     lines = [LogLine("", _AT, "", message) for message in messages]
-    found = {
+    templates = {
         id(line): (number, template.text) for number, template in enumerate(grouped(lines)) for line in template.lines
     }
-    return [found[id(line)] for line in lines]
+    return [templates[id(line)] for line in lines]
 
 
 def drain(messages: Sequence[str]) -> list[tuple[int, str]]:
     parser = Drain()
-    found = [cast("LogCluster", parser.add_log_message(message)[0]) for message in messages]
-    return [(cluster.cluster_id, cast("str", cluster.get_template())) for cluster in found]
+    clusters = [cast("LogCluster", parser.add_log_message(message)[0]) for message in messages]
+    return [(cluster.cluster_id, cast("str", cluster.get_template())) for cluster in clusters]
 
 
 METHODS: Mapping[str, Method] = {"drain": drain, "plumbline": plumbline}
 
 
-def grouping_accuracy(found: Sequence[int], events: Sequence[str]) -> float:
-    """The share of messages whose group in `found` holds exactly the messages of their event."""
-    groups, wanted = _groups(found), {frozenset(group) for group in _groups(events).values()}
+def grouping_accuracy(assigned: Sequence[int], events: Sequence[str]) -> float:
+    """The share of messages whose group in `assigned` holds exactly the messages of their event."""
+    groups, wanted = _groups(assigned), {frozenset(group) for group in _groups(events).values()}
     return sum(len(group) for group in groups.values() if frozenset(group) in wanted) / len(events)
 
 
-def parsing_accuracy(found: Sequence[str], templates: Sequence[str]) -> float:
+def parsing_accuracy(parsed: Sequence[str], templates: Sequence[str]) -> float:
     """The share of messages whose template is that of their event."""
-    return float(np.mean([_plain(one) == _plain(right) for one, right in zip(found, templates, strict=True)]))
+    return float(np.mean([_plain(one) == _plain(right) for one, right in zip(parsed, templates, strict=True)]))
 
 
 def _plain(template: str) -> str:

@@ -106,7 +106,7 @@ async def cost_of(kind: type[LlamaServer], url: str, session: aiohttp.ClientSess
 async def costs() -> dict[str, Cost]:
     """Each way on a server of its own, so that neither finds the other's prompts in the cache."""
     ways = {"plain": PlainSampling, "plumbline": LlamaServer}
-    found: dict[str, Cost] = {}
+    by_kind: dict[str, Cost] = {}
     with tempfile.TemporaryDirectory(prefix="plumbline-model-cost-") as folder:
         weights = write_random_model(Path(folder) / "random.gguf")
         for name, kind in ways.items():
@@ -114,27 +114,27 @@ async def costs() -> dict[str, Cost]:
                 llama_server("native", weights, slots=SLOTS, slot_context=SLOT_CONTEXT) as server,
                 aiohttp.ClientSession() as session,
             ):
-                found[name] = await cost_of(kind, server.url, session)
-    return found
+                by_kind[name] = await cost_of(kind, server.url, session)
+    return by_kind
 
 
-def figures_of(found: dict[str, Cost]) -> dict[str, object]:
-    plain, ours = found["plain"], found["plumbline"]
+def figures_of(by_kind: dict[str, Cost]) -> dict[str, object]:
+    plain, ours = by_kind["plain"], by_kind["plumbline"]
     return {
         "analyses": EFFORT.analyses,
         "scores": SAMPLES,
-        **{name: {**asdict(cost), "computed_tokens": cost.computed_tokens} for name, cost in found.items()},
+        **{name: {**asdict(cost), "computed_tokens": cost.computed_tokens} for name, cost in by_kind.items()},
         "times_fewer_tokens": round(plain.computed_tokens / ours.computed_tokens, 1),
         "times_faster": round(plain.seconds / ours.seconds, 1),
         "cached_share": round(1 - ours.computed_prompt_tokens / ours.prompt_tokens, 3),
     }
 
 
-def shown(found: dict[str, Cost], figures: dict[str, object]) -> Table:
+def shown(by_kind: dict[str, Cost], figures: dict[str, object]) -> Table:
     table = Table(title=f"One estimate: {EFFORT.analyses} analyses, {SAMPLES} scores on each, COE and RCE")
     for heading in ("", "replies", "prompt tokens", "of them computed", "generated", "computed in all", "seconds"):
         table.add_column(heading, justify="right" if heading else "left")
-    for name, cost in found.items():
+    for name, cost in by_kind.items():
         counts = (cost.replies, cost.prompt_tokens, cost.computed_prompt_tokens, cost.generated_tokens)
         table.add_row(name, *(f"{count:,}" for count in (*counts, cost.computed_tokens)), f"{cost.seconds:.1f}")
     table.caption = f"{figures['times_fewer_tokens']} times fewer tokens, {figures['times_faster']} times as fast"
@@ -145,8 +145,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What a confidence estimate costs on a real llama-server.")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    found = asyncio.run(costs())
-    figures = figures_of(found)
-    Console(width=120).print(shown(found, figures))
+    by_kind = asyncio.run(costs())
+    figures = figures_of(by_kind)
+    Console(width=120).print(shown(by_kind, figures))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")

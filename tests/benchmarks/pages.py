@@ -160,11 +160,11 @@ def _results(judged: Sequence[Judged]) -> dict[str, Any]:
     needed = np.array([float(bool(each.episode.needed)) for each in judged])
     if len(set(needed.tolist())) < 2:  # all or none needed a person: nothing to tell apart
         return {}
-    said = np.array([each.badge.probability for each in judged], float)
+    claimed = np.array([each.badge.probability for each in judged], float)
     severity = np.array([BY_SEVERITY[each.episode.severity] for each in judged])
     return {
-        "plumbline": _figures(said, needed)
-        | {"ece": round(ece(said, needed), 4), "auroc_ci": rounded(bootstrap(auroc, said, needed, seed=SEED))},
+        "plumbline": _figures(claimed, needed)
+        | {"ece": round(ece(claimed, needed), 4), "auroc_ci": rounded(bootstrap(auroc, claimed, needed, seed=SEED))},
         "severity_only": _figures(severity, needed),
         "always_page": _figures(np.ones(len(needed)), needed),
     }
@@ -244,11 +244,11 @@ def generate(count: int, seed: int, around: Sequence[Episode] = ()) -> list[Epis
 
 def shown(each: Judged) -> str:
     """Return a judgement as the person on call reads it, with the outcome."""
-    said, badge = page_claim(each.badge, each.episode.severity)
+    claim, badge = page_claim(each.badge, each.episode.severity)
     episode = each.episode
     became = "needed a person" if episode.needed else "ended by itself"
     held = ", held back" if each.held else ""
-    judgement = f"{said}: {', '.join(each.facts.evidence[:3])} · {badge.text}{held}"
+    judgement = f"{claim}: {', '.join(each.facts.evidence[:3])} · {badge.text}{held}"
     return f"{episode.began_at:%m-%d %H:%M} {episode.severity} {episode.service} {episode.alert}\n    {judgement}\n    ({became})"
 
 

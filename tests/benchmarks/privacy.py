@@ -67,15 +67,15 @@ def measured(cases: Sequence[Case], findings: Sequence[Sequence[Finding]]) -> di
     hits: defaultdict[str, list[float]] = defaultdict(list)
     right: defaultdict[str, list[float]] = defaultdict(list)
     untouched: list[float] = []
-    for case, found in zip(cases, findings, strict=True):
-        gone = {position for finding in found for position in range(finding.start, finding.end)}
+    for case, removed in zip(cases, findings, strict=True):
+        gone = {position for finding in removed for position in range(finding.start, finding.end)}
         meant = {position for start, end, _ in case.spans for position in range(start, end)}
         for start, end, kind in case.spans:
             hits[kind].append(float(gone.issuperset(range(start, end))))
-        for finding in found:
+        for finding in removed:
             right[finding.kind].append(float(_is_right(case.text, finding, meant)))
         if not case.spans:
-            untouched.append(float(not found))
+            untouched.append(float(not removed))
     results = {
         kind: {
             "recall": _mean(hits[kind]),

@@ -111,10 +111,10 @@ def _wrapped(text: str, width: int = 118) -> str:
 def summary(kept: Mapping[str, Figures]) -> str:
     """Return the table in README.md."""
     rows = [
-        (f"`{_named(measure)}`", told.asked, told.figure, told.baseline, told.failures)
+        (f"`{_named(measure)}`", headline.asked, headline.figure, headline.baseline, headline.failures)
         for measure in MEASURES
         if measure.headline and measure.name in kept
-        for told in (measure.headline(kept[measure.name]["figures"]),)
+        for headline in (measure.headline(kept[measure.name]["figures"]),)
     ]
     return table(("command", "measures", "Plumbline", "baseline", "failures"), rows)
 

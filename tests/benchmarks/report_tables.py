@@ -209,12 +209,12 @@ def clusters(figures: Figures) -> Iterable[str]:
 def cause_grades(figures: Figures) -> Iterable[str]:
     keys = ("strong", "moderate", "weak", "by_others")
 
-    def told(grade: Figures) -> str:
+    def described(grade: Figures) -> str:
         return f"{share(grade['right'], grade['causes'])} of {grade['causes']}" if grade["causes"] else "–"
 
     yield table(
         ("", "strong", "moderate", "weak", "strong by the others"),
-        [(name, *(told(each[key]) for key in keys)) for name, each in figures["sets"].items()],
+        [(name, *(described(each[key]) for key in keys)) for name, each in figures["sets"].items()],
     )
 
 

@@ -143,7 +143,7 @@ def disk_megabytes(folder: Path) -> float:
     return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file()) / 2**20
 
 
-async def answer(folder: Path, asked: Sequence[str]) -> dict[str, float]:
+async def answer(folder: Path, questions: Sequence[str]) -> dict[str, float]:
     """In a process that was just started."""
     started = time.perf_counter()
     index, encoders = opened(folder)
@@ -151,7 +151,7 @@ async def answer(folder: Path, asked: Sequence[str]) -> dict[str, float]:
     await retriever.retrieve("ready", audience(), READ)
     ready = time.perf_counter() - started
     taken = Durations()
-    for question in asked:
+    for question in questions:
         with taken.timed():
             await retriever.retrieve(question, audience(), READ)
     await index.close()
@@ -182,7 +182,7 @@ class Durations:
         }
 
 
-async def baseline(folder: Path, asked: Sequence[str]) -> dict[str, float]:
+async def baseline(folder: Path, questions: Sequence[str]) -> dict[str, float]:
     """rank-bm25 over all passages, as it is used by its manual."""
     index, _ = opened(folder)
     passages = [passage async for passage in index.scan()]
@@ -192,7 +192,7 @@ async def baseline(folder: Path, asked: Sequence[str]) -> dict[str, float]:
     built = time.perf_counter() - started
     readable = np.array([not passage.readers.isdisjoint(audience().readers) for passage in passages])
     taken = Durations()
-    for question in asked:
+    for question in questions:
         with taken.timed():
             scores = np.where(readable, lexical.get_scores(terms(question)), 0.0)
             np.argpartition(-scores, CANDIDATES)
@@ -215,8 +215,8 @@ def in_a_fresh_process(part: str, folder: Path, count: int) -> tuple[dict[str, A
     ]
     started = time.perf_counter()
     # As the installed command does: the repository and not this folder is where packages are found.
-    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
-    return json.loads(found.stdout), time.perf_counter() - started
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    return json.loads(ended.stdout), time.perf_counter() - started
 
 
 def built(folder: Path, passages: int) -> dict[str, float]:

@@ -42,15 +42,15 @@ def run(path: Path) -> dict[str, Any]:
     for incident in incidents:
         others = [each for each in incidents if _key(each) != _key(incident)]
         baseline.append(float(_most_frequent(others) is incident.severity))
-        asked = replace(
+        new = replace(
             as_incident(incident.title, incident.description, incident.id),
             service=incident.service,
             labels=incident.labels,
         )
-        found = assess_severity(asked, IncidentHistory(others))
-        if found is not None:
-            right.append(float(found.severity is incident.severity))
-            claimed.append(found.evaluation.rce)
+        suggestion = assess_severity(new, IncidentHistory(others))
+        if suggestion is not None:
+            right.append(float(suggestion.severity is incident.severity))
+            claimed.append(suggestion.evaluation.rce)
     return {
         "measure": "severity",
         "engine": "evidence",
@@ -84,8 +84,8 @@ def _incidents(path: Path) -> Iterator[PastIncident]:
                 raise MalformedInput(f"{path}, line {number}: not an incident with a title and a severity.") from error
             if severity in set(Severity):
                 texts = (row.get(name) or "" for name in ("summary", "description", "body"))
-                told: dict[str, Any] = row.get("labels") or {}
-                labels = {name: str(value) for name, value in told.items()}
+                given: dict[str, Any] = row.get("labels") or {}
+                labels = {name: str(value) for name, value in given.items()}
                 body = "\n".join(filter(None, map(str, texts)))
                 service = str(row.get("service") or "")
                 at = AT + timedelta(minutes=number)

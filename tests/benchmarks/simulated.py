@@ -109,8 +109,8 @@ class SimulatedModel:
         return [ModelReply(text, 0, 0, len(text) // 4) for text in texts]
 
     def _replied(self, request: ModelRequest, sample: int = 0) -> str:
-        if (said := self._investigator.reply(request, sample)) is not None:
-            return said
+        if (reply := self._investigator.reply(request, sample)) is not None:
+            return reply
         if request.schema == _VERDICT:
             return self._chosen(request, (YES, NO), sample)
         if request.schema is not None:
@@ -131,8 +131,8 @@ class SimulatedModel:
         return right if draw.random() < self._right else draw.choice([each for each in choices if each != right])
 
     def _draw(self, request: ModelRequest, sample: int = 0) -> random.Random:
-        told = [message.text for message in request.messages]
-        text = json.dumps([*told, sample] if sample else told, ensure_ascii=False)
+        texts = [message.text for message in request.messages]
+        text = json.dumps([*texts, sample] if sample else texts, ensure_ascii=False)
         return random.Random(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
 
     def _restated(self, request: ModelRequest) -> str:
@@ -140,8 +140,8 @@ class SimulatedModel:
         if latest is None:
             return self._called(request)
         truth = self._truth(latest[1])
-        said = truth.question[:300] if truth else latest[1][:300]
-        return json.dumps({"follow_up": True, "question": said, "language": "English", "english": said})
+        restated = truth.question[:300] if truth else latest[1][:300]
+        return json.dumps({"follow_up": True, "question": restated, "language": "English", "english": restated})
 
     def _called(self, request: ModelRequest) -> str:
         question = _QUESTION.search(_text(request))
@@ -158,8 +158,8 @@ class SimulatedModel:
         if situation := _SITUATION.search(prompt):
             return self._judged(prompt, situation[1], choices)
         if {YES, NO} == set(choices):
-            if said := _SENTENCE.search(prompt):
-                return YES if (said[1] in self._faithful) is not bool(_SUSPICION.search(prompt)) else NO
+            if sentence := _SENTENCE.search(prompt):
+                return YES if (sentence[1] in self._faithful) is not bool(_SUSPICION.search(prompt)) else NO
             return YES if self._stating(prompt) else NO
         question = _QUESTION.search(prompt)
         exam = {text: name for text, name, _ in QUESTIONS}
@@ -201,22 +201,22 @@ class SimulatedModel:
     def _stating(self, prompt: str) -> list[tuple[int, list[str]]]:
         """Return the fewest statements of each passage that state the answer, fewest first; none if none does."""
         question = _QUESTION.search(prompt)
-        asked = prompt[: question.end()] if question else ""
-        if asked not in self._known:
+        beginning = prompt[: question.end()] if question else ""
+        if beginning not in self._known:
             stated_in = self._stated_in(question[1]) if question else None
             read = passages_of(prompt) if stated_in else []
-            found = [(number, _fewest(statements_of(text), stated_in)) for number, _, text in read if stated_in]
-            self._known[asked] = sorted(
-                ((number, said) for number, said in found if said), key=lambda each: len(each[1])
+            by_passage = [(number, _fewest(statements_of(text), stated_in)) for number, _, text in read if stated_in]
+            self._known[beginning] = sorted(
+                ((number, statements) for number, statements in by_passage if statements), key=lambda each: len(each[1])
             )
-        return self._known[asked]
+        return self._known[beginning]
 
     def _written(self, request: ModelRequest, draw: random.Random) -> str:
         prompt = _text(request)
         stating = self._stating(prompt)
         others = [
-            (number, [said]) for number, _, text in passages_of(prompt) for said in statements_of(text)
-            if all(number != each for each, _ in stating) and len(terms(said)) > 4
+            (number, [statement]) for number, _, text in passages_of(prompt) for statement in statements_of(text)
+            if all(number != each for each, _ in stating) and len(terms(statement)) > 4
         ]  # fmt: skip
         if draw.random() < self._right:
             return self._cited(stating[0], is_faithful=True) if stating else NOT_FOUND
@@ -229,16 +229,16 @@ class SimulatedModel:
             return NOT_FOUND
         if error is Error.OTHER_PASSAGE or not stating:
             return self._cited(draw.choice(others or stating), is_faithful=False)
-        number, said = stating[0]
-        changed = [_changed(each, error, draw) for each in said]
-        return self._cited((number, changed), is_faithful=changed == said)
+        number, statement = stating[0]
+        changed = [_changed(each, error, draw) for each in statement]
+        return self._cited((number, changed), is_faithful=changed == statement)
 
     def _cited(self, answer: tuple[int, list[str]], *, is_faithful: bool) -> str:
-        number, said = answer
+        number, statements = answer
         if is_faithful:
-            self._faithful.update(claim.text for each in said for claim in claims(each))
-        mark = "- " if len(said) > SHORT else ""
-        return "\n".join(f"{mark}{each} [{number}]" for each in said)
+            self._faithful.update(claim.text for each in statements for claim in claims(each))
+        mark = "- " if len(statements) > SHORT else ""
+        return "\n".join(f"{mark}{each} [{number}]" for each in statements)
 
 
 def _matching(expression: str) -> Callable[[str], bool]:
@@ -259,19 +259,19 @@ def passages_of(prompt: str) -> list[tuple[int, str, str]]:
 
 def statements_of(text: str) -> list[str]:
     """Return the sentences, list items, table rows and lines of code of a passage, each on one line."""
-    found: list[str] = []
+    statements: list[str] = []
     for block in blocks(text):
         match block.kind:
             case BlockKind.HEADING:
                 continue
             case BlockKind.CODE:
                 lines = [line.strip() for line in block.text.splitlines()]
-                found += [f"`{line}`" for line in lines if line and "`" not in line]
+                statements += [f"`{line}`" for line in lines if line and "`" not in line]
             case BlockKind.PARAGRAPH:
-                found += [each for each in sentences(block.text) if plain(each)]
+                statements += [each for each in sentences(block.text) if plain(each)]
             case _:
-                found += [" ".join(line.split()) for line in block.text.splitlines() if line.strip()]
-    return found
+                statements += [" ".join(line.split()) for line in block.text.splitlines() if line.strip()]
+    return statements
 
 
 def _fewest(statements: Sequence[str], stated_in: Callable[[str], bool]) -> list[str]:

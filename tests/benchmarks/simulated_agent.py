@@ -114,14 +114,16 @@ class SimulatedInvestigator:
         match schema["title"]:
             case ChunkReading.__name__:
                 shown = [line.strip() for line in prompt.splitlines() if understood and cause.shows(line)]
-                found = [{"meaning": "This explains it.", "evidence": line[:300]} for line in dict.fromkeys(shown)]
-                return json.dumps({"interpretations": found[:MAX_INTERPRETATIONS]})
+                interpretations = [
+                    {"meaning": "This explains it.", "evidence": line[:300]} for line in dict.fromkeys(shown)
+                ]
+                return json.dumps({"interpretations": interpretations[:MAX_INTERPRETATIONS]})
             case LogSummary.__name__:
                 return json.dumps({"summary": "", "interpretations": [1]})
             case _:
                 others = [each for each in schema["properties"]["type"]["enum"] if each != cause.fault]
-                said = cause.fault if cause.said in prompt else _drawn(prompt).choice(others)
-                return json.dumps({"type": said})
+                fault = cause.fault if cause.said in prompt else _drawn(prompt).choice(others)
+                return json.dumps({"type": fault})
 
     def choice(self, request: ModelRequest, choices: Sequence[str]) -> str | None:
         """Return the candidate that a choice of a cause names; None if it is no such choice."""
@@ -196,8 +198,8 @@ class SimulatedInvestigator:
             case Error.OTHER_SERVICE:
                 return _finding(quote, elsewhere, NO_CHANGE, [quote], f"Restart {elsewhere}.")
             case Error.OTHER_CHANGE:
-                said = [_quote(line) for line in read if innocent in line] or [quote]
-                return _finding(said[0], elsewhere, innocent, said[:1], f"Revert {innocent}.")
+                quoted = [_quote(line) for line in read if innocent in line] or [quote]
+                return _finding(quoted[0], elsewhere, innocent, quoted[:1], f"Revert {innocent}.")
 
     def _merged(self, request: ModelRequest) -> str | None:
         """Return the first of the reports to be merged, with all quotes that are allowed."""
@@ -216,9 +218,9 @@ def _drawn(text: str) -> random.Random:
 
 def _read(request: ModelRequest) -> list[str]:
     """Return the lines of the results in a prompt, each once."""
-    said = (message.text for message in request.messages[2:] if message.role is Role.USER)
-    found = (line.strip() for text in said for shown in _RESULT.findall(text) for line in shown.splitlines())
-    return list(dict.fromkeys(line for line in found if line))
+    texts = (message.text for message in request.messages[2:] if message.role is Role.USER)
+    lines = (line.strip() for text in texts for shown in _RESULT.findall(text) for line in shown.splitlines())
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 def _quote(line: str) -> str:

@@ -99,8 +99,8 @@ class SimulatedTeams(SimulatedModel):
         return self._owners.get(self._incident(prompt))
 
     def _incident(self, prompt: str) -> str:
-        found = _CASE.search(prompt) or _INCIDENT.search(prompt)
-        return _key(found[1]) if found else ""
+        match = _CASE.search(prompt) or _INCIDENT.search(prompt)
+        return _key(match[1]) if match else ""
 
 
 def _key(text: str) -> str:

@@ -55,7 +55,7 @@ WATCH = """() => {
 async def measured(count: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         async with slack_workspace(Path(folder)) as workspace, open_browser() as browser:
-            waited = await _asked(await browser.new_page(), workspace, count)
+            waited = await _times_of(await browser.new_page(), workspace, count)
             acknowledged = 1_000 * np.array(workspace.proxy.acknowledged_in)
     return {
         "questions": count,
@@ -64,7 +64,7 @@ async def measured(count: int) -> dict[str, Any]:
     }
 
 
-async def _asked(page: Page, workspace: SlackWorkspace, count: int) -> list[float]:
+async def _times_of(page: Page, workspace: SlackWorkspace, count: int) -> list[float]:
     await page.goto(workspace.page)
     await page.get_by_role("button", name=CHANNEL).click()
     await page.evaluate(WATCH)

@@ -56,7 +56,7 @@ class Issue:
     cause: str
 
     def columns(self, frame: Frame, metric: tuple[str, str]) -> dict[str, Values]:
-        return {service: values for (service, *found), values in frame.items() if tuple(found) == metric}
+        return {service: values for (service, *metric_of), values in frame.items() if tuple(metric_of) == metric}
 
 
 def run(folder: Path) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def run(folder: Path) -> dict[str, Any]:
         "engine": "evidence",
         "seed": SEED,
         "cases": len(issues),
-        "results": {name: _figures(issues, found) for name, found in ranks.items()},
+        "results": {name: _figures(issues, ranked) for name, ranked in ranks.items()},
     }
 
 
@@ -133,20 +133,20 @@ def _anomalous(issue: Issue) -> dict[str, float]:
     metric = (issue.metric, issue.statistic)
     usual, now = issue.columns(issue.usual, metric), issue.columns(issue.now, metric)
     scores = {
-        service: _deviations(known, values)
+        service: _deviations(past, values)
         for service, values in now.items()
-        if (known := usual[service][~np.isnan(usual[service])] if service in usual else np.empty(0)).size >= MIN_POINTS
+        if (past := usual[service][~np.isnan(usual[service])] if service in usual else np.empty(0)).size >= MIN_POINTS
     }
     rows = np.flatnonzero(scores.get(issue.symptom, np.empty(0))[FIRST_ROW:] > SIGMAS)
     if not rows.size:
         return {}
     row = FIRST_ROW + int(rows[0])
-    return {service: float(found[row]) for service, found in scores.items() if found[row] > SIGMAS}
+    return {service: float(deviations[row]) for service, deviations in scores.items() if deviations[row] > SIGMAS}
 
 
-def _deviations(known: Values, values: Values) -> Values:
-    median = np.median(known)
-    sigma = MAD_TO_SIGMA * float(np.median(np.abs(known - median)))
+def _deviations(usual: Values, values: Values) -> Values:
+    median = np.median(usual)
+    sigma = MAD_TO_SIGMA * float(np.median(np.abs(usual - median)))
     return np.nan_to_num(np.abs(values - median) / max(sigma, 1e-9))
 
 
@@ -165,7 +165,7 @@ def _figures(issues: Sequence[Issue], ranks: Sequence[float]) -> dict[str, Any]:
     figures: dict[str, Any] = _hits(ranks)
     for cutoff in CUTOFFS:
         figures[f"top{cutoff}_ci"] = bootstrap_interval([float(rank <= cutoff) for rank in ranks])
-    return figures | {"by_group": {group: {"cases": len(found)} | _hits(found) for group, found in groups.items()}}
+    return figures | {"by_group": {group: {"cases": len(ranked)} | _hits(ranked) for group, ranked in groups.items()}}
 
 
 def _hits(ranks: Sequence[float]) -> dict[str, float]:

@@ -51,20 +51,20 @@ def main() -> None:
 
 
 def measured(
-    history: Sequence[PastIncident], asked: Sequence[PastIncident], teams: Sequence[Team], dimensions: int
+    history: Sequence[PastIncident], incidents: Sequence[PastIncident], teams: Sequence[Team], dimensions: int
 ) -> dict[str, float]:
     before = _megabytes()
     began = time.perf_counter()
     index = IncidentHistory(history)
     indexed, index_memory = time.perf_counter() - began, _megabytes() - before
-    embeddings = _embeddings([*learned_from(history), *asked], dimensions) if dimensions else None
+    embeddings = _embeddings([*learned_from(history), *incidents], dimensions) if dimensions else None
     began = time.perf_counter()
     model = OwnerModel.fitted(history, embeddings)
     fitted = time.perf_counter() - began
     spent: list[tuple[float, float]] = []  # milliseconds by the clock, and of the processor
     right = 0
     with threadpool_limits(1, user_api="blas"):  # as in the bot's process
-        for past in asked:
+        for past in incidents:
             incident = as_incident(past.title, past.description, past.id)
             vector = embeddings.vectors[digest_of(embedded_text(past))] if embeddings else None
             began, computed = time.perf_counter(), time.process_time()
@@ -83,7 +83,7 @@ def measured(
         "triage_p50_ms": round(float(np.percentile(elapsed, 50)), 1),
         "triage_p95_ms": round(float(np.percentile(elapsed, 95)), 1),
         "triage_cpu_p95_ms": round(float(np.percentile(processor, 95)), 1),
-        "hop@1": right / len(asked),
+        "hop@1": right / len(incidents),
     }
 
 

@@ -33,7 +33,7 @@ _PRIME = (1 << 31) - 1
 _WORD = re.compile(r"\w+")
 
 
-def content_based(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+def content_based(texts: Sequence[str], owners: NDArray[np.int64], teams: int, tested: Sequence[str]) -> FloatArray:
     """Score teams by the estimated Jaccard similarity of incidents in the same locality-sensitive hash bucket."""
     generator = np.random.default_rng(SEED)
     factors, shifts = generator.integers(1, _PRIME, (2, HASHES))
@@ -42,14 +42,14 @@ def content_based(texts: Sequence[str], owners: NDArray[np.int64], teams: int, a
     for row, signature in enumerate(signatures):
         for band in range(0, HASHES, BAND):
             buckets[band, signature[band : band + BAND].tobytes()].append(row)
-    known = np.array(signatures)
-    scores = np.zeros((len(asked), teams))
-    for number, text in enumerate(asked):
+    training = np.array(signatures)
+    scores = np.zeros((len(tested), teams))
+    for number, text in enumerate(tested):
         signature = _signature(text, factors, shifts)
-        found = [buckets.get((band, signature[band : band + BAND].tobytes()), []) for band in range(0, HASHES, BAND)]
-        rows = sorted({row for bucket in found for row in bucket})
+        matches = [buckets.get((band, signature[band : band + BAND].tobytes()), []) for band in range(0, HASHES, BAND)]
+        rows = sorted({row for bucket in matches for row in bucket})
         if rows:
-            np.add.at(scores[number], owners[rows], (known[rows] == signature).mean(axis=1) ** 2)
+            np.add.at(scores[number], owners[rows], (training[rows] == signature).mean(axis=1) ** 2)
     return scores
 
 
@@ -58,14 +58,14 @@ def _signature(text: str, factors: NDArray[np.int64], shifts: NDArray[np.int64])
     return ((numbers[:, np.newaxis] * factors + shifts) % _PRIME).min(axis=0)
 
 
-def inverted_index(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+def inverted_index(texts: Sequence[str], owners: NDArray[np.int64], teams: int, tested: Sequence[str]) -> FloatArray:
     """Score teams by the inverse document frequencies of the text's words, weighted by the team's share of each."""
     table: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for text, owner in zip(texts, owners.tolist(), strict=True):
         for word in set(_words(text)):
             table[word][owner] += 1
-    scores = np.zeros((len(asked), teams))
-    for number, text in enumerate(asked):
+    scores = np.zeros((len(tested), teams))
+    for number, text in enumerate(tested):
         for word in set(_words(text)) & table.keys():
             held = table[word].total()
             for owner, count in table[word].items():
@@ -73,35 +73,35 @@ def inverted_index(texts: Sequence[str], owners: NDArray[np.int64], teams: int, 
     return scores
 
 
-def lgbm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+def lgbm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, tickets: Sequence[str]) -> FloatArray:
     """Score teams with one LightGBM model per team on TF-IDF words."""
     new_model = import_module("lightgbm").LGBMClassifier
     words = _text_features().TfidfVectorizer(min_df=5, max_features=3_000, sublinear_tf=True, dtype=np.float32)
-    known, tested = words.fit_transform(texts), words.transform(asked)
+    training, tested = words.fit_transform(texts), words.transform(tickets)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         return _one_vs_all(
             lambda: new_model(n_estimators=LGBM_TREES, n_jobs=1, verbose=-1, random_state=SEED),
-            known, owners, teams, tested,
+            training, owners, teams, tested,
         )  # fmt: skip
 
 
-def mart(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+def mart(texts: Sequence[str], owners: NDArray[np.int64], teams: int, tickets: Sequence[str]) -> FloatArray:
     """Score teams with one boosted-trees model per team on latent features."""
     new_model = import_module("sklearn.ensemble").HistGradientBoostingClassifier
     words = _text_features().TfidfVectorizer(min_df=2, sublinear_tf=True)
     counted = words.fit_transform(texts)
     latent = import_module("sklearn.decomposition").TruncatedSVD(min(LATENT, counted.shape[1]), random_state=SEED)
-    known, tested = latent.fit_transform(counted), latent.transform(words.transform(asked))
+    training, tested = latent.fit_transform(counted), latent.transform(words.transform(tickets))
     return _one_vs_all(
         lambda: new_model(
             learning_rate=0.2, max_iter=MART_TREES, max_leaf_nodes=20, min_samples_leaf=10, early_stopping=False
         ),
-        known, owners, teams, tested,
+        training, owners, teams, tested,
     )  # fmt: skip
 
 
-def linear_svm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+def linear_svm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, tickets: Sequence[str]) -> FloatArray:
     """Score teams with a linear SVM on word and character n-grams; scores are signed distances."""
     hstack = import_module("scipy.sparse").hstack
     new_view = _text_features().TfidfVectorizer
@@ -109,20 +109,20 @@ def linear_svm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, aske
         new_view(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32),
         new_view(analyzer="char_wb", ngram_range=(2, 5), min_df=2, sublinear_tf=True, dtype=np.float32),
     ]
-    known = hstack([view.fit_transform(texts) for view in views]).tocsr()
-    model = import_module("sklearn.svm").LinearSVC(C=1.0).fit(known, owners)
-    scores = np.full((len(asked), teams), -2.0)
-    scores[:, model.classes_] = model.decision_function(hstack([view.transform(asked) for view in views]).tocsr())
+    training = hstack([view.fit_transform(texts) for view in views]).tocsr()
+    model = import_module("sklearn.svm").LinearSVC(C=1.0).fit(training, owners)
+    scores = np.full((len(tickets), teams), -2.0)
+    scores[:, model.classes_] = model.decision_function(hstack([view.transform(tickets) for view in views]).tocsr())
     return scores
 
 
 def _one_vs_all(
-    new_model: Callable[[], Any], known: Any, owners: NDArray[np.int64], teams: int, asked: Any
+    new_model: Callable[[], Any], training: Any, owners: NDArray[np.int64], teams: int, tested: Any
 ) -> FloatArray:
     """Fit one model per team. A team with too few incidents scores its share of all incidents."""
     shares = np.bincount(owners, minlength=teams) / len(owners)
     columns = [
-        new_model().fit(known, owners == team).predict_proba(asked)[:, 1]
+        new_model().fit(training, owners == team).predict_proba(tested)[:, 1]
         if shares[team] * len(owners) >= MIN_OWN
         else None
         for team in range(teams)
