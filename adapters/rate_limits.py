@@ -96,8 +96,9 @@ class RateLimitedMessenger:
     async def link(self, reference: MessageReference) -> str:
         return await self._messenger.link(reference)
 
-    async def signal(self, place: Place, text: str) -> bool:
-        return isinstance(self._messenger, SignallingMessenger) and await self._messenger.signal(place, text)
+    async def signal(self, place: Place, text: str) -> float:
+        messenger = self._messenger
+        return await messenger.signal(place, text) if isinstance(messenger, SignallingMessenger) else 0.0
 
     @asynccontextmanager
     async def _turn(self, kind: str, place: Place, interval: float, ticket: str) -> AsyncGenerator[None]:

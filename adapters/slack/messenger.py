@@ -25,6 +25,7 @@ PAGE = 200  # messages per request
 PERSON = ("U", "W")  # prefixes of people's ids
 MAX_PAGES = 5  # searched for a post that may have been made before a crash
 MAX_LINKS = 1_000  # message addresses cached
+SIGN_INTERVAL = 5.0  # seconds between statuses
 WORKING = "is at work …"  # shown after the bot's name
 
 REFUSED_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format"})
@@ -109,17 +110,17 @@ class SlackMessenger:
                 del self._links[next(iter(self._links))]
         return self._links[key]
 
-    async def signal(self, place: Place, text: str) -> bool:
+    async def signal(self, place: Place, text: str) -> float:
         """Show a status in the thread until its next message, or for two minutes.
 
         Only if Slack does not support messages that show the steps of the work.
         """
         if self._has_newest or not self._has_status or place.thread is None:
-            return False
+            return 0.0
         if not await self._set_status(place, WORKING, [text]):
-            return False
+            return 0.0
         self._waited_for.add(place)
-        return True
+        return SIGN_INTERVAL
 
     async def _set_status(self, place: Place, status: str, shown: list[str]) -> bool:
         """Set the status, and return whether Slack accepted it."""

@@ -21,7 +21,7 @@ from adapters.teams.render import render, streamed
 from adapters.teams.sdk import MessageTooLarge, StreamPhase, StreamUpdate
 from adapters.teams.transport import Transport
 from core.model.conversation import MessageReference, Place
-from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
+from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError, StoppedByPerson
 from core.model.messages import Message
 
 T = TypeVar("T")
@@ -80,10 +80,10 @@ class TeamsMessenger:
             lambda card: self._transport.update(home.service_url, conversation, reference.message_id, card),
         )
 
-    async def signal(self, place: Place, text: str) -> bool:
+    async def signal(self, place: Place, text: str) -> float:
         home = await self._home(place)
         if not home.personal:
-            return False
+            return 0.0
         return await self._streams.signal(home.service_url, _conversation_id(place.channel, place.thread, home), text)
 
     async def delete(self, reference: MessageReference) -> None:
@@ -166,6 +166,7 @@ def _conversation_id(channel: str, thread: str | None, home: ConversationReferen
 
 
 INTERVAL = 1.0  # seconds between updates
+SIGN_INTERVAL = 1.2  # seconds between waiting signs, which are also told that somebody stopped the work
 MAX_AGE = 110.0  # seconds after which no final update is sent; the limit of Teams is 120
 MAX_TEXT = 12_000  # characters that are streamed
 MAX_OPEN = 500  # streams remembered
@@ -196,10 +197,19 @@ class Streams:
         """Return the stream that shows a sign of work in this chat; empty if there is none."""
         return next((each.id for each in self._open.values() if each.conversation == conversation_id), "")
 
-    async def signal(self, service_url: str, conversation_id: str, text: str) -> bool:
-        """Show a waiting sign. Returns False if Teams does not stream here."""
+    async def signal(self, service_url: str, conversation_id: str, text: str) -> float:
+        """Show a waiting sign, and return the seconds until the next; 0.0 if Teams does not stream here.
+
+        Raises StoppedByPerson once somebody has pressed Teams' own stop button, of which only the next sign is told.
+        """
         stream = self._open.get(self.of(conversation_id))
-        return bool(await self._show(service_url, conversation_id, stream, plain(text, MAX_SIGN)))
+        try:
+            shown = await self._show(service_url, conversation_id, stream, plain(text, MAX_SIGN))
+        except StoppedByPerson:
+            if stream is not None:
+                await self.abandon(service_url, stream.id)
+            raise
+        return SIGN_INTERVAL if shown else 0.0
 
     async def end(self, service_url: str, stream_id: str, text: str, card: Card | None) -> bool:
         """Show the whole text and the card below it. Returns False if Teams refuses; it must then be posted normally.
@@ -231,7 +241,10 @@ class Streams:
             await self._transport.delete(service_url, stream.conversation, stream.id)
 
     async def _show(self, service_url: str, conversation_id: str, stream: _Stream | None, text: str) -> str:
-        """Return the id of the stream; empty if Teams refuses it. Raises ChatUnavailable only for the first update."""
+        """Return the id of the stream; empty if Teams refuses it. Raises ChatUnavailable only for the first update.
+
+        Raises StoppedByPerson.
+        """
         now = self._clock()
         if stream is not None and now - stream.sent_at < INTERVAL:
             return stream.id
@@ -239,6 +252,8 @@ class Streams:
         update = StreamUpdate(StreamPhase.INFORMATIVE, text, sequence, stream.id if stream is not None else "")
         try:
             stream_id = await self._transport.stream(service_url, conversation_id, update)
+        except StoppedByPerson:
+            raise
         except PlumblineError as error:
             if stream is None and isinstance(error, ChatUnavailable):
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, Protocol
@@ -14,8 +15,12 @@ from core.model.errors import (
     ConfigurationError,
     MessageNotFound,
     PlumblineError,
+    StoppedByPerson,
     Undeliverable,
 )
+
+# https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux#error-codes
+CANCELLED = re.compile(r"stream was cancell?ed by user", re.IGNORECASE)
 
 TIMEOUT = 30  # seconds; long, because a message whose answer is lost may be posted twice
 
@@ -86,6 +91,8 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
         return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
     if status == 413:
         return MessageTooLarge("The message is too large for Teams.")
+    if status == 403 and CANCELLED.search(detail):
+        return StoppedByPerson("Somebody stopped the message in Teams.")
     if status in (401, 403):
         return ConfigurationError(
             f"Teams does not let the bot post there (HTTP {status}): install the app in that team or chat, "

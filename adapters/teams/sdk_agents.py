@@ -19,6 +19,7 @@ from adapters.http import retry_after
 from adapters.teams.sdk import TIMEOUT, Operation, failure
 from core.model.errors import ChatUnavailable
 
+MAX_BODY = 2_000  # bytes read of a refusal
 MAX_CONVERSATION_ID = 1000  # characters
 
 # It logs every error that it also raises.
@@ -33,6 +34,13 @@ class _WholeEntity(Entity):
     @model_serializer(mode="wrap")
     def _serialize_model(self, handler: object, info: object) -> dict[str, Any]:
         return self.fields
+
+
+async def _raise(response: aiohttp.ClientResponse) -> None:
+    """Raise the error for a refusal. The SDK's own error has no body, which says why."""
+    if response.status >= 400:
+        body = (await response.content.read(MAX_BODY)).decode(errors="replace")
+        raise failure(response.status, retry_after(response.headers), body)
 
 
 class Agents:
@@ -68,5 +76,5 @@ class Agents:
         base = service_url if service_url.endswith("/") else f"{service_url}/"
         if base not in self._sessions:
             timeout = aiohttp.ClientTimeout(total=TIMEOUT)
-            self._sessions[base] = aiohttp.ClientSession(base_url=base, timeout=timeout)
+            self._sessions[base] = aiohttp.ClientSession(base_url=base, timeout=timeout, raise_for_status=_raise)
         return self._sessions[base]

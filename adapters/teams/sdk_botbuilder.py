@@ -36,7 +36,7 @@ class Botbuilder:
                 return await getattr(client.conversations, operation)(*arguments)
         except HttpOperationError as error:
             response = error.response
-            raise failure(response.status_code, retry_after(response.headers), str(error)) from None
+            raise failure(response.status_code, retry_after(response.headers), response.text) from None
         except (ClientException, DeserializationError, requests.RequestException) as error:
             raise ChatUnavailable(f"Teams cannot be reached: {type(error).__name__}.") from None
 

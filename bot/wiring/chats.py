@@ -167,8 +167,9 @@ class MeasuredMessenger:
     async def link(self, reference: MessageReference) -> str:
         return await self._messenger.link(reference)
 
-    async def signal(self, place: Place, text: str) -> bool:
-        return isinstance(self._messenger, SignallingMessenger) and await self._messenger.signal(place, text)
+    async def signal(self, place: Place, text: str) -> float:
+        messenger = self._messenger
+        return await messenger.signal(place, text) if isinstance(messenger, SignallingMessenger) else 0.0
 
     @contextmanager
     def _measured(self, call: str) -> Generator[None]:

@@ -17,19 +17,16 @@ from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Place, Question
 from core.model.feedback import Feedback, Reaction
 from core.model.incident import IncidentState
-from core.model.messages import ButtonAction
 from core.ports import Store, Task
-from handlers.common.stop_model import stop_key
+from handlers.common.press import pressed
 from handlers.common.stored_incident import incident_of_thread
 from handlers.questions.answer_in_incident import recheck_task
 
 ANSWER = "answer_question"
-FEEDBACK = "record_feedback"
 RETRACTION = "retract_question"
 REACTION = "record_reaction"
 
 QUESTION = TypeAdapter(Question)
-FEEDBACK_EVENT = TypeAdapter(Feedback)
 REACTION_EVENT = TypeAdapter(Reaction)
 PLACE = TypeAdapter(Place)
 
@@ -80,18 +77,7 @@ class TaskInbox:
         await self._accept(recheck_task(incident.id, replace(remark, asker=speaker), self._redact), noted)
 
     async def press(self, feedback: Feedback) -> None:
-        payload = FEEDBACK_EVENT.dump_python(feedback, mode="json")
-        pressed = audit_entry(
-            f"pressed:{feedback.id}",
-            feedback.at,
-            Act.PRESSED,
-            feedback.person,
-            feedback.subject,
-            place=feedback.place,
-            detail=feedback.verdict,
-        )
-        key = stop_key(feedback.subject) if feedback.verdict is ButtonAction.STOP else feedback.id
-        await self._accept(Task(key, FEEDBACK, feedback.subject, payload), pressed)
+        await self._accept(*pressed(feedback))
 
     async def react(self, reaction: Reaction) -> None:
         payload = REACTION_EVENT.dump_python(reaction, mode="json")

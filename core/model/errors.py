@@ -61,6 +61,10 @@ class Undeliverable(PlumblineError):
     """A chat permanently refuses a message in this place. It is kept as a dead letter until an operator retries it."""
 
 
+class StoppedByPerson(PlumblineError):
+    """A person stopped a message that was still being written, with a button of the chat itself."""
+
+
 class Withdrawn(PlumblineError):
     """A message was not posted, because what it answers was deleted or changed."""
 

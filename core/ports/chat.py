@@ -47,10 +47,11 @@ class Messenger(Protocol):
 class SignallingMessenger(Protocol):
     """A messenger whose platform has a waiting indicator other than a message."""
 
-    async def signal(self, place: Place, text: str) -> bool:
-        """Show this line until the next post in the thread. Returns False if the platform has no indicator there.
+    async def signal(self, place: Place, text: str) -> float:
+        """Show this line until the next post in the thread, and return the seconds until the next line is wanted.
 
-        Raises ChatUnavailable.
+        Returns 0.0 if the platform has no indicator there. Raises ChatUnavailable, and StoppedByPerson if somebody
+        pressed the platform's own button to stop the work.
         """
         ...
 

@@ -133,13 +133,10 @@ class Poster:
                 await transaction.dead_letters.add(intent, place, message, str(error))
             raise Undeliverable(str(error)) from error
 
-    async def signal(self, place: Place, text: str) -> bool:
-        """Show a waiting indicator without a message.
-
-        Returns False if the platform has none. Raises ChatUnavailable.
-        """
+    async def signal(self, place: Place, text: str) -> float:
+        """Show a waiting indicator without a message, as `SignallingMessenger` does; 0.0 if the platform has none."""
         messenger = self._messenger(place)
-        return isinstance(messenger, SignallingMessenger) and await messenger.signal(place, text)
+        return await messenger.signal(place, text) if isinstance(messenger, SignallingMessenger) else 0.0
 
     async def withdraw(self, intent: str, place: Place) -> None:
         """Delete the message if it exists, and prevent it from being posted later."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 from weakref import WeakSet
@@ -16,12 +16,12 @@ import structlog
 
 from core.incidents.command import CommandName, parse_command
 from core.model.conversation import Platform, Question
-from core.model.errors import PlumblineError, Unavailable, Withdrawn
+from core.model.errors import PlumblineError, StoppedByPerson, Unavailable, Withdrawn
 from core.model.messages import Message, Notice, NoticeKind
 from handlers.common.post_message import Poster
 
 SIGN_DELAY = 2.0  # seconds before the first waiting sign
-INTERVAL = 5.0  # seconds between waiting signs
+INTERVAL = 5.0  # seconds between waiting signs that are messages
 
 QUEUE_NOTICE_DELAY = 5.0  # seconds that a question waits in the queue before a notice is posted
 CHECK_INTERVAL = 1.0  # seconds between checks of the queue
@@ -39,6 +39,8 @@ SIGN, QUOTED, ANSWERED = "waiting", "quoted", "answer"  # what the message shows
 STAGES = (SIGN, QUOTED, ANSWERED)
 
 log = structlog.get_logger()
+
+Stop = Callable[[], Awaitable[None]]
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
@@ -69,12 +71,18 @@ def _stage(version: str) -> tuple[str, int]:
     return (revision, STAGES.index(stage)) if stage in STAGES else ("", -1)
 
 
+async def stop_nothing() -> None:
+    """Do nothing."""
+
+
 class Waiting:
     """Waiting signs for one answer."""
 
-    def __init__(self, question: Question, position: Callable[[], int], poster: Poster, stop_id: str) -> None:
+    def __init__(
+        self, question: Question, position: Callable[[], int], poster: Poster, stop_id: str, stop: Stop
+    ) -> None:
         self._done = asyncio.Event()
-        self._telling = asyncio.create_task(_show_position(question, position, poster, self._done, stop_id))
+        self._telling = asyncio.create_task(_show_position(question, position, poster, self._done, stop_id, stop))
 
     async def end(self) -> None:
         """Stop showing signs.
@@ -87,14 +95,19 @@ class Waiting:
 
 @asynccontextmanager
 async def shown_waiting(
-    question: Question, position: Callable[[], int], *, poster: Poster, stop_id: str = ""
+    question: Question,
+    position: Callable[[], int],
+    *,
+    poster: Poster,
+    stop_id: str = "",
+    stop: Stop = stop_nothing,
 ) -> AsyncGenerator[Waiting]:
     """Show waiting signs until the block ends, in the message of `answer_intent`. A block that ends soon shows none.
 
     `position` returns the question's place in the model queue, from 1; 0 while it is being worked on. With `stop_id`, the
-    message has a button to stop a model.
+    message has a button to stop a model; `stop` is called if somebody does so with a button of the chat itself.
     """
-    waiting = Waiting(question, position, poster, stop_id)
+    waiting = Waiting(question, position, poster, stop_id, stop)
     try:
         yield waiting
     finally:
@@ -102,22 +115,26 @@ async def shown_waiting(
 
 
 async def _show_position(
-    question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event, stop_id: str
+    question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event, stop_id: str, stop: Stop
 ) -> None:
     pause = SIGN_DELAY
     steps: tuple[str, ...] = ()
     while not await _happens(done, pause):
-        pause = INTERVAL
         if place := position():
             steps, text = (SEARCHED,), WAITING.format(position=_ordinal(place))
         else:
             steps, text = (SEARCHED, WAITED) if steps else (), THINKING
         try:
-            if not await poster.signal(question.place, text):
+            pause = await poster.signal(question.place, text)
+            if not pause:
+                pause = INTERVAL
                 shown = Notice(text, NoticeKind.PROGRESS, steps=steps, stop_id=stop_id)
                 await show_answer(shown, question, SIGN, poster, text)
+        except StoppedByPerson:
+            return await stop()
         except Unavailable:
-            return  # not worth a retry
+            return None  # not worth a retry
+    return None
 
 
 class QueuedQuestions:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -28,13 +29,15 @@ from core.model.answer import RECORDS, Answer
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Question, Speaker, Turn, turn_key
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, Unavailable, Undeliverable
+from core.model.feedback import Feedback
 from core.model.language_model import ModelRequest, Urgency
-from core.model.messages import AnswerMessage
+from core.model.messages import AnswerMessage, ButtonAction
 from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.model_calls.choice import Skill, Use
 from core.ports import LanguageModel, Transaction
 from handlers.common.ports import QuestionPorts
 from handlers.common.post_message import Poster
+from handlers.common.press import pressed
 from handlers.common.record_prediction import is_likelier, record_prediction
 from handlers.common.show_waiting import ANSWERED, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
 from handlers.common.stop_model import unless_stopped
@@ -81,6 +84,7 @@ async def answer_question(question: Question, ports: QuestionPorts) -> None:
         lambda: ports.position(requester(question)),
         poster=ports.poster,
         stop_id=question.key if ports.examined is not None else "",
+        stop=partial(_stop_model, question, ports),
     ) as waiting:
         answer = await prepare_answer(
             question,
@@ -94,6 +98,23 @@ async def answer_question(question: Question, ports: QuestionPorts) -> None:
     async with ports.store.transaction() as transaction:
         await _remember(question, answer, ports, transaction)
         await transaction.audit.add(_shown(question, answer, ports))
+
+
+async def _stop_model(question: Question, ports: QuestionPorts) -> None:
+    """Record that the person of a personal chat stopped the answer with a button of the chat itself."""
+    task, entry = pressed(
+        Feedback(
+            f"stopped:{question.key}",
+            ButtonAction.STOP,
+            question.key,
+            question.asker,
+            question.place,
+            ports.clock.now(),
+        )
+    )
+    async with ports.store.transaction() as transaction:
+        if await transaction.tasks.add(task):
+            await transaction.audit.add(entry)
 
 
 def _without_repetition(answer: Answer, history: Sequence[Turn]) -> Answer:

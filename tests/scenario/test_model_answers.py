@@ -1,6 +1,6 @@
-"""A question in Slack that a language model answers: from the signed request to the message in the thread.
+"""A question in a chat that a language model answers: from the signed request to the message in the thread.
 
-Everything is real but the model, Slack and the workflow engine: what the inbox takes is worked on at once.
+Everything is real but the model, the chats and the workflow engine: what the inbox takes is worked on at once.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -22,12 +22,13 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
+from adapters.teams import messenger as teams_messenger
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import ingest
 from bot.wiring.ports import question_ports
 from bot.work.inbox import TaskInbox
 from core.answering.model_exam import FULL, Marks
-from core.model.conversation import Platform
+from core.model.conversation import Channel, Platform
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelRequest
 from handlers.common import show_waiting
@@ -35,11 +36,13 @@ from handlers.common.examine_model import ExaminedModel
 from handlers.common.post_message import Poster
 from handlers.incidents.investigate_incident import STOPPED as INVESTIGATION_STOPPED
 from handlers.questions.answer_question import STOPPED, WITHOUT_MODEL
-from tests.fakes import slack_api, slack_payloads
+from tests.fakes import adaptive_card, slack_api, slack_payloads, teams_connector
 from tests.fakes.answering_script import choosing, prompt
 from tests.fakes.block_kit import buttons, texts
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.slack_api import FakeSlack
+from tests.fakes.teams_adapter import TeamsAdapter, open_teams
+from tests.fakes.teams_connector import Failure, Sent
 from tests.scenario.canary_company import Inbox
 from tests.scenario.company import SECRET_WORD, open_company
 from tests.scenario.slack import inbound_of
@@ -58,6 +61,17 @@ class Patient(ScriptedModel):
         self.may.set()
         self.ended = 0
 
+    @contextmanager
+    def hanging(self) -> Generator[None]:
+        """It may say nothing, until somebody ends its work."""
+        self.may.clear()
+        self.ended = 0
+        try:
+            yield
+        finally:
+            self.may.set()
+        assert self.ended == 1
+
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         try:
             await self.may.wait()
@@ -68,10 +82,13 @@ class Patient(ScriptedModel):
 
 
 class Chat:
-    """A channel in Slack with the bot in it. What its model says is set by each test."""
+    """A channel in Slack with the bot in it, which also is in Teams. What its model says is set by each test."""
 
-    def __init__(self, slack: FakeSlack, model: Patient, http: TestClient[web.Request, web.Application]) -> None:
+    def __init__(
+        self, slack: FakeSlack, teams: TeamsAdapter, model: Patient, http: TestClient[web.Request, web.Application]
+    ) -> None:
         self.model = model
+        self.teams = teams
         self._slack = slack
         self._http = http
         self._seconds = count(1_773_480_600)
@@ -129,16 +146,11 @@ class Chat:
 
     async def asks_and_stops(self, text: str, *, by_session: bool = False) -> str:
         """What the bot says in the thread of a mention whose model would never end, within two seconds after “Stop”."""
-        self.model.may.clear()
-        self.model.ended = 0
-        try:
+        with self.model.hanging():
             asking = asyncio.create_task(self.asks(text))
             await (self.stops_the_session() if by_session else self.presses("Stop"))
             async with asyncio.timeout(2):
                 await asking
-        finally:
-            self.model.may.set()
-        assert self.model.ended == 1
         said = [each["blocks"] for each in self._slack.messages if each.get("thread_ts") == self.thread]
         assert all("Stop" not in buttons(blocks) for blocks in said)
         return "\n".join(text for blocks in said for text in texts(blocks))
@@ -149,6 +161,9 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
     folder, model = tmp_path_factory.mktemp("model"), Patient()
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(FakeSlack())
+        teams = await stack.enter_async_context(
+            open_teams("agents", channels=[Channel("help", {Platform.TEAMS: teams_connector.CHANNEL})])
+        )
         core = await stack.enter_async_context(open_company(folder))
         await ingest(core)
         session = await stack.enter_async_context(aiohttp.ClientSession())
@@ -158,11 +173,13 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         inbox = Inbox()
         inbox.ports = question_ports(
             replace(core, examined=examined),
-            Poster(core.store, {Platform.SLACK: messenger}),
+            Poster(core.store, {Platform.SLACK: messenger, Platform.TEAMS: teams.messenger}),
             threads={},
         )
         monkeypatch = stack.enter_context(pytest.MonkeyPatch.context())
         monkeypatch.setattr(inbox, "press", TaskInbox(core.store, lambda: None).press)
+        monkeypatch.setattr(teams.inbox, "ask", inbox.ask)
+        monkeypatch.setattr(teams.inbox, "press", inbox.press)
         monkeypatch.setattr(show_waiting, "SIGN_DELAY", 0.1)
         inbound = inbound_of(core, slack, inbox)
         stack.push_async_callback(inbound.close)
@@ -175,7 +192,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         )
         http = await stack.enter_async_context(TestClient(TestServer(app)))
         await inbound.start()
-        yield Chat(slack, model, http)
+        yield Chat(slack, teams, model, http)
 
 
 async def no_delivery(_: object) -> str | None:
@@ -212,6 +229,54 @@ async def test_a_press_of_stop_ends_the_work_of_the_model_on_pasted_text_too(cha
     said = await chat.asks_and_stops(f"{command} payment-gateway and ferry times are slow, everything returns errors")
     assert INVESTIGATION_STOPPED in said
     assert "Owner" in said
+
+
+async def shows(teams: TeamsAdapter, is_shown: Callable[[Sent], bool]) -> Sent:
+    """The message of Teams that shows something, as soon as one does."""
+    async with asyncio.timeout(10):
+        while not (shown := [each for each in teams.connector.messages.values() if is_shown(each)]):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    return shown[-1]
+
+
+def can_be_stopped(message: Sent) -> bool:
+    return bool(message.activity.get("attachments")) and "Stop" in titles(message.card)
+
+
+def titles(card: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {action["title"]: action for action in card.get("actions", ())}
+
+
+async def test_a_press_in_a_channel_of_teams_ends_the_work_of_the_model_within_two_seconds(chat: Chat) -> None:
+    chat.follows(choosing("slip rollback"))
+    teams, text = chat.teams, f"{teams_connector.MENTION} {UNSURE}\n"
+    with chat.model.hanging():
+        asking = asyncio.create_task(teams.deliver(teams.connector.activity(text=text)))
+        shown = await shows(teams, can_be_stopped)
+        pressed = titles(shown.card)["Stop"]["data"]
+        value = {"action": {"type": "Action.Execute", "verb": "stop", "data": pressed}, "trigger": "manual"}
+        press = teams.connector.activity(type="invoke", name="adaptiveCard/action", text=None, value=value)
+        async with asyncio.timeout(2):
+            assert (await teams.deliver(press)).status == 200
+            await asking
+    card = teams.connector.messages[shown.id].card
+    assert STOPPED in "\n".join(adaptive_card.texts(card))
+    assert "Stop" not in titles(card)
+
+
+async def test_the_stop_button_of_teams_ends_the_work_of_the_model_in_a_personal_chat(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teams_messenger, "INTERVAL", 0.0)
+    monkeypatch.setattr(teams_messenger, "SIGN_INTERVAL", 0.1)
+    chat.follows(choosing("slip rollback"))
+    teams = chat.teams
+    with chat.model.hanging():
+        asking = asyncio.create_task(teams.deliver(teams.connector.personal(id="1700000000003", text=UNSURE)))
+        await shows(teams, lambda sent: sent.activity["type"] == "typing")
+        teams.connector.failures = [Failure(403, body=teams_connector.STREAM_CANCELLED)]
+        await asking
+    assert STOPPED in "\n".join(adaptive_card.texts(teams.connector.sent[-1].card))
 
 
 async def test_a_follow_up_is_understood_by_the_model(chat: Chat) -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from adapters.teams import messenger as streams
 from core.model.conversation import MessageReference, Place, Platform
-from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
+from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError, StoppedByPerson
 from core.model.messages import AnswerMessage, Notice, NoticeKind
 from tests.fakes.adaptive_card import texts
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
-from tests.fakes.teams_connector import CHANNEL, PERSONAL_CHAT, TENANT, Failure
+from tests.fakes.teams_connector import CHANNEL, PERSONAL_CHAT, STREAM_CANCELLED, TENANT, Failure
 from tests.samples import abstention, answer
 
 ANSWER = answer()
@@ -98,6 +98,16 @@ async def test_an_end_that_teams_refuses_is_posted_anew_and_what_stood_goes(chat
     chat.connector.failures = [Failure(403, body='{"error": {"code": "ContentStreamNotAllowed"}}')]
     await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
     assert len(chat.connector.deleted) == 1
+    assert "Sources" in texts(chat.connector.sent[-1].card)
+
+
+async def test_a_person_who_stops_a_stream_stops_the_work_and_reads_what_is_said_of_it(chat: TeamsAdapter) -> None:
+    await chat.messenger.signal(PERSON_CHAT, "Reading …")
+    chat.connector.failures = [Failure(403, body=STREAM_CANCELLED)]
+    with pytest.raises(StoppedByPerson):
+        await chat.messenger.signal(PERSON_CHAT, "Reading on …")
+    await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
+    assert told(chat)[-1][2] == {}, "the stream has ended"
     assert "Sources" in texts(chat.connector.sent[-1].card)
 
 

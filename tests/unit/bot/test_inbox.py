@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from adapters.secret_detector import SecretPatterns
-from bot.work.inbox import FEEDBACK_EVENT, QUESTION, TaskInbox
+from bot.work.inbox import QUESTION, TaskInbox
 from core.knowledge.redactor import Redactor
 from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.model.feedback import Feedback
 from core.model.incident import IncidentState
 from core.model.messages import ButtonAction
+from handlers.common.press import FEEDBACK_EVENT
 from handlers.common.stop_model import stop_key
 from handlers.questions.answer_in_incident import remark_of
 from tests.fakes.store import InMemoryStore
