@@ -21,7 +21,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from adapters.http import Http, Refused, followed
-from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
+from adapters.sources.confluence_pages import Access, Page, Restrictions, names_of
+from adapters.sources.front_matter import NOBODY
 from adapters.sources.parsing import confluence_text
 from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, MalformedInput, SourceUnavailable

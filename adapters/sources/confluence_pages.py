@@ -8,8 +8,9 @@ from datetime import UTC
 
 from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
 
+from adapters.sources.front_matter import NOBODY
+
 _READ = ("read", "restrictions")
-NOBODY = "confluence:nobody"  # a reader name that nobody has
 
 
 class _Model(BaseModel):

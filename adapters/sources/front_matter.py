@@ -27,8 +27,11 @@ from adapters.sources.restrictions import (
     refuse_restrictions_in,
     refuse_unparsed_readers,
 )
+from core.model.conversation import PUBLIC
 from core.model.errors import MalformedInput
 from core.model.nested_yaml import refuse_deep_yaml
+
+NOBODY = "nobody"  # a reader name that nobody has
 
 _READERS = "readers"
 _FRONT_MATTER = re.compile(r"\A\s*^---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -53,6 +56,13 @@ class Properties:
     updated_at: datetime | None = None
     readers: frozenset[str] | None = None
     note: str = ""
+
+
+def narrowed(rights: frozenset[str], stated: frozenset[str]) -> frozenset[str]:
+    """Return who may read a document by its rights and by the readers that it states itself, which cannot widen them."""
+    if PUBLIC in stated:
+        return rights
+    return stated if PUBLIC in rights else rights & stated or frozenset({NOBODY})
 
 
 def split_front_matter(text: str) -> tuple[Properties, str]:

@@ -27,8 +27,9 @@ from adapters.http import Http, Refused
 from adapters.microsoft_graph.paging import graph_pages, graph_values
 from adapters.sources.chat_threads import cursor_of, positions_of
 from adapters.sources.formats import max_bytes
+from adapters.sources.front_matter import narrowed
 from adapters.sources.parsing import Origin, documents_of, of_other_formats
-from adapters.sources.sharepoint_access import SharePointAccess, narrowed
+from adapters.sources.sharepoint_access import SharePointAccess
 from adapters.sources.sharepoint_items import File, Item, Library, Site, SitePage
 from core.model.document import Document
 from core.model.errors import SourceUnavailable

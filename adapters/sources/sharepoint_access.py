@@ -13,11 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused
 from adapters.microsoft_graph.paging import graph_values
+from adapters.sources.front_matter import NOBODY
 from adapters.sources.teams_messages import MAX_MEMBERS
-from core.model.conversation import PUBLIC
 from core.ports import LeftOut
 
-NOBODY = "sharepoint:nobody"  # a reader name that nobody has
 RAISED = frozenset({401, 404, 410})  # HTTP status codes: the token is refused, or the file is gone
 MEMBERS = {"$select": "id,displayName,mail,userPrincipalName", "$top": "999"}
 
@@ -151,13 +150,6 @@ class SharePointAccess:
 
     def _note(self, name: str, reason: str) -> None:
         self.notes.append(LeftOut(name, reason, is_indexed=True))
-
-
-def narrowed(rights: frozenset[str], stated: frozenset[str]) -> frozenset[str]:
-    """Return who may read a document by its rights and by the readers that it states itself, which cannot widen them."""
-    if PUBLIC in stated:
-        return rights
-    return stated if PUBLIC in rights else rights & stated or frozenset({NOBODY})
 
 
 def _person(user_id: str) -> str:

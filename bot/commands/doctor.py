@@ -22,7 +22,7 @@ from bot.config.filing_sections import FilingSection, GitHubIssueSection
 from bot.config.private_files import keep_private
 from bot.config.section import WebhooksSection
 from bot.config.settings import Settings, missing_secrets, named_secret
-from bot.config.source_sections import SourceSection
+from bot.config.source_sections import Host, SourceSection
 from bot.config.team_sections import CatalogueSection, OnCallSection
 from bot.config.workspace import AgentSection, Workspace, load_workspace
 from bot.web.refusals import read_refusals
@@ -31,7 +31,6 @@ from bot.wiring.application import open_core
 from bot.wiring.catalogues import open_schedule, read_catalogue
 from bot.wiring.filing import open_publisher
 from bot.wiring.models import llama_server
-from bot.wiring.sources import open_source
 from bot.wiring.tools import open_tool
 from core.model.errors import ConfigurationError, IndexUnavailable, PlumblineError
 from core.model.layout import counted
@@ -239,7 +238,7 @@ async def check_source(section: SourceSection, settings: Settings, session: aioh
         return Finding(what, "missing", f"Correct its path: {path}.")
 
     async def attempt() -> str:
-        source = open_source(section, settings, session, SystemClock())
+        source = section.open(Host(settings, session, SystemClock()))
         if isinstance(source, CheckedSource):
             await source.check()
         return f"{section.kind.replace('_', ' ')} {section.place}"

@@ -1,19 +1,44 @@
-"""The `sources` section of plumbline.yaml."""
+"""The `sources` section of plumbline.yaml: each kind of source, its settings and how it is opened.
+
+A kind of source is declared here and nowhere else. Its adapter is imported when a source of the kind is opened.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
 from bot.config.section import Section
+from bot.config.settings import Settings, named_secret
 from core.model.conversation import PUBLIC
+from core.ports import ChangingSource, Clock, KnowledgeSource
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from adapters.http import Http
+    from adapters.sources.git_repository import GitRepositorySource
+
+Source = KnowledgeSource | ChangingSource
 
 EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]  # of a variable that contains a secret
 Readers = Annotated[tuple[str, ...], Field(min_length=1)]  # `public`, `channel:NAME`, `person:PLATFORM:ID`
 SiteAddress = Annotated[str, Field(pattern=r"^https://[^/?#\s]+[^?#\s]*$")]
 SourceName = Annotated[str, Field(pattern="^[^/]+$")]  # the first part of its documents' ids
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The parts of the process that a source needs: settings, a session for HTTP requests, and the time."""
+
+    settings: Settings
+    session: aiohttp.ClientSession
+    clock: Clock
 
 
 class _SourceSection(Section):
@@ -25,6 +50,10 @@ class _SourceSection(Section):
     @property
     def place(self) -> str:
         """Return a short description of the location."""
+        raise NotImplementedError
+
+    def open(self, host: Host) -> Source:
+        """Return the source. Raises ConfigurationError, for example for a missing secret."""
         raise NotImplementedError
 
 
@@ -43,9 +72,19 @@ class FolderSection(_FileSection):
     url: str = ""
     readers: Readers = (PUBLIC,)
 
+    def open(self, host: Host) -> Source:
+        from adapters.sources.folder import FolderSource
+
+        return FolderSource(self.name, self.path, self.url, frozenset(self.readers))
+
 
 class ChatThreadsSection(_FileSection):
     kind: Literal["chat_threads"]
+
+    def open(self, host: Host) -> Source:
+        from adapters.sources.chat_threads import ChatThreadSource
+
+        return ChatThreadSource(self.name, self.path)
 
 
 class PastIncidentsSection(_FileSection):
@@ -55,6 +94,11 @@ class PastIncidentsSection(_FileSection):
     fresh_for_days: Annotated[int, Field(ge=1)] | None = None
     readers: Readers = (PUBLIC,)
 
+    def open(self, host: Host) -> Source:
+        from adapters.sources.past_incidents import PastIncidentSource
+
+        return PastIncidentSource(self.name, self.path, frozenset(self.readers))
+
 
 class SlackExportSection(_FileSection):
     """A Slack export. `url` is the workspace's address (`https://acme.slack.com`); if empty, threads have no links."""
@@ -62,9 +106,19 @@ class SlackExportSection(_FileSection):
     kind: Literal["slack_export"]
     url: str = ""
 
+    def open(self, host: Host) -> Source:
+        from adapters.sources.slack_export import SlackExportSource
+
+        return SlackExportSource(self.name, self.path, self.url)
+
 
 class TeamsExportSection(_FileSection):
     kind: Literal["teams_export"]
+
+    def open(self, host: Host) -> Source:
+        from adapters.sources.teams_export import TeamsExportSource
+
+        return TeamsExportSource(self.name, self.path)
 
 
 class GitRepositorySection(_SourceSection):
@@ -91,6 +145,25 @@ class GitRepositorySection(_SourceSection):
     def place(self) -> str:
         return self.url or (self.path.name if self.path else "")
 
+    def open(self, host: Host) -> Source:
+        return self.repository(host.settings)
+
+    def repository(self, settings: Settings) -> GitRepositorySource:
+        """Return the repository, whose files a catalogue may read too. Raises ConfigurationError."""
+        from adapters.sources.git_repository import GitRepositorySource, Repository
+
+        return GitRepositorySource(
+            self.name,
+            Repository(
+                clone=self.path or settings.data_dir.absolute() / "repositories" / f"{self.name}.git",
+                url=self.url,
+                branch=self.branch,
+                links=self.links,
+                token=named_secret(self.token_env, self.name) if self.token_env else "",
+                readers=frozenset(self.readers),
+            ),
+        )
+
 
 class ConfluenceSection(_SourceSection):
     """A Confluence site. `url` includes its context path (`https://acme.atlassian.net/wiki`).
@@ -112,6 +185,17 @@ class ConfluenceSection(_SourceSection):
     def place(self) -> str:
         return f"{self.url} {', '.join(self.spaces)}"
 
+    def open(self, host: Host) -> Source:
+        from adapters.http import Token, basic, source_server
+        from adapters.sources.confluence import ConfluenceSource
+        from adapters.sources.confluence_pages import Access
+
+        secret = named_secret(self.token_env, self.name)
+        token = basic(self.email, secret) if self.email else Token(f"Bearer {secret}")
+        server = source_server(f"Confluence at {self.url}", self.url, host.session, token)
+        access = Access(frozenset(self.readers), _readers_by_identity(self.identities))
+        return ConfluenceSource(self.name, server, self.url, self.spaces, access)
+
 
 class AzureWikiSection(_SourceSection):
     """A wiki of Azure DevOps. `url` names the organization or collection, `wiki` the wiki by its name or id.
@@ -131,6 +215,14 @@ class AzureWikiSection(_SourceSection):
     def place(self) -> str:
         return f"{self.url} {self.project} {self.wiki}"
 
+    def open(self, host: Host) -> Source:
+        from adapters.http import basic, source_server
+        from adapters.sources.azure_wiki import AzureWikiSource
+
+        token = basic("", named_secret(self.token_env, self.name))
+        server = source_server(f"Azure DevOps at {self.url}", self.url, host.session, token)
+        return AzureWikiSource(self.name, server, self.project, self.wiki, frozenset(self.readers))
+
 
 class SlackChannelsSection(_SourceSection):
     """Slack channels, by id. The bot with the token in `token_env` must be a member of each."""
@@ -143,16 +235,32 @@ class SlackChannelsSection(_SourceSection):
     def place(self) -> str:
         return ", ".join(self.channels)
 
+    def open(self, host: Host) -> Source:
+        from adapters.slack.client import slack_reader
+        from adapters.sources.slack_channels import SlackChannelsSource
 
-class GraphSection(_SourceSection):
+        secret = named_secret(self.token_env, self.name)
+        client = slack_reader(secret, host.settings.slack_api_url, host.session)
+        return SlackChannelsSource(self.name, client, self.channels, host.clock)
+
+
+class _GraphSection(_SourceSection):
     """A source that is read through Microsoft Graph, by an app registered in a tenant."""
 
     tenant_id: str
     client_id: str
     client_secret_env: EnvironmentName
 
+    def _graph(self, host: Host) -> Http:
+        from adapters.http import source_server
+        from adapters.microsoft_graph.credentials import GRAPH_URL, GraphCredentials
 
-class TeamsChannelsSection(GraphSection):
+        secret = named_secret(self.client_secret_env, self.name)
+        credentials = GraphCredentials(self.tenant_id, self.client_id, secret, host.session)
+        return source_server("Microsoft Graph", GRAPH_URL, host.session, credentials)
+
+
+class TeamsChannelsSection(_GraphSection):
     """Teams channels. `teams` maps a team id to the ids of the channels to read; empty means all visible ones."""
 
     kind: Literal["teams_channels"]
@@ -162,8 +270,14 @@ class TeamsChannelsSection(GraphSection):
     def place(self) -> str:
         return ", ".join(self.teams)
 
+    def open(self, host: Host) -> Source:
+        from adapters.sources.teams_channels import TeamsChannelsSource
 
-class SharePointSection(GraphSection):
+        bot_id = host.settings.teams_app_id
+        return TeamsChannelsSource(self.name, self._graph(host), self.teams, host.clock, bot_id)
+
+
+class SharePointSection(_GraphSection):
     """Document libraries and pages of SharePoint sites. `sites` are addresses, `libraries` names; none means all.
 
     People and groups that may read a file are known from Microsoft Graph; `identities` maps `site-group:NAME`, whose
@@ -181,6 +295,44 @@ class SharePointSection(GraphSection):
     def place(self) -> str:
         return ", ".join(self.sites)
 
+    def open(self, host: Host) -> Source:
+        from adapters.sources.sharepoint import SharePointSource
+
+        # Graph redirects downloads to the site's own host.
+        hosts = frozenset(urlsplit(site).netloc for site in self.sites)
+        return SharePointSource(
+            self.name,
+            replace(self._graph(host), elsewhere=hosts),
+            self.sites,
+            host.clock,
+            libraries=self.libraries,
+            page_readers=frozenset(self.page_readers),
+            identities=_readers_by_identity(self.identities),
+        )
+
+
+class NotionSection(_SourceSection):
+    """The pages of Notion that are shared with an integration, whose secret is in the variable `token_env`.
+
+    Notion does not say who may read a page: `readers` may read all of these pages.
+    """
+
+    kind: Literal["notion"]
+    token_env: EnvironmentName
+    readers: Readers
+
+    @property
+    def place(self) -> str:
+        return "pages shared with the integration"
+
+    def open(self, host: Host) -> Source:
+        from adapters.http import Token, source_server
+        from adapters.sources.notion import HEADERS, NOTION_URL, NotionSource
+
+        token = Token(f"Bearer {named_secret(self.token_env, self.name)}")
+        server = replace(source_server("Notion", NOTION_URL, host.session, token), headers=HEADERS)
+        return NotionSource(self.name, server, frozenset(self.readers), host.clock)
+
 
 SourceSection = Annotated[
     FolderSection
@@ -193,6 +345,11 @@ SourceSection = Annotated[
     | AzureWikiSection
     | SlackChannelsSection
     | TeamsChannelsSection
-    | SharePointSection,
+    | SharePointSection
+    | NotionSection,
     Field(discriminator="kind"),
 ]
+
+
+def _readers_by_identity(identities: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    return {identity: frozenset(readers) for identity, readers in identities.items()}

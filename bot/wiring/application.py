@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,15 +30,15 @@ from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from bot.config.private_files import keep_private
 from bot.config.settings import EMBEDDED, Settings
-from bot.config.source_sections import PastIncidentsSection, SourceSection
+from bot.config.source_sections import Host, PastIncidentsSection, SourceSection
 from bot.config.workspace import Workspace, current_teams
 from bot.wiring.catalogues import open_on_call, with_catalogues
 from bot.wiring.filing import open_publisher
 from bot.wiring.growing_history import GrowingHistory
 from bot.wiring.models import open_exam, open_model
-from bot.wiring.sources import open_source, source_setting
 from bot.wiring.tools import Tools, open_tools
 from core.knowledge.encoder import Encoder
+from core.knowledge.redactor import VERSION as REDACTION
 from core.knowledge.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Place, Platform
@@ -148,7 +149,8 @@ def _knowledge(
     store: SqlStore,
     clock: Clock,
 ) -> Knowledge:
-    configured = [open_source(section, settings, session, clock) for section in workspace.sources]
+    host = Host(settings, session, clock)
+    configured = [section.open(host) for section in workspace.sources]
     sources = (*configured, CuratedSource(store, clock))
     index = _index(settings)
     encoders = _encoders(settings, engine, clock)
@@ -212,6 +214,13 @@ def embedder(model: str, api_key: str | None = None) -> Embedder | None:
     from adapters.embeddings.sentence_transformers import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(model)
+
+
+def _source_setting(workspace: Workspace, name: str) -> str:
+    """Return a digest that changes exactly when the configuration of a source or of the redaction changes."""
+    sections = [section.model_dump_json() for section in workspace.sources if section.name == name]
+    parts = (REDACTION, *sections, *sorted(workspace.private_names))
+    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def _past_incidents(source_sections: Sequence[SourceSection]) -> list[PastIncident]:
@@ -283,7 +292,7 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         on_progress,
         store=core.store,
         redact=redactor(core),
-        setting=partial(source_setting, core.workspace),
+        setting=partial(_source_setting, core.workspace),
     )
     async with core.store.transaction() as transaction:
         for name in removed:

@@ -26,7 +26,6 @@ from bot.config.team_sections import (
     OnCallSection,
 )
 from bot.config.workspace import Workspace
-from bot.wiring.sources import open_repository
 from core.model.catalogue import Catalogue, merged_dependencies, merged_teams, named_code
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError, SourceUnavailable
@@ -84,7 +83,7 @@ def _files(section: CatalogueSection, workspace: Workspace, settings: Settings) 
     if section.path is not None:
         return FolderFiles(section.path)
     sources = (source for source in workspace.sources if isinstance(source, GitRepositorySection))
-    return RepositoryFiles(open_repository(next(each for each in sources if each.name == section.source), settings))
+    return RepositoryFiles(next(each for each in sources if each.name == section.source).repository(settings))
 
 
 def _called(section: CatalogueSection, catalogue: Catalogue) -> Sequence[Team]:

@@ -10,8 +10,9 @@ import pytest
 
 from adapters.http import Token, source_server
 from adapters.sources.confluence import ConfluenceSource
-from adapters.sources.confluence_pages import NOBODY, Access
+from adapters.sources.confluence_pages import Access
 from adapters.sources.confluence_storage import to_markdown
+from adapters.sources.front_matter import NOBODY
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.conversation import PUBLIC
 from core.model.document import AnchorStyle, Document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
+from adapters.sources.notion import NotionSource
 from adapters.sources.sharepoint import SharePointSource
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
@@ -32,6 +34,9 @@ class Circle:
 
     async def api_call(self, method: str, **_: Any) -> SimpleNamespace:
         return SimpleNamespace(data=await self.get(method))
+
+    async def answer(self, address: str, *, value: object) -> SimpleNamespace:
+        return SimpleNamespace(body=json.dumps(await self.get(address)))
 
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         self.asked += 1
@@ -56,6 +61,10 @@ CIRCLES: dict[str, ChangingSource] = {
     "sharepoint": source(
         lambda server: SharePointSource("docs", server, ["https://c.example/sites/ops"], FakeClock(), identities={}),
         {"id": "site", "value": [], "@odata.nextLink": "https://graph.example/sites/site/drives?$skip=1"},
+    ),
+    "notion": source(
+        lambda server: NotionSource("docs", server, frozenset({PUBLIC}), FakeClock()),
+        {"results": [], "next_cursor": "1", "has_more": True},
     ),
     "slack people": source(
         lambda server: SlackChannelsSource("docs", server, ["C1"], FakeClock()),

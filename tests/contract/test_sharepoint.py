@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from adapters.sources.formats import MAX_BYTES
-from adapters.sources.sharepoint_access import NOBODY, narrowed
+from adapters.sources.front_matter import NOBODY, narrowed
 from adapters.sources.teams_messages import MAX_MEMBERS
 from core.model.conversation import PUBLIC
 from core.model.document import Document

@@ -11,6 +11,7 @@ from tests.contract.source_worlds.files import FolderWorld, IncidentsWorld, Thre
 from tests.contract.source_worlds.remote import (
     azure_wiki_world,
     confluence_world,
+    notion_world,
     sharepoint_world,
     slack_world,
     teams_world,
@@ -39,6 +40,7 @@ REMOTE: dict[str, Callable[[], AbstractAsyncContextManager[RemoteWorld]]] = {
     "azure wiki": azure_wiki_world,
     "slack": slack_world,
     "teams": teams_world,
+    "notion": notion_world,
     "sharepoint files": sharepoint_world,
     "sharepoint pages": lambda: sharepoint_world(pages=True),
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
 import aiohttp
 
@@ -14,16 +16,26 @@ from adapters.slack.client import slack_reader
 from adapters.sources.azure_wiki import AzureWikiSource
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
+from adapters.sources.notion import HEADERS, NotionSource
 from adapters.sources.sharepoint import SharePointSource
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from core.model.conversation import PUBLIC
 from tests.contract.source_worlds.world import CHANNEL, TEAM, TEAMS_CHANNEL
-from tests.fakes import azure_wiki_server, confluence_server, graph_server, sharepoint_server, slack_history_server
+from tests.fakes import (
+    azure_wiki_server,
+    confluence_server,
+    graph_server,
+    notion_server,
+    sharepoint_server,
+    slack_history_server,
+)
 from tests.fakes.azure_wiki_server import FakeAzureWiki
 from tests.fakes.clock import FakeClock
 from tests.fakes.confluence_server import FakeConfluence, Page
 from tests.fakes.graph_server import FakeGraph
+from tests.fakes.notion_server import FakeNotion, block, page_id
+from tests.fakes.notion_server import StoredPage as NotionPage
 from tests.fakes.sharepoint_server import KEEPERS, FakeSharePoint, StoredPage, canvas_of, granted, text_part
 from tests.fakes.slack_history_server import FakeSlackHistory
 
@@ -206,6 +218,39 @@ class SharePointWorld:
         self.server.expire_tokens()
 
 
+class NotionWorld:
+    def __init__(self, server: FakeNotion, session: aiohttp.ClientSession) -> None:
+        self.server = server
+        self.refusals = server.refusals
+        self.pauses: list[float] = []
+        self.clock = FakeClock(datetime(2026, 3, 1, tzinfo=UTC))
+        self._edits = 0
+        self.source = self.source_with(session, frozenset({PUBLIC}))
+
+    def source_with(self, session: aiohttp.ClientSession, readers: frozenset[str]) -> NotionSource:
+        token = Token(f"Bearer {notion_server.TOKEN}")
+        rest = source_server("Notion", self.server.url, session, token, _recorded(self.pauses))
+        return NotionSource("docs", replace(rest, headers=HEADERS), readers, self.clock)
+
+    def write(self, key: str, text: str) -> None:
+        self.put(key, [block("paragraph", text)] if text else [])
+
+    def put(self, key: str, blocks: list[Any], **properties: Any) -> None:
+        self._edits += 1
+        edited = f"2026-02-01T10:{self._edits:02}:00.000Z"
+        self.server.pages[page_id(key)] = NotionPage(f"Page {key}", blocks, edited, properties)
+
+    def remove(self, key: str) -> None:
+        del self.server.pages[page_id(key)]
+
+    def hide(self, key: str) -> None:
+        readers = {"id": "%3BBw", "type": "multi_select", "multi_select": [{"name": "channel:vault"}]}
+        self.put(key, self.server.pages[page_id(key)].blocks, Readers=readers)
+
+    def expire_token(self) -> None:
+        self.server.token = "another"
+
+
 def _recorded(pauses: list[float]) -> Retries:
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
@@ -241,3 +286,9 @@ async def teams_world() -> AsyncIterator[TeamsWorld]:
 async def sharepoint_world(*, pages: bool = False) -> AsyncIterator[SharePointWorld]:
     async with FakeSharePoint() as server, aiohttp.ClientSession() as session:
         yield SharePointWorld(server, session, pages=pages)
+
+
+@asynccontextmanager
+async def notion_world() -> AsyncIterator[NotionWorld]:
+    async with FakeNotion() as server, aiohttp.ClientSession() as session:
+        yield NotionWorld(server, session)

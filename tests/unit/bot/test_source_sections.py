@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from bot.config.settings import load_settings
+from bot.config.source_sections import Host
 from bot.config.workspace import Workspace, load_workspace
-from bot.wiring.sources import open_source
 from core.model.errors import ConfigurationError
 from core.ports import ChangingSource
 from tests.fakes.clock import FakeClock
@@ -66,7 +66,16 @@ SECTIONS["sharepoint"] = {
     "name": "intranet",
     "sites": ["https://acme.sharepoint.com/sites/ops"],
 }
-SECRETS = ("WIKI_TOKEN", "GIT_TOKEN", "GRAPH_SECRET", "SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", *LOCKED)
+SECTIONS["notion"] = {"kind": "notion", "name": "notes", "token_env": "NOTION_TOKEN", "readers": ["channel:ops"]}
+SECRETS = (
+    "NOTION_TOKEN",
+    "WIKI_TOKEN",
+    "GIT_TOKEN",
+    "GRAPH_SECRET",
+    "SLACK_BOT_TOKEN",
+    "SLACK_SIGNING_SECRET",
+    *LOCKED,
+)
 
 
 def workspace(folder: Path, section: dict[str, Any], **more: object) -> Workspace:
@@ -93,10 +102,10 @@ async def test_every_section_becomes_a_source_of_its_name(
     kind: str, tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
     (section,) = workspace(tmp_path, SECTIONS[kind]).sources
-    source = open_source(section, load_settings(data_dir=tmp_path), session, FakeClock())
+    source = section.open(Host(load_settings(data_dir=tmp_path), session, FakeClock()))
     assert source.name == section.name
     assert isinstance(source, ChangingSource) == (
-        kind.partition(" ")[0] in {"git", "confluence", "azure", "slack", "teams", "sharepoint"}
+        kind.partition(" ")[0] in {"git", "confluence", "azure", "slack", "teams", "sharepoint", "notion"}
         and "export" not in kind
     )
     assert section.place
@@ -109,6 +118,7 @@ async def test_every_section_becomes_a_source_of_its_name(
         ("git url", "GIT_TOKEN"),
         ("teams", "GRAPH_SECRET"),
         ("sharepoint", "GRAPH_SECRET"),
+        ("notion", "NOTION_TOKEN"),
         ("slack", "SLACK_BOT_TOKEN"),
     ],
 )
@@ -118,7 +128,7 @@ async def test_a_secret_that_is_not_set_is_named(
     monkeypatch.delenv(variable, raising=False)
     (section,) = workspace(tmp_path, SECTIONS[kind]).sources
     with pytest.raises(ConfigurationError, match=f"{section.name} needs {variable}"):
-        open_source(section, load_settings(data_dir=tmp_path), session, FakeClock())
+        section.open(Host(load_settings(data_dir=tmp_path), session, FakeClock()))
 
 
 @pytest.mark.parametrize(
@@ -133,6 +143,7 @@ async def test_a_secret_that_is_not_set_is_named(
         {"kind": "git_repository", "name": "x", "path": "a", "url": "https://git.example/docs.git"},
         {"kind": "slack_channels", "name": "x", "channels": []},
         {"kind": "folder", "name": "a/b", "path": "a"},
+        {key: value for key, value in SECTIONS["notion"].items() if key != "readers"},
         SECTIONS["sharepoint"] | {"sites": []},
         SECTIONS["sharepoint"] | {"sites": ["http://acme.sharepoint.com/sites/ops"]},
     ],
@@ -146,6 +157,7 @@ async def test_a_secret_that_is_not_set_is_named(
         "twice",
         "no channel",
         "a path",
+        "who reads Notion?",
         "no site",
         "a site without TLS",
     ],

@@ -1,0 +1,294 @@
+"""Pages of Notion that are shared with an integration.
+
+https://developers.notion.com/reference/post-search · https://developers.notion.com/reference/get-block-children
+https://developers.notion.com/reference/retrieve-a-page · https://developers.notion.com/reference/request-limits
+
+Each run lists the pages by a search. A search does not promise to return all pages, so an indexed page that is missing is
+asked for by its id, and pages that stand in a page are read too. New and changed pages are read block by block. Notion's
+API does not say who may read a page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import PurePosixPath
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import structlog
+from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
+
+from adapters.http import Http, Refused, followed
+from adapters.sources.front_matter import narrowed
+from adapters.sources.notion_blocks import OTHER_PAGES, Block, BlockObject, Body, Page, html_of
+from adapters.sources.parsing import Origin, documents_of
+from core.model.document import Document
+from core.model.errors import MalformedInput, SourceUnavailable
+from core.ports import Changes, Clock, LeftOut
+
+NOTION_URL = "https://api.notion.com"
+HEADERS = {"Notion-Version": "2026-03-11"}
+BATCH = 25  # pages
+PAGE_SIZE = 100  # results of a request; the maximum
+MAX_BLOCKS = 10_000  # of a page
+MAX_DEPTH = 40  # levels of nested blocks
+SETTLING = timedelta(minutes=5)  # after an edit; times of edits are whole minutes, and clocks differ
+GONE = frozenset({404, 410})  # HTTP status codes of a page that is deleted or no longer shared
+UNAUTHORIZED = 401
+BLANK = "-"  # the sign before the version of a page without text
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class _List(BaseModel):
+    results: list[Any] = []
+    next_cursor: str | None = None
+
+
+class _User(BaseModel):
+    name: str | None = None
+    type: str = ""
+    email: str | None = Field(None, validation_alias=AliasPath("person", "email"))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.name, self.email))) if self.name and self.type == "person" else ()
+
+
+_LIST, _PAGE, _BLOCK, _USER = TypeAdapter(_List), TypeAdapter(Page), TypeAdapter(BlockObject), TypeAdapter(_User)
+_CURSOR = TypeAdapter(dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """The content of a page: its document, if it has text, the pages in it, and what was left out."""
+
+    document: Document | None
+    pages: frozenset[str]
+    left_out: tuple[LeftOut, ...]
+
+
+class NotionSource:
+    """The pages that are shared with an integration, each readable by `readers`.
+
+    A page in a database may have fewer readers, which its property `Readers` states.
+    """
+
+    def __init__(self, name: str, server: Http, readers: frozenset[str], clock: Clock) -> None:
+        self.name = name
+        self._server = server
+        self._readers = readers
+        self._clock = clock
+
+    async def check(self) -> None:
+        if not _valid(_LIST, await self._search(1)).results:
+            raise SourceUnavailable(f"{self.name}: Notion shows no page. Share pages with the integration.")
+
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+        indexed = {known_id.removeprefix(f"{self.name}/") for known_id in known_ids}
+        pages = await self._listed()
+        for page_id in sorted(indexed - pages.keys()):
+            if page := await self._page(page_id):
+                pages[page_id] = page
+        marks = {page_id: mark for page_id, mark in _marks(cursor).items() if page_id in pages}
+        people = await self._people()
+        due = deque(
+            sorted(
+                (page for page in pages.values() if _is_due(page, marks, indexed)),
+                key=lambda page: page.last_edited_time,
+            )
+        )
+        while due:
+            documents, removed, left_out = list[Document](), set[str](), list[LeftOut]()
+            for page in [due.popleft() for _ in range(min(BATCH, len(due)))]:
+                try:
+                    content = await self._content(page, people)
+                except Refused as error:
+                    if error.status == UNAUTHORIZED:
+                        raise
+                    left_out.append(LeftOut(_name(page), str(error)))
+                    marks[page.id] = ""
+                    continue
+                except MalformedInput as error:
+                    left_out.append(LeftOut(_name(page), str(error)))
+                    content = _Content(None, frozenset(), ())
+                    marks[page.id] = ""
+                else:
+                    marks[page.id] = self._mark(page, content)
+                if content.document:
+                    documents.append(content.document)
+                else:
+                    removed |= {self._id(page.id)} & known_ids
+                left_out += content.left_out
+                for page_id in sorted(content.pages - pages.keys()):
+                    if inner := await self._page(page_id):
+                        pages[page_id] = inner
+                        due.append(inner)
+            yield Changes(tuple(documents), frozenset(removed), json.dumps(marks), tuple(left_out))
+        yield Changes((), frozenset(self._id(page_id) for page_id in indexed - pages.keys()), json.dumps(marks))
+
+    def _mark(self, page: Page, content: _Content) -> str:
+        """Return the version of a page that was read; empty if it may change without another version, or in part."""
+        is_settled = self._clock.now() - page.last_edited_time > SETTLING
+        if not is_settled or content.left_out:
+            return ""
+        return _version(page) if content.document else f"{BLANK}{_version(page)}"
+
+    async def _listed(self) -> dict[str, Page]:
+        pages, before = dict[str, Page](), set[str]()
+        answer = _valid(_LIST, await self._search(PAGE_SIZE))
+        while True:
+            pages |= {page.id: page for result in answer.results if not (page := _valid(_PAGE, result)).in_trash}
+            if not answer.next_cursor:
+                return pages
+            start = followed(answer.next_cursor, before, self._server.system)
+            answer = _valid(_LIST, await self._search(PAGE_SIZE, start))
+
+    async def _search(self, size: int, start: str = "") -> Any:
+        order = {"timestamp": "last_edited_time", "direction": "ascending"}
+        query = {"filter": {"property": "object", "value": "page"}, "sort": order, "page_size": size}
+        answer = await self._server.answer("v1/search", value=query | ({"start_cursor": start} if start else {}))
+        return _json(answer.body)
+
+    async def _page(self, page_id: str) -> Page | None:
+        """Return a page; None if it is deleted, in the trash or no longer shared."""
+        try:
+            page = _valid(_PAGE, await self._server.get(f"v1/pages/{quote(page_id, safe='')}"))
+        except Refused as error:
+            if error.status not in GONE:
+                raise
+            return None
+        return None if page.in_trash else page
+
+    async def _people(self) -> frozenset[tuple[str, ...]]:
+        """Return the names and addresses of the workspace's members; none without the capability to read them."""
+        try:
+            users = [_valid(_USER, each) async for each in self._results("v1/users")]
+        except Refused as error:
+            if error.status == UNAUTHORIZED:
+                raise
+            log.info("people_unknown", source=self.name, reason=str(error))
+            return frozenset()
+        return frozenset(user.names for user in users if user.names)
+
+    async def _content(self, page: Page, people: frozenset[tuple[str, ...]]) -> _Content:
+        """Read a page. Raises MalformedInput if it is withheld or too large, and Refused if it cannot be read."""
+        stated = page.stated()
+        reading = _Reading()
+        blocks = await self._blocks(page.id, reading, 0)
+        origin = Origin(self.name, PurePosixPath("page.html"), page.address, self._readers)
+        parts = await documents_of(origin, html_of(blocks).encode("utf-8", "replace"))
+        named = {(name,) for block in blocks for name in block.people} - {(names[0],) for names in people}
+        documents = [
+            replace(
+                part,
+                id=self._id(page.id),
+                family=self.name,
+                title=page.title,
+                owner=stated.owner,
+                updated_at=stated.updated_at or page.last_edited_time,
+                readers=narrowed(self._readers, stated.readers or self._readers),
+                people=tuple(sorted(people | named)),
+            )
+            for part in parts
+            if isinstance(part, Document) and part.text.strip()
+        ]
+        reasons = [(part.reason, False) for part in parts if isinstance(part, LeftOut)]
+        reasons += [(reason, True) for reason in (*reading.hidden, stated.note) if reason]
+        return _Content(
+            documents[0] if documents else None,
+            frozenset(page_id for block in blocks for page_id in block.pages),
+            tuple(LeftOut(_name(page), reason, is_indexed) for reason, is_indexed in reasons),
+        )
+
+    async def _blocks(self, parent: str, reading: _Reading, depth: int) -> list[Block]:
+        """Return the blocks in a page or block with their children. Raises MalformedInput and Refused."""
+        if depth > MAX_DEPTH:
+            raise MalformedInput(f"The page has blocks that are nested deeper than {MAX_DEPTH} levels.")
+        blocks = list[Block]()
+        async for result in self._results(f"v1/blocks/{quote(parent, safe='')}/children"):
+            reading.blocks += 1
+            if reading.blocks > MAX_BLOCKS:
+                raise MalformedInput(f"The page has more than {MAX_BLOCKS} blocks.")
+            block = _valid(_BLOCK, result)
+            children = list[Block]()
+            if block.has_children and block.type not in OTHER_PAGES:
+                try:
+                    children = await self._blocks(block.id, reading, depth + 1)
+                except Refused as error:
+                    if error.status not in GONE:
+                        raise
+                    reading.hidden.append(
+                        "A part of it belongs to another page that is not shared with the integration."
+                    )
+            blocks.append(Block(block.id, block.type, _checked(block), children))
+        return blocks
+
+    async def _results(self, address: str) -> AsyncIterator[Any]:
+        """Yield the results of all pages of a list."""
+        query, before = {"page_size": str(PAGE_SIZE)}, set[str]()
+        while True:
+            answer = _valid(_LIST, await self._server.get(address, query))
+            for result in answer.results:
+                yield result
+            if not answer.next_cursor:
+                return
+            query = query | {"start_cursor": followed(answer.next_cursor, before, self._server.system)}
+
+    def _id(self, page_id: str) -> str:
+        return f"{self.name}/{page_id}"
+
+
+class _Reading:
+    """The progress of reading one page: how many blocks it has, and what of it is hidden."""
+
+    def __init__(self) -> None:
+        self.blocks = 0
+        self.hidden: list[str] = []
+
+
+def _marks(cursor: str) -> dict[str, str]:
+    """Return the versions that were read by page; none for an empty or invalid cursor."""
+    try:
+        return _CURSOR.validate_json(cursor)
+    except ValueError:
+        return {}
+
+
+def _version(page: Page) -> str:
+    return page.last_edited_time.isoformat()
+
+
+def _is_due(page: Page, marks: Mapping[str, str], indexed: set[str]) -> bool:
+    return marks.get(page.id) != (_version(page) if page.id in indexed else f"{BLANK}{_version(page)}")
+
+
+def _name(page: Page) -> str:
+    return page.title if page.title.isprintable() else ascii(page.title)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise Refused("Notion answered a search in an unexpected format.", 0) from error
+
+
+def _checked(block: BlockObject) -> Body:
+    try:
+        return block.body
+    except ValidationError as error:
+        raise Refused(f"Notion describes a block of type {block.type!r} in an unexpected format.", 0) from error
+
+
+def _valid(kind: TypeAdapter[T], value: object) -> T:
+    try:
+        return kind.validate_python(value)
+    except ValidationError as error:
+        raise Refused("Notion answered in an unexpected format.", 0) from error
