@@ -92,11 +92,11 @@ class NotionSource:
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         indexed = {known_id.removeprefix(f"{self.name}/") for known_id in known_ids}
-        pages = await self._listed()
-        for page_id in sorted(indexed - pages.keys()):
+        pages, marks = await self._listed(), _marks(cursor)
+        for page_id in sorted((indexed | marks.keys()) - pages.keys()):
             if page := await self._page(page_id):
                 pages[page_id] = page
-        marks = {page_id: mark for page_id, mark in _marks(cursor).items() if page_id in pages}
+        marks = {page_id: mark for page_id, mark in marks.items() if page_id in pages}
         people = await self._people()
         due = deque(
             sorted(

@@ -21,6 +21,9 @@ RAISED = frozenset({401, 404, 410})  # HTTP status codes: the token is refused, 
 MEMBERS = {"$select": "id,displayName,mail,userPrincipalName", "$top": "999"}
 
 UNRESOLVED = "Its members are unknown ({}), so it reads nothing: give the app GroupMember.Read.All, or add `group:{}` to `identities`."
+UNMAPPED = (
+    "Graph does not give the members of a site's own group, so it reads nothing: add `site-group:{}` to `identities`."
+)
 UNTOLD = "Graph does not say who may read it ({}), so nobody does."
 
 
@@ -109,13 +112,20 @@ class SharePointAccess:
         if granted.group and granted.group.id:
             readers |= await self._group(granted.group.id, granted.group.displayName or granted.group.id)
         if granted.siteGroup and granted.siteGroup.displayName:
-            readers |= self._mapped(f"site-group:{granted.siteGroup.displayName}")
+            readers |= self._site_group(granted.siteGroup.displayName)
         return readers
+
+    def _site_group(self, name: str) -> frozenset[str]:
+        key = f"site-group:{name}"
+        if key not in self._identities and key not in self._groups:
+            self._note(f"group {name}", UNMAPPED.format(name))
+        self._groups[key] = self._mapped(key)
+        return self._groups[key]
 
     async def _group(self, group_id: str, name: str) -> frozenset[str]:
         """Return the members of a group, the channels that all members of its team read, and what it is mapped to."""
         if group_id not in self._groups:
-            mapped = self._mapped(f"group:{group_id}")
+            key = f"group:{group_id}"
             try:
                 values = await graph_values(
                     self._server, f"groups/{quote(group_id, safe='')}/transitiveMembers", MEMBERS
@@ -123,7 +133,7 @@ class SharePointAccess:
                 members = [each for each in _MEMBERS.validate_python(values) if each.kind.endswith(".user")]
             except (Refused, ValidationError) as error:
                 reason = f"HTTP status {error.status}" if isinstance(error, Refused) else "an unexpected answer"
-                if not mapped:
+                if key not in self._identities:
                     self._note(f"group {name}", UNRESOLVED.format(reason, group_id))
                 members = []
             self.people |= {
@@ -133,7 +143,7 @@ class SharePointAccess:
             }
             persons = [_person(each.id) for each in members] if len(members) <= MAX_MEMBERS else []
             self._groups[group_id] = frozenset(
-                {*mapped, *persons, *(await self._channels(group_id) if members else ())}
+                {*self._mapped(key), *persons, *(await self._channels(group_id) if members else ())}
             )
         return self._groups[group_id]
 

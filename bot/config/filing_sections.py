@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from bot.config.section import Section, Url
-from bot.config.source_sections import EnvironmentName
+from bot.config.section import EnvironmentName, Section, Url
 from bot.config.tool_sections import Project
 from core.model.conversation import PUBLIC
 from core.model.filing import FilingKind, FilingTarget

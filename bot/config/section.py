@@ -31,6 +31,10 @@ TimeZoneName = Annotated[str, AfterValidator(_time_zone)]
 """An IANA time zone name."""
 
 
+EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]
+"""The name of a variable that contains a secret."""
+
+
 Url = Annotated[str, Field(pattern=r"^https?://[^/?#\s]+[^?#\s]*$")]
 """A server with the path of its API."""
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from bot.config.section import Section
+from bot.config.section import EnvironmentName, Section
 from bot.config.settings import Settings, named_secret
 from core.model.conversation import PUBLIC
 from core.ports import ChangingSource, Clock, KnowledgeSource
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Source = KnowledgeSource | ChangingSource
 
-EnvironmentName = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]*$")]  # of a variable that contains a secret
 Readers = Annotated[tuple[str, ...], Field(min_length=1)]  # `public`, `channel:NAME`, `person:PLATFORM:ID`
 SiteAddress = Annotated[str, Field(pattern=r"^https://[^/?#\s]+[^?#\s]*$")]
 SourceName = Annotated[str, Field(pattern="^[^/]+$")]  # the first part of its documents' ids

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bot.config.reader_sections import OwnReaderTool, ShippedReaderTool
-from bot.config.section import Section, Url
-from bot.config.source_sections import EnvironmentName
+from bot.config.section import EnvironmentName, Section, Url
 
 Project = Annotated[str, Field(min_length=1)]
 Named = Annotated[dict[str, Project], Field(min_length=1)]  # service → its name in the tool

@@ -215,6 +215,8 @@ async def test_page_that_no_search_finds_stays_until_it_is_gone(world: NotionWor
     page = world.server.pages[page_id("1")]
     page.is_found = False
     assert (await reading.go_on(world)).texts == ["Drain."]
+    page.blocks, page.edited = [], "2026-02-01T11:00:00.000Z"
+    assert (await reading.go_on(world)).texts == []
     page.blocks, page.edited = [block("paragraph", "Cordon.")], "2026-02-02T10:00:00.000Z"
     assert (await reading.go_on(world)).texts == ["Cordon."]
     page.in_trash = True

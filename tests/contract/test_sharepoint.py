@@ -340,6 +340,17 @@ async def test_group_whose_members_are_hidden_reads_nothing_and_is_named_unless_
     assert reading.reasons == {}
 
 
+async def test_group_of_site_that_is_not_mapped_is_named_once(
+    files: SharePointWorld, session: aiohttp.ClientSession
+) -> None:
+    for item in ("01A", "01B"):
+        files.server.put(item, f"{item}.md", "Drain.").permissions = [granted(VISITORS), granted(KEEPERS)]
+    assert [each.path for each in (await read(files)).left_out] == ["group Vault Keepers"]
+    nobody = {"site-group:Ops Visitors": EVERYBODY, "site-group:Vault Keepers": frozenset[str]()}
+    files.source = files.source_with(session, nobody)
+    assert (await read(files)).left_out == []
+
+
 @pytest.mark.parametrize("status", [400, 403])
 async def test_nobody_reads_file_whose_permissions_are_not_told(files: SharePointWorld, status: int) -> None:
     stored = files.server.put("01A", "a.md", "Drain the node.")

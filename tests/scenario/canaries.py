@@ -14,15 +14,28 @@ from adapters.microsoft_graph.credentials import GraphCredentials
 from adapters.slack.client import slack_reader
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
+from adapters.sources.notion import HEADERS, NotionSource
+from adapters.sources.sharepoint import SharePointSource
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from bot.wiring.application import Core
 from core.model.conversation import PUBLIC, MessageReference, Person, Place, Platform
 from core.model.curated import CuratedAnswer
 from core.model.incident import Incident
-from tests.fakes import confluence_server, graph_server, slack_api, slack_history_server, teams_connector
+from tests.fakes import (
+    confluence_server,
+    graph_server,
+    notion_server,
+    sharepoint_server,
+    slack_api,
+    slack_history_server,
+    teams_connector,
+)
 from tests.fakes.confluence_server import FakeConfluence, Page
 from tests.fakes.graph_server import FakeGraph
+from tests.fakes.notion_server import FakeNotion, block, page_id
+from tests.fakes.notion_server import StoredPage as NotionPage
+from tests.fakes.sharepoint_server import FakeSharePoint, granted
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.slack_history_server import FakeSlackHistory
 from tests.fakes.text_everywhere import everywhere
@@ -69,6 +82,8 @@ CANARIES = {
     "slack thread": Canary("the pass phrase of the payment vault", "zqkestrel", frozenset({PAYMENTS, "D0INES"})),
     "confluence page": Canary("the merger with the shipyard", "zqosprey", frozenset({KEEPERS, "vault"})),
     "teams channel": Canary("the refund limit of the tugboat till", "zqplover", frozenset({TEAMS_PRIVATE, "a:asha"})),
+    "sharepoint file": Canary("the lease of the northern pier", "zqdotterel", frozenset({"a:asha"})),
+    "notion page": Canary("the closing of the harbour kiosk", "zqavocet", frozenset({KEEPERS, "vault"})),
     "person": Canary("the salary review of the harbour team", "zqcurlew", frozenset({"D0MATEO"})),
     "past incident": Canary("the breach of the ticket database", "zqgodwit", frozenset({PAYMENTS})),
     "curated answer": Canary("the escrow account of the ferry line", "zqdunlin", frozenset({PAYMENTS})),
@@ -158,6 +173,29 @@ async def teams(core: Core) -> AsyncIterator[TeamsChannelsSource]:
         yield TeamsChannelsSource(
             "teams", source_server("Graph", server.url, core.session, credentials), {"team-1": ()}, core.clock
         )
+
+
+@asynccontextmanager
+async def sharepoint(core: Core) -> AsyncIterator[SharePointSource]:
+    async with FakeSharePoint() as server:
+        file = server.put("01LEASE", f"Pier {_word('sharepoint file')}.md", _said("sharepoint file"))
+        file.permissions = [granted({"group": {"id": "board", "displayName": "Board"}})]
+        server.groups["board"] = [{"@odata.type": "#microsoft.graph.user", "id": ASHA, "displayName": "Asha Brandt"}]
+        secrets = (graph_server.TENANT, graph_server.CLIENT_ID, graph_server.CLIENT_SECRET)
+        graph = source_server(
+            "Graph", server.url, core.session, GraphCredentials(*secrets, core.session, server.login_url)
+        )
+        graph = replace(graph, elsewhere=frozenset({server.download_host}))
+        yield SharePointSource("intranet", graph, [sharepoint_server.ADDRESS], core.clock, identities={})
+
+
+@asynccontextmanager
+async def notion(core: Core) -> AsyncIterator[NotionSource]:
+    async with FakeNotion() as server:
+        title, text = f"Kiosk {_word('notion page')}", [block("paragraph", _said("notion page"))]
+        server.pages[page_id("1")] = NotionPage(title, text)
+        notes = source_server("Notion", server.url, core.session, Token(f"Bearer {notion_server.TOKEN}"))
+        yield NotionSource("notes", replace(notes, headers=HEADERS), frozenset({"channel:keepers"}), core.clock)
 
 
 async def remember(core: Core) -> None:

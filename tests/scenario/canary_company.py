@@ -231,7 +231,7 @@ async def company(folder: Path) -> AsyncIterator[Company]:
         core = await stack.enter_async_context(open_core(settings, load_workspace(settings.config)))
         remote = [
             await stack.enter_async_context(source(core))
-            for source in (canaries.slack, canaries.confluence, canaries.teams)
+            for source in (canaries.slack, canaries.confluence, canaries.teams, canaries.sharepoint, canaries.notion)
         ]
         sources = (*core.knowledge.sources, *remote)
         core = replace(core, knowledge=replace(core.knowledge, sources=sources))

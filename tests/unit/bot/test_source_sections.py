@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 import yaml
 
+from adapters.sources.sharepoint import SharePointSource
 from bot.config.settings import load_settings
 from bot.config.source_sections import Host
 from bot.config.workspace import Workspace, load_workspace
@@ -129,6 +130,16 @@ async def test_a_secret_that_is_not_set_is_named(
     (section,) = workspace(tmp_path, SECTIONS[kind]).sources
     with pytest.raises(ConfigurationError, match=f"{section.name} needs {variable}"):
         section.open(Host(load_settings(data_dir=tmp_path), session, FakeClock()))
+
+
+@pytest.mark.usefixtures("secrets")
+async def test_downloads_from_sharepoint_come_from_configured_sites_alone(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    (section,) = workspace(tmp_path, SECTIONS["sharepoint"]).sources
+    source = section.open(Host(load_settings(data_dir=tmp_path), session, FakeClock()))
+    assert isinstance(source, SharePointSource)
+    assert source._server.elsewhere == {"acme.sharepoint.com"}
 
 
 @pytest.mark.parametrize(
