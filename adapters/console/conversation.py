@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from uuid import uuid4
 
@@ -93,7 +93,10 @@ class Conversation:
         channel_id = request.query.get("channel", "")
         self._console.channel(channel_id)
         messages = await self._console.messages.page(channel_id, THREADS)
-        shown = [asdict(message) | {"at": message.at.isoformat()} for message in messages]
+        shown = [
+            {field.name: getattr(message, field.name) for field in fields(message)} | {"at": message.at.isoformat()}
+            for message in messages
+        ]
         return web.json_response({"channel": channel_id, "messages": shown})
 
     async def stream(self, request: web.Request) -> web.StreamResponse:

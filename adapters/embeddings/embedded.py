@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import ctypes.util
 import hashlib
 import os
 import threading
@@ -97,6 +96,6 @@ def _step_back() -> None:
 
 def _give_memory_back() -> None:
     """Return to the system what was needed for a moment: some 50 MB after loading, 15 MB after a batch, which glibc would keep."""
-    libc = ctypes.CDLL(ctypes.util.find_library("c"))
+    libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):
         libc.malloc_trim(0)

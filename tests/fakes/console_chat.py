@@ -34,7 +34,7 @@ class ConsoleChat:
         message = self._message(reference)
         content = decode(message.kind, message.payload)
         html = self._renderer.fragment("_message.html", "article", message, content, {})
-        return " ".join(BeautifulSoup(html, "html.parser").get_text().split())
+        return " ".join(BeautifulSoup(html, "lxml").get_text().split())
 
     def count(self) -> int:
         return len(self._messages.all())
