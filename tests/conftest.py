@@ -23,7 +23,10 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 # How long an example takes says how busy the machine is, and nothing about the property.
-settings.register_profile("untimed", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+# `make fuzz` draws many more examples.
+UNTIMED = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("untimed", UNTIMED)
+settings.register_profile("thorough", UNTIMED, max_examples=1000)
 settings.load_profile("untimed")
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.config.section import GenericWebhookSection, WebhooksSection
@@ -227,14 +227,12 @@ def tolerated(parse: Callable[[bytes, datetime], AlertDelivery | None], body: by
 
 
 @pytest.mark.parametrize("source", sorted(PARSERS))
-@settings(max_examples=60, deadline=None)
 @given(body=st.one_of(st.binary(max_size=200), ANYTHING.map(json.dumps).map(str.encode)))
 def test_no_body_raises_anything_but_malformed_input(source: str, body: bytes) -> None:
     tolerated(PARSERS[source], body)
 
 
 @pytest.mark.parametrize("kind", SYSTEMS)
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_no_change_of_a_body_raises_anything_but_malformed_input(kind: type[MonitoringSystem], data: Any) -> None:
     """Strange values at every place where the format has one: what reads it is reached."""

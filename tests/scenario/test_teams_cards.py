@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.teams.elements import Card
@@ -55,7 +55,7 @@ def assert_taken_by_teams(card: Card) -> None:
     assert problems(card.content, card.summary) == []
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings().max_examples // 4)  # each renders every message
 @given(text=st.text(max_size=3_000), count=st.integers(1, 60))
 def test_whatever_is_written_is_taken_by_teams(text: str, count: int) -> None:
     for message in everywhere(text, count).values():

@@ -172,7 +172,7 @@ JSON_VALUES = st.recursive(
 FIELDS = ["type", "id", "from", "recipient", "conversation", "text", "textFormat", "entities", "channelData", "value"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     fields=st.dictionaries(st.sampled_from(FIELDS), JSON_VALUES, min_size=1),
     kind=st.sampled_from(["message", "invoke"]),

@@ -17,7 +17,7 @@ evaluations = st.builds(Evaluation, share, share)
 labels = st.builds(Label, evaluations, st.booleans())
 label_lists = st.lists(labels, min_size=MIN_OUTCOMES, max_size=80)
 
-few = settings(max_examples=8, deadline=None)  # a fit takes a while
+few = settings(max_examples=settings().max_examples // 5)  # a fit takes a while
 
 
 def fitted(labelled: list[Label]) -> Calibrator:
