@@ -35,7 +35,7 @@ def written(path: Path, groups: dict[str, int], seed: int = 0) -> Path:
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
     return run(
-        written(tmp_path_factory.mktemp("eval") / "answers.csv", {"m/large": 1600, "m/small": 150, "m/tiny": 30})
+        written(tmp_path_factory.mktemp("eval") / "answers.csv", {"m/large": 1100, "m/small": 150, "m/tiny": 30})
     )
 
 

@@ -37,7 +37,7 @@ def imports() -> Iterator[str]:
                     yield from (each.name for each in node.names)
                 elif isinstance(node, ast.ImportFrom) and node.module:
                     yield node.module
-                elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module":
                     yield from (str(each.value) for each in node.args if isinstance(each, ast.Constant))
 
 
