@@ -1,4 +1,4 @@
-"""One running bot for all scenarios that do not need one of their own: its start is most of their time."""
+"""A running bot for the scenarios of a module: what other modules left in it would change what is seen, and slow it down."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.scenario.application import RunningBot, running_bot
 MAX_LEFT = 500  # incidents that tests leave open
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def application(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningBot]:
     async with running_bot(tmp_path_factory.mktemp("bot")) as client:
         yield client
