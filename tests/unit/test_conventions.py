@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -18,9 +19,22 @@ BANNED_NAME = re.compile(r"\b_?(?:asked|found|heard|known|said|telling|told|tone
 """Names of variables, parameters and functions that do not tell what they hold: a noun of the domain does."""
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return the syntax of a module, which several conventions are about."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_kept() -> Iterator[None]:
+    """Give back the memory of the syntax of all modules."""
+    yield
+    nodes.cache_clear()
+
+
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the docstrings of a module, its classes and its functions, each with its line."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text is not None:
@@ -50,17 +64,15 @@ def test_names_are_nouns_of_the_domain_and_not_banned_participles() -> None:
 
 def bound_names(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the variables, parameters and functions that a module binds, each with its line; no fields of classes."""
-    text = path.read_text(encoding="utf-8")
-    nodes = list(ast.walk(ast.parse(text))) if BANNED_NAME.search(text) else []  # many modules need no parsing
     fields = {
         target
-        for node in nodes
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef)
         for statement in node.body
         if isinstance(statement, ast.Assign | ast.AnnAssign)
         for target in ([statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets)
     }
-    for node in nodes:
+    for node in nodes(path):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) if node not in fields:
                 yield node.lineno, name
@@ -80,7 +92,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def imported(path: Path, modules: frozenset[str]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = (f"{node.module}.{each.name}" for each in node.names)
             yield from modules & {name if name in modules else node.module for name in names}
