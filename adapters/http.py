@@ -76,7 +76,7 @@ TOOL = Errors(
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """An answer of any status, read to its end."""
 
     status: int
@@ -219,7 +219,7 @@ class Http:
         form: Mapping[str, str] | None = None,
         value: object = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Return the answer with status 200 or 201 at `address`, with retries as in `retries`.
 
         A `form`, or a `value` as JSON, is posted; `headers` are added to those of the server.
@@ -253,7 +253,7 @@ class Http:
 
     async def _ask(
         self, url: URL, header: str, content: tuple[Mapping[str, str], bytes] | None, more: Mapping[str, str]
-    ) -> Answer:
+    ) -> HttpAnswer:
         kind, body = content or ({}, b"")
         method = "GET" if content is None else "POST"
         headers = self._headers(header, {**kind, **more})
@@ -267,7 +267,7 @@ class Http:
         own = {"Accept": "application/json", **self.headers, **more}
         return own | {"Authorization": header} if header else own
 
-    async def _exchange(self, method: str, url: URL, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def _exchange(self, method: str, url: URL, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
         return await exchange(
             self.session,
             method,
@@ -281,7 +281,7 @@ class Http:
             data=body or None,
         )
 
-    def _accepted(self, url: URL, answer: Answer, header: str) -> Answer:
+    def _accepted(self, url: URL, answer: HttpAnswer, header: str) -> HttpAnswer:
         """Return an answer with status 200 or 201; raise the matching error for any other status."""
         status = answer.status
         if status in (200, 201):
@@ -390,7 +390,7 @@ async def exchange(
     seconds: float,
     max_body: int = MAX_BODY,
     **options: Any,
-) -> Answer:
+) -> HttpAnswer:
     """Send one request and return its answer, whatever the status, within `seconds` and `max_body` bytes.
 
     Raises `errors.later` if there is no answer, and `errors.refused` if it is too large. Redirects are not followed.
@@ -400,7 +400,7 @@ async def exchange(
     try:
         async with session.request(method, url, timeout=limit, allow_redirects=False, **options) as response:
             too_large = errors.refused(f"{system} answered with more than {max_body} bytes.", 0)
-            return Answer(response.status, response.headers, await read_body(response.content, max_body, too_large))
+            return HttpAnswer(response.status, response.headers, await read_body(response.content, max_body, too_large))
     except (aiohttp.ClientError, TimeoutError) as error:
         raise errors.later(f"{system} cannot be reached: {str(error) or type(error).__name__}.") from error
 

@@ -49,7 +49,7 @@ out = Console()
 err = Console(stderr=True)
 
 
-class Chat(StrEnum):
+class ChatName(StrEnum):
     SLACK = "slack"
     TEAMS = "teams"
 
@@ -254,7 +254,7 @@ def forget(
 
 @app.command()
 def doctor(
-    chat: Annotated[Chat | None, typer.Argument(help="Check only this chat, in full.")] = None,
+    chat: Annotated[ChatName | None, typer.Argument(help="Check only this chat, in full.")] = None,
 ) -> None:
     """Check settings, tokens, connections and the index, and say how to fix each problem."""
     from bot.commands.doctor import run_doctor

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
-from adapters.alerts.fields import Event, Format, Payload, Words
+from adapters.alerts.fields import AlertEvent, Format, Payload, Words
 from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
@@ -128,7 +128,7 @@ class _Webhook(Payload):
     data: _Data
 
 
-def _understood(webhook: _Webhook) -> Event | None:
+def _understood(webhook: _Webhook) -> AlertEvent | None:
     essentials, context = webhook.data.essentials, webhook.data.alertContext or _Context()
     if TEST_RULE.fullmatch(essentials.alertRule) or essentials.alertId.endswith(TEST_ALERT):
         return None
@@ -141,7 +141,7 @@ def _understood(webhook: _Webhook) -> Event | None:
     dimensions = context.dimensions
     name = context.text_of("title" if is_health else "BudgetName")
     links = (essentials.investigationLink, *(each.linkToFilteredSearchResultsUI for each in context.criteria))
-    return Event(
+    return AlertEvent(
         group=group,
         instance=fields.digest(group, *map(":".join, sorted(dimensions.items()))) if dimensions else "",
         title=name or essentials.alertRule or essentials.description,

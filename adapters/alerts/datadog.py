@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from adapters.alerts import fields
-from adapters.alerts.fields import Event, Format, Payload, Words
+from adapters.alerts.fields import AlertEvent, Format, Payload, Words
 from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
@@ -58,7 +58,7 @@ class _Webhook(Payload):
     link: Words = ""
 
 
-def _understood(webhook: _Webhook) -> Event | None:
+def _understood(webhook: _Webhook) -> AlertEvent | None:
     title = TITLE.fullmatch((webhook.title or webhook.alert_title)[: fields.MAX_SUMMARY_LENGTH])
     assert title is not None, "every part of it may be missing"
     if title["test"]:
@@ -74,7 +74,7 @@ def _understood(webhook: _Webhook) -> Event | None:
     scope = _filled_in(webhook.alert_scope) or title["scope"] or _filled_in(webhook.hostname)
     priority = _filled_in(webhook.alert_priority) or title["priority"] or ""
     kind = "" if status is AlertStatus.RESOLVED else _filled_in(webhook.alert_type)  # then `success`
-    return Event(
+    return AlertEvent(
         group=monitor,
         instance=fields.digest(monitor, scope),  # one monitor alerts for each host, or each group of its configuration
         title=f"No data for “{title['name']}”" if transition in NO_DATA else title["name"],

@@ -69,7 +69,7 @@ class Payload(BaseModel):
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
-class Understood(Protocol):
+class Meaning(Protocol):
     """The meaning of a request body."""
 
     def delivery(self, source: str, body: bytes, received_at: datetime, /) -> AlertDelivery: ...
@@ -87,7 +87,7 @@ class Format(Generic[P]):
     name: str
     remedy: str
     body: type[P]
-    understand: Callable[[P], Understood | None]
+    understand: Callable[[P], Meaning | None]
     is_signed: Callable[[Mapping[str, str], bytes, str], bool] | None = None
 
     def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
@@ -104,7 +104,7 @@ class Format(Generic[P]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class AlertEvent:
     """One event of one alert, as sent: lengths are unlimited, and times may be in the future.
 
     - `group`: identifies the incident; `instance` the alert in it, if a group has several.

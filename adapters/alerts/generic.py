@@ -68,7 +68,7 @@ class GenericFormat:
         if meaning == "test":
             return None
         texts = {name: _text_at(path, value) for name, path in self._paths.items()}
-        event = fields.Event(
+        event = fields.AlertEvent(
             group=self._needed("group" if self._paths["group"] else "title", value),
             title=self._needed("title", value),
             status=STATUSES[meaning],

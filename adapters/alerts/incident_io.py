@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import AwareDatetime, Field
 
 from adapters.alerts import fields
-from adapters.alerts.fields import Event, Format, Payload, Words
+from adapters.alerts.fields import AlertEvent, Format, Payload, Words
 from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
@@ -147,7 +147,7 @@ def _key(secret: str) -> bytes:
         return secret.encode(errors="surrogateescape")
 
 
-def _understood(webhook: _Webhook) -> Event | None:
+def _understood(webhook: _Webhook) -> AlertEvent | None:
     if webhook.event_type not in TYPES:
         if any(getattr(webhook, name) is not None for name in TYPES.values()):
             raise MalformedInput("The incident.io webhook has an unknown event_type; send it unchanged.")
@@ -163,7 +163,7 @@ def _understood(webhook: _Webhook) -> Event | None:
             raise MalformedInput(f"The incident.io webhook lacks {webhook.event_type}; send it unchanged.")
 
 
-def _incident(incident: _Incident, status: _Status, *, is_edit: bool) -> Event | None:
+def _incident(incident: _Incident, status: _Status, *, is_edit: bool) -> AlertEvent | None:
     if incident.mode in REHEARSALS:
         return None
     severity = incident.severity.name if incident.severity else ""
@@ -171,7 +171,7 @@ def _incident(incident: _Incident, status: _Status, *, is_edit: bool) -> Event |
     leads = (each.assignee for each in incident.incident_role_assignments or () if each.role.role_type == LEAD)
     by = next((lead.name for lead in leads if lead), None)
     custom = ((each.custom_field.name, each.values or ()) for each in incident.custom_field_entries or ())
-    return Event(
+    return AlertEvent(
         group=incident.id,
         title=incident.name,
         status=AlertStatus.RESOLVED if status.category in OVER else going_on,
@@ -187,10 +187,10 @@ def _incident(incident: _Incident, status: _Status, *, is_edit: bool) -> Event |
     )
 
 
-def _alert(alert: _Alert, *, is_over: bool) -> Event:
+def _alert(alert: _Alert, *, is_over: bool) -> AlertEvent:
     given = ((each.attribute.name, each.array_value or filter(None, (each.value,))) for each in alert.attributes or ())
     labels = _named(given)
-    return Event(
+    return AlertEvent(
         group=f"alert:{alert.alert_source_id}:{alert.deduplication_key or alert.id}",
         title=alert.title,
         status=AlertStatus.RESOLVED if is_over else AlertStatus.FIRING,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from adapters.alerts import fields
-from adapters.alerts.fields import Event, Format, Payload, Words
+from adapters.alerts.fields import AlertEvent, Format, Payload, Words
 from core.model.incident import AlertStatus
 
 STATUSES = {
@@ -49,11 +49,11 @@ class _Webhook(Payload):
     alert: _Alert
 
 
-def _understood(webhook: _Webhook) -> Event:
+def _understood(webhook: _Webhook) -> AlertEvent:
     alert = webhook.alert
     team = next((each if isinstance(each, str) else each.name for each in alert.teams or ()), "")
     facts = {"priority": alert.priority, "entity": alert.entity, "source": alert.source, "team": team}
-    return Event(
+    return AlertEvent(
         group=alert.alias or alert.alertId,  # a recurring alert has the same alias and another id
         title=alert.message,
         status=STATUSES.get(webhook.action, AlertStatus.UPDATED),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, Discriminator, Tag, WithJsonSchema
 
 from adapters.alerts import fields
-from adapters.alerts.fields import Event, Format, Payload, Words
+from adapters.alerts.fields import AlertEvent, Format, Payload, Words
 from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
@@ -76,7 +76,7 @@ def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     return any(fields.matches(value, body, secret) for version, _, value in given if version == "v1")
 
 
-def _understood(webhook: _Webhook) -> Event | None:
+def _understood(webhook: _Webhook) -> AlertEvent | None:
     event, incident = webhook.event, webhook.event.data
     if isinstance(incident, _Other):
         if event.event_type in STATUSES:
@@ -86,7 +86,7 @@ def _understood(webhook: _Webhook) -> Event | None:
     priority = incident.priority.summary if incident.priority else ""
     team = incident.teams[0].summary if incident.teams else ""
     is_answer = event.event_type in {"incident.acknowledged", "incident.unacknowledged"}
-    return Event(
+    return AlertEvent(
         group=incident.id,
         event_id=event.id,
         title=incident.title,

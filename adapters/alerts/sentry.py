@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import AwareDatetime
 
 from adapters.alerts import fields
-from adapters.alerts.fields import Event, Format, Payload, Words
+from adapters.alerts.fields import AlertEvent, Format, Payload, Words
 from core.model.errors import MalformedInput
 from core.model.incident import AlertStatus
 
@@ -105,7 +105,7 @@ def _is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     return fields.matches(headers.get(SIGNATURE, ""), body, secret)
 
 
-def _understood(webhook: _Webhook) -> Event | None:
+def _understood(webhook: _Webhook) -> AlertEvent | None:
     """Return the alert; None for anything else: an installation, a comment, a single error."""
     data = webhook.data
     if data.metric_alert is not None and webhook.action in METRIC_ACTIONS:
@@ -154,10 +154,10 @@ def _understood(webhook: _Webhook) -> Event | None:
     return None
 
 
-def _event(group: str, title: str, status: AlertStatus, labels: Mapping[str, str], **rest: Any) -> Event:
+def _event(group: str, title: str, status: AlertStatus, labels: Mapping[str, str], **rest: Any) -> AlertEvent:
     """Return an event with a unique body, which contains a time or an id. Sentry's project is used as the service."""
     service = fields.first(labels, ("service", "project"))
-    return Event(group=group, title=title, status=status, labels=labels, is_unique=True, service=service, **rest)
+    return AlertEvent(group=group, title=title, status=status, labels=labels, is_unique=True, service=service, **rest)
 
 
 FORMAT = Format("sentry", "Sentry", "send the webhooks of an internal integration", _Webhook, _understood, _is_signed)

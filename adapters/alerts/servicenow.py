@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
 
-from adapters.alerts.fields import MAX_SUMMARY_LENGTH, Event, Format, Payload, Words, text
+from adapters.alerts.fields import MAX_SUMMARY_LENGTH, AlertEvent, Format, Payload, Words, text
 from core.model.incident import AlertStatus
 
 STATES = {
@@ -62,7 +62,7 @@ class _Record(Payload):
     link: Words = ""
 
 
-def _understood(record: _Record) -> Event | None:
+def _understood(record: _Record) -> AlertEvent | None:
     state = NAMES.get(record.state.lower(), record.state)
     status = STATES.get(state, AlertStatus.UPDATED)
     fix = " ".join(text(record.close_notes, MAX_SUMMARY_LENGTH).split())
@@ -73,7 +73,7 @@ def _understood(record: _Record) -> Event | None:
         "configuration_item": record.cmdb_ci,
         "team": record.assignment_group,
     }
-    return Event(
+    return AlertEvent(
         group=record.sys_id,
         title=record.short_description,
         status=status,

@@ -45,7 +45,7 @@ STREAM_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-stor
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMessage:
     """A message with its decoded content."""
 
     message: ConsoleMessage
@@ -54,12 +54,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    root: Shown
-    replies: tuple[Shown, ...]
+    root: ShownMessage
+    replies: tuple[ShownMessage, ...]
     awaited: bool
 
 
-class Conversation:
+class ConversationPage:
     """Handlers of the conversation page."""
 
     def __init__(self, console: Console) -> None:
@@ -189,7 +189,7 @@ class Conversation:
         return self._console.channels[0].ids[Platform.CONSOLE]
 
     def _threads(self, messages: Sequence[ConsoleMessage]) -> list[Thread]:
-        replies: dict[int, list[Shown]] = {message.id: [] for message in messages if message.thread is None}
+        replies: dict[int, list[ShownMessage]] = {message.id: [] for message in messages if message.thread is None}
         for message in messages:
             if message.thread in replies:
                 replies[message.thread].append(_shown(message))
@@ -232,8 +232,8 @@ class Conversation:
         return content.incident, Place(Platform.CONSOLE, message.channel, str(message.root))
 
 
-def _shown(message: ConsoleMessage) -> Shown:
-    return Shown(message, decode(message.kind, message.payload))
+def _shown(message: ConsoleMessage) -> ShownMessage:
+    return ShownMessage(message, decode(message.kind, message.payload))
 
 
 def _thread_of(incident: Incident) -> Place:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 
 from adapters.console.console import Console
-from adapters.console.live import Reader
+from adapters.console.live import PageReader
 from adapters.console.messages import ConsoleMessage, Cursor, decode
 from adapters.console.render import fingerprint
 from core.model.conversation import Platform
@@ -28,7 +28,7 @@ class Feed:
         self._incidents = incidents
         self._latest: Mapping[str, int] | None = None
 
-    async def events(self, reader: Reader) -> AsyncIterator[bytes]:
+    async def events(self, reader: PageReader) -> AsyncIterator[bytes]:
         """Yield the changes each time the reader is woken, until it is closed."""
         while not reader.closed:
             events = [event async for event in self._news()]

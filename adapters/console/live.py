@@ -12,7 +12,7 @@ MAX_READERS = 200  # open pages updated at once
 RECONNECT_AFTER = 5.0  # seconds before a refused page reconnects
 
 
-class Reader:
+class PageReader:
     """An open page. Wake-ups during its work are merged, and it reads the changes itself."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Live:
     """All open pages of this process. No messages are held; a page that was disconnected reads the store."""
 
     def __init__(self) -> None:
-        self._readers: set[Reader] = set()
+        self._readers: set[PageReader] = set()
 
     def notify(self) -> None:
         """Wake all pages."""
@@ -48,11 +48,11 @@ class Live:
             reader.wake()
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
+    def reader(self) -> Iterator[PageReader]:
         """Register a page until the block ends. Raises Unavailable if there are too many."""
         if len(self._readers) >= MAX_READERS:
             raise Unavailable(f"{MAX_READERS} pages are already open. Close one and reload this page.", RECONNECT_AFTER)
-        reader = Reader()
+        reader = PageReader()
         self._readers.add(reader)
         try:
             yield reader

@@ -42,7 +42,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LabelledPrediction:
     """A prediction with its label, and with the question that it answers if it was asked on this page."""
 
     prediction: Prediction
@@ -137,7 +137,7 @@ class Operations:
         kind, outcome = request.query.get("kind", ""), request.query.get("outcome", "")
         async with self._console.store.transaction() as transaction:
             claims = [
-                Claim(prediction, label)
+                LabelledPrediction(prediction, label)
                 for each in PredictionKind
                 for prediction, label in await transaction.predictions.recent(each, SHOWN_PREDICTIONS)
             ]

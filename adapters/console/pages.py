@@ -8,7 +8,7 @@ from aiohttp import web
 
 from adapters.console import static
 from adapters.console.console import Console, PageNotFound, Retry
-from adapters.console.conversation import Conversation
+from adapters.console.conversation import ConversationPage
 from adapters.console.forms import page_of, read_form, see_other
 from adapters.console.guard import HEADERS, Forbidden, Guard, TooManyGuesses
 from adapters.console.operations import AuditLog, DeadLetters, Operations
@@ -40,7 +40,7 @@ class ConsolePages:
     def __init__(self, console: Console, retry: Retry, token: str | None = None) -> None:
         self._console = console
         self._guard = Guard(token, console.clock)
-        self._conversation = Conversation(console)
+        self._conversation = ConversationPage(console)
         self._operations = Operations(console)
         self._audit = AuditLog(console)
         self._dead_letters = DeadLetters(console, retry)

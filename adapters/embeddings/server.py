@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from adapters.embeddings.prefixes import prefixes
-from adapters.llama.connection import LlamaConnection, Refused
+from adapters.llama.connection import LlamaConnection, RequestRefused
 from core.model.errors import ConfigurationError, ModelUnavailable, PromptTooLong
 
 FORM = "http://HOST:PORT/v1#MODEL:DIMENSIONS"
@@ -63,7 +63,7 @@ class ServerEmbedder:
         """Return a row for each text. A text that is refused, mostly for its length, is read to its half or less."""
         try:
             return await self._embedded(texts, deadline)
-        except (Refused, PromptTooLong) as error:
+        except (RequestRefused, PromptTooLong) as error:
             if len(texts) > 1:
                 return np.concatenate([await self._rows([each], deadline) for each in texts])
             if len(texts[0]) <= SHORTEST:

@@ -133,7 +133,7 @@ class _Usage(BaseModel):
         return (self.prompt_tokens_details and self.prompt_tokens_details.cached_tokens) or 0
 
 
-class Piece(BaseModel):
+class StreamPart(BaseModel):
     """One event of a stream."""
 
     choices: list[_Choice] = []
@@ -190,7 +190,7 @@ class GrowingReplies:
 
         Raises pydantic's ValidationError if the event is invalid.
         """
-        piece = Piece.model_validate(event)
+        piece = StreamPart.model_validate(event)
         for choice in piece.choices:
             reply = self._replies.setdefault(choice.index, GrowingReply(self._prompt_tokens, copied=choice.index > 0))
             reply.add(choice)

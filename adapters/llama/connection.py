@@ -25,7 +25,7 @@ TOO_LONG = (  # error codes and words
 )
 
 
-class Refused(ModelUnavailable):
+class RequestRefused(ModelUnavailable):
     """The server permanently refused a request. `reason` is its message: untrusted text."""
 
     def __init__(self, message: str, reason: str = "") -> None:  # a copy is made of the message alone
@@ -166,7 +166,7 @@ class LlamaConnection:
             kind = TooMany if status == 429 else ModelUnavailable
             pause = retry_after(headers or {})
             raise kind(f"The model server at {self.host} is busy or starting (HTTP status {status}).", pause)
-        raise Refused(f"The model server at {self.host} refused the request (HTTP status {status}).", reason)
+        raise RequestRefused(f"The model server at {self.host} refused the request (HTTP status {status}).", reason)
 
 
 def _authorization(address: URL, api_key: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from adapters.llama.completion import (
     messages_of,
     ready_for_reply,
 )
-from adapters.llama.connection import Denied, LlamaConnection, Refused, TooLong, Unclear
+from adapters.llama.connection import Denied, LlamaConnection, RequestRefused, TooLong, Unclear
 from adapters.llama.general import MESSAGE_FRAME, general_dialect
 from adapters.llama.special_tokens import template_tokens
 from core.model.errors import ModelUnavailable
@@ -165,7 +165,7 @@ async def dialect_of(connection: LlamaConnection, model: str = "", context: int 
 async def _native(connection: LlamaConnection, model: str) -> NativeDialect | None:
     try:
         properties = await connection.get("props")
-    except (Refused, Unclear, Denied):
+    except (RequestRefused, Unclear, Denied):
         return None
     if "default_generation_settings" not in properties:
         return None
@@ -184,7 +184,7 @@ async def _python(connection: LlamaConnection, model: str) -> PythonDialect | No
     try:
         named = model or str(_value(await connection.get("v1/models"), "data", list)[0]["id"])
         marks = await _counted(connection, named, "")
-    except (Refused, Unclear, Denied, Lacking, LookupError, TypeError):
+    except (RequestRefused, Unclear, Denied, Lacking, LookupError, TypeError):
         return None
     return PythonDialect(
         named, await _context(connection, named), await _reports_logprobs(connection, named), marks=marks
@@ -212,7 +212,7 @@ async def _reports_logprobs(connection: LlamaConnection, model: str) -> bool:
     """
     try:
         await connection.post(CHAT, _probe(model, "a") | {"logprobs": True, "top_logprobs": 1})
-    except Refused:
+    except RequestRefused:
         return False
     return True
 

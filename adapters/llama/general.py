@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ValidationError
 
 from adapters.llama.completion import CHAT, SEEDS, TEMPLATE_OPTIONS, Prepared, messages_of, without_thought
-from adapters.llama.connection import Denied, LlamaConnection, Refused, Unclear
+from adapters.llama.connection import Denied, LlamaConnection, RequestRefused, Unclear
 from adapters.llama.estimate import estimated_tokens
 from adapters.llama.grammar import bounded_schema
 from adapters.llama.special_tokens import template_tokens
@@ -95,7 +95,7 @@ async def general_dialect(connection: LlamaConnection, model: str, context: int,
     Raises ModelUnavailable if the server has no such interface, does not tell its model or the size of its context, or
     does not answer.
     """
-    listed = _entries(await _answer_or_empty(connection.get(MODELS), (Refused, Unclear)))
+    listed = _entries(await _answer_or_empty(connection.get(MODELS), (RequestRefused, Unclear)))
     if not listed and not model:
         raise ModelUnavailable(
             f"The server at {connection.host} is neither llama-server nor llama_cpp.server, and lists no models as "
@@ -105,7 +105,7 @@ async def general_dialect(connection: LlamaConnection, model: str, context: int,
     name = model or await _chosen(connection, listed)
     try:
         options = await _options(connection, name, {"reasoning_effort": "none"} if is_ollama else {})
-    except Refused as error:
+    except RequestRefused as error:
         names = ", ".join(map(_name, listed[:LISTED])) or "none"
         raise ModelUnavailable(
             f"The model server at {connection.host} refuses questions to {name}; it lists: {names}."
@@ -152,7 +152,7 @@ async def _options(connection: LlamaConnection, model: str, effort: dict[str, An
     options = {"chat_template_kwargs": TEMPLATE_OPTIONS, **effort}
     try:
         await connection.post(CHAT, _probe(model) | options)
-    except Refused:
+    except RequestRefused:
         await connection.post(CHAT, _probe(model))
         return {}
     return options
@@ -200,7 +200,7 @@ def _entries(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 async def _answer_or_empty(
-    answer: Awaitable[dict[str, Any]], unknown: tuple[type[ModelUnavailable], ...] = (Refused, Unclear, Denied)
+    answer: Awaitable[dict[str, Any]], unknown: tuple[type[ModelUnavailable], ...] = (RequestRefused, Unclear, Denied)
 ) -> dict[str, Any]:
     """Return an answer; empty if the server does not know the question, which some say with a page or with 403."""
     try:

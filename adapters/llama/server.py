@@ -15,7 +15,7 @@ import aiohttp
 from pydantic import ValidationError
 
 from adapters.llama.completion import GrowingReplies, GrowingReply
-from adapters.llama.connection import LlamaConnection, Refused, TooMany
+from adapters.llama.connection import LlamaConnection, RequestRefused, TooMany
 from adapters.llama.dialect import Dialect, dialect_of
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ChatMessage, ModelReply, ModelRequest, OnText, ignore_text
@@ -254,7 +254,7 @@ class LlamaServer:
                 yield
         except TimeoutError as error:
             raise ModelUnavailable(f"{self.name} did not answer in time.") from error
-        except (Refused, TooMany):
+        except (RequestRefused, TooMany):
             raise
         except ModelUnavailable:
             self._dialect = None

@@ -49,7 +49,7 @@ class _Mention(_Model):
     mentioned: _IdentitySet | None = None
 
 
-class ChatMessage(_Model):
+class GraphMessage(_Model):
     """A message or a reply. `id` is unique within its channel; `replyToId` is the id of the message that it answers."""
 
     id: str
@@ -102,7 +102,7 @@ class ChatMessage(_Model):
         return (each.user for each in sets if each and each.user)
 
 
-def text_of(message: ChatMessage, addressed: str = "") -> str:
+def text_of(message: GraphMessage, addressed: str = "") -> str:
     """Return the message as Markdown: its subject, its text with the names of mentioned people, the text of cards and
     forwarded messages, and files by name.
 

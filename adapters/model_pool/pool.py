@@ -8,9 +8,9 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from adapters.llama.connection import Refused
+from adapters.llama.connection import RequestRefused
 from adapters.model_pool.breaker import BreakerState
-from adapters.model_pool.queue import RequestQueue, Ticket
+from adapters.model_pool.queue import QueuePlace, RequestQueue
 from adapters.model_pool.server import ModelServer, RequestOutcome, ServerLoad, ServerStatus
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ModelReply, ModelRequest, OnText, Urgency, ignore_text
@@ -156,7 +156,7 @@ class ModelPool:
                 if not self._may_still_start(ticket):
                     raise
 
-    async def _within(self, ticket: Ticket, work: Awaitable[T]) -> T:
+    async def _within(self, ticket: QueuePlace, work: Awaitable[T]) -> T:
         try:
             async with asyncio.timeout_at(ticket.ends_at):
                 return await work
@@ -164,7 +164,7 @@ class ModelPool:
             raise ModelUnavailable(f"{self.name} did not answer before the request's deadline.") from None
 
     @contextmanager
-    def _held(self, ticket: Ticket, load: ServerLoad) -> Generator[None]:
+    def _held(self, ticket: QueuePlace, load: ServerLoad) -> Generator[None]:
         """Free the slot afterwards, and record the outcome."""
         outcome = RequestOutcome.ABANDONED
         try:
@@ -173,7 +173,7 @@ class ModelPool:
         except (PromptTooLong, InvalidReply):
             outcome = RequestOutcome.ANSWERED
             raise
-        except Refused:
+        except RequestRefused:
             # The server is healthy and refuses this request; others are not affected.
             outcome = RequestOutcome.ANSWERED
             ticket.tried.add(self._servers.index(load))
@@ -188,7 +188,7 @@ class ModelPool:
             load.stop(ticket, outcome)
             self._dispatch()
 
-    async def _start(self, ticket: Ticket) -> ServerLoad:
+    async def _start(self, ticket: QueuePlace) -> ServerLoad:
         """Wait for a slot. Raises ModelUnavailable if the queue is full, no server is available, or the time is up."""
         self._queue.add(ticket)
         self._dispatch()
@@ -212,14 +212,14 @@ class ModelPool:
             self._servers[server].start(ticket)
             self._queue.start(ticket, server)
 
-    def _next_start(self) -> tuple[Ticket, int] | None:
+    def _next_start(self) -> tuple[QueuePlace, int] | None:
         for ticket in self._queue.order():
             server = self._server_for(ticket)
             if server is not None:
                 return ticket, server
         return None
 
-    def _server_for(self, ticket: Ticket) -> int | None:
+    def _server_for(self, ticket: QueuePlace) -> int | None:
         if ticket.urgency is Urgency.BACKGROUND and not self._room_for_background():
             return None
         able = [
@@ -243,10 +243,10 @@ class ModelPool:
     def _reachable(self) -> list[ServerLoad]:
         return [load for load in self._servers if load.breaker.state is not BreakerState.OPEN]
 
-    def _may_still_start(self, ticket: Ticket) -> bool:
+    def _may_still_start(self, ticket: QueuePlace) -> bool:
         return not _is_over(ticket) and self._has_server(ticket)
 
-    def _has_server(self, ticket: Ticket) -> bool:
+    def _has_server(self, ticket: QueuePlace) -> bool:
         """Return whether a server is available for it, free or not."""
         return any(
             index not in ticket.tried and load.breaker.state is not BreakerState.OPEN
@@ -258,8 +258,8 @@ class ModelPool:
         return ModelUnavailable(f"{self.name} is down at {addresses}. Run `plumbline doctor` for details.")
 
 
-def _ticket(request: ModelRequest, width: int = 1) -> Ticket:
-    return Ticket(
+def _ticket(request: ModelRequest, width: int = 1) -> QueuePlace:
+    return QueuePlace(
         urgency=request.urgency,
         requester=request.requester,
         ends_at=asyncio.get_running_loop().time() + request.deadline,
@@ -268,9 +268,9 @@ def _ticket(request: ModelRequest, width: int = 1) -> Ticket:
     )
 
 
-def _is_over(ticket: Ticket) -> bool:
+def _is_over(ticket: QueuePlace) -> bool:
     return asyncio.get_running_loop().time() >= ticket.ends_at
 
 
-def _remaining(request: ModelRequest, ticket: Ticket) -> ModelRequest:
+def _remaining(request: ModelRequest, ticket: QueuePlace) -> ModelRequest:
     return replace(request, deadline=ticket.ends_at - asyncio.get_running_loop().time())

@@ -14,7 +14,7 @@ MAX_PASSED_OVER = 8  # starts of more urgent requests after which a waiting clas
 
 
 @dataclass(eq=False, slots=True)
-class Ticket:
+class QueuePlace:
     """A request's place in the queue. `granted` is the index of its server; `tried` contains the failed ones.
 
     `ends_at` is its deadline by the event loop's clock. `prompt` is the text that its server will cache. `width` is the
@@ -41,18 +41,18 @@ class RequestQueue:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._tickets: list[Ticket] = []
+        self._tickets: list[QueuePlace] = []
         self._numbers = count()
         self._passed_over: Counter[Urgency] = Counter()
         self._round: Counter[Urgency] = Counter()  # the current round-robin round of each class
         self._served: dict[Urgency, set[str]] = {urgency: set() for urgency in Urgency}  # in that round
 
     @property
-    def _waiting(self) -> list[Ticket]:
+    def _waiting(self) -> list[QueuePlace]:
         """Return the waiting tickets, without those whose task was cancelled and has not removed them yet."""
         return [ticket for ticket in self._tickets if not ticket.granted.done()]
 
-    def add(self, ticket: Ticket) -> None:
+    def add(self, ticket: QueuePlace) -> None:
         """Queue a ticket. One that returns after its server failed keeps its place.
 
         A full queue drops its newest ticket of the lowest urgency, whose `granted` then raises ModelUnavailable.
@@ -68,7 +68,7 @@ class RequestQueue:
             last = max(self._waiting, key=lambda waiting: (waiting.urgency, waiting.number))
             self.refuse(last, ModelUnavailable(f"The language model's queue is full ({self._capacity} requests)."))
 
-    def _next_round(self, ticket: Ticket) -> int:
+    def _next_round(self, ticket: QueuePlace) -> int:
         current = self._round[ticket.urgency]
         rounds = [
             waiting.round
@@ -78,7 +78,7 @@ class RequestQueue:
         last = max(rounds, default=current if ticket.requester in self._served[ticket.urgency] else current - 1)
         return max(current, last + 1)
 
-    def order(self) -> list[Ticket]:
+    def order(self) -> list[QueuePlace]:
         """Return all waiting tickets, the next one first."""
         overdue = {urgency for urgency, passed in self._passed_over.items() if passed >= MAX_PASSED_OVER}
         return sorted(
@@ -86,7 +86,7 @@ class RequestQueue:
             key=lambda ticket: (ticket.urgency not in overdue, ticket.urgency, ticket.round, ticket.number),
         )
 
-    def start(self, ticket: Ticket, server: int) -> None:
+    def start(self, ticket: QueuePlace, server: int) -> None:
         """Remove a ticket and grant it a server."""
         self.discard(ticket)
         urgency = ticket.urgency
@@ -100,12 +100,12 @@ class RequestQueue:
         self._served[urgency].add(ticket.requester)
         ticket.granted.set_result(server)
 
-    def refuse(self, ticket: Ticket, error: ModelUnavailable) -> None:
+    def refuse(self, ticket: QueuePlace, error: ModelUnavailable) -> None:
         """Remove a ticket and pass the error to its waiter."""
         self.discard(ticket)
         ticket.granted.set_exception(error)
 
-    def discard(self, ticket: Ticket) -> None:
+    def discard(self, ticket: QueuePlace) -> None:
         """Remove a ticket, if it is queued."""
         if ticket in self._tickets:
             self._tickets.remove(ticket)

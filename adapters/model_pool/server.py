@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from adapters.model_pool.breaker import BreakerState, CircuitBreaker
-from adapters.model_pool.queue import Ticket
+from adapters.model_pool.queue import QueuePlace
 from core.model.language_model import Urgency
 from core.ports import Clock, LanguageModel
 
@@ -55,7 +55,7 @@ class ServerLoad:
         self.server = server
         self.breaker = CircuitBreaker(clock)
         self.slots = server.slots
-        self._running: list[Ticket] = []
+        self._running: list[QueuePlace] = []
         self._prompts: deque[str] = deque(maxlen=server.slots)
         self._outcomes = Counter(dict.fromkeys(RequestOutcome, 0))
 
@@ -73,7 +73,7 @@ class ServerLoad:
     def busy_with_background(self) -> int:
         return sum(self._width(ticket) for ticket in self._running if ticket.urgency is Urgency.BACKGROUND)
 
-    def _width(self, ticket: Ticket) -> int:
+    def _width(self, ticket: QueuePlace) -> int:
         return min(ticket.width, self.slots)
 
     @property
@@ -86,12 +86,12 @@ class ServerLoad:
         busy = min(self.busy, self.slots)
         return ServerStatus(self.server.address, self.breaker.state, busy, self.slots, dict(self._outcomes))
 
-    def start(self, ticket: Ticket) -> None:
+    def start(self, ticket: QueuePlace) -> None:
         self._running.append(ticket)
         self._prompts.append(ticket.prompt)
         self.breaker.started()
 
-    def stop(self, ticket: Ticket, outcome: RequestOutcome) -> None:
+    def stop(self, ticket: QueuePlace, outcome: RequestOutcome) -> None:
         self._running.remove(ticket)
         self._outcomes[outcome] += 1
         match outcome:
@@ -102,7 +102,7 @@ class ServerLoad:
             case RequestOutcome.ABANDONED:
                 self.breaker.abandoned()
 
-    def abandon(self, ticket: Ticket) -> None:
+    def abandon(self, ticket: QueuePlace) -> None:
         """Undo a start for which nothing was sent."""
         self._running.remove(ticket)
         self.breaker.abandoned()

@@ -20,7 +20,7 @@ _KEY = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']*)'\]|\[(-?\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class JsonItem:
     """A value of an answer within others, innermost first."""
 
     value: Any
@@ -53,7 +53,7 @@ class Path:
             _ = self.compiled
         return self
 
-    def all(self, item: Item) -> list[Any]:
+    def all(self, item: JsonItem) -> list[Any]:
         """Return the values there. Raises ValueError where an answer is nested too deeply."""
         if self._outward > len(item.within):
             return []
@@ -71,11 +71,11 @@ class Path:
         except JSONPathError as error:
             raise ValueError(str(error)) from error
 
-    def first(self, item: Item) -> Any:
+    def first(self, item: JsonItem) -> Any:
         """Return the first value there that is not null; None if there is none."""
         return next((each for each in self.all(item) if each is not None), None)
 
-    def elements(self, item: Item) -> list[Any]:
+    def elements(self, item: JsonItem) -> list[Any]:
         """Return the elements of the list there; null is an empty one. Raises ValueError if there is none.
 
         Of a path with wildcards, they are the values that it finds, of which there may be none.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from adapters.readers.definition import Definition, People
-from adapters.readers.json_path import Item
+from adapters.readers.json_path import JsonItem
 from adapters.readers.pages import Pages
 from adapters.readers.values import amount, moment, texts
 from adapters.tools.parts import kept
@@ -61,7 +61,7 @@ class Schedules:
         return on_duty
 
 
-def _person(people: People, item: Item, at: datetime) -> _Ranked | None:
+def _person(people: People, item: JsonItem, at: datetime) -> _Ranked | None:
     start = people.start.first(item) if people.start is not None else None
     end = people.end.first(item) if people.end is not None else None
     if (start is not None and at < moment(start)) or (end is not None and at >= moment(end)):

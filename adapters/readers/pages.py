@@ -10,9 +10,9 @@ from typing import Any, TypeVar, cast
 
 from pydantic_core import from_json
 
-from adapters.http import Answer, Http
+from adapters.http import Http, HttpAnswer
 from adapters.readers.definition import Paging, Reading, Request
-from adapters.readers.json_path import Item, Path
+from adapters.readers.json_path import JsonItem, Path
 from adapters.readers.template import LANGUAGES, Values, address, filled, parameters
 from adapters.readers.values import text_of
 from adapters.tools.parts import answers
@@ -30,13 +30,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReadPage:
     """The items of one page and what of it could not be read.
 
     `following` has the values for the next one, if any; with `is_cut`, the next one is not read.
     """
 
-    items: Sequence[Item]
+    items: Sequence[JsonItem]
     gaps: Sequence[Gap] = ()
     following: Values | None = None
     is_cut: bool = False
@@ -49,7 +49,7 @@ class Pages:
     http: Http
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    async def page(self, reading: Reading, values: Values) -> Page:
+    async def page(self, reading: Reading, values: Values) -> ReadPage:
         """Return one page. Raises ToolUnavailable, and Unaskable for a name that the request cannot hold."""
         size = reading.paging.size if reading.paging is not None else values.get("limit")
         parameter_values = {"limit": size, **_first(reading.paging), **values}
@@ -60,7 +60,7 @@ class Pages:
         following = _following(reading.paging, roots[0], answer, parameter_values)
         if reading.then is not None and reading.each is not None:
             roots, gaps = await self._each(reading, roots[0], parameter_values)
-        items = list[Item]()
+        items = list[JsonItem]()
         for root in roots:
             page_items, missing = await asyncio.to_thread(self._items, reading, root)
             items += page_items
@@ -68,9 +68,9 @@ class Pages:
         is_full = len(items) >= (parameter_values.get("limit") or 1)
         if reading.paging is not None and reading.paging.by in ("offset", "page") and reading.paging.more is None:
             following = following if is_full else None
-        return Page(items, gaps, following)
+        return ReadPage(items, gaps, following)
 
-    async def every(self, reading: Reading, values: Values) -> AsyncIterator[Page]:
+    async def every(self, reading: Reading, values: Values) -> AsyncIterator[ReadPage]:
         """Yield the pages in order, at most as many as `paging` allows."""
         most = reading.paging.most if reading.paging is not None else 1
         for number in range(1, most + 1):
@@ -80,7 +80,7 @@ class Pages:
                 return
             values = {**values, **page.following}
 
-    async def send(self, request: Request, values: Values) -> Answer:
+    async def send(self, request: Request, values: Values) -> HttpAnswer:
         """Send one request and return its answer. Raises ToolUnavailable, and Unaskable."""
         all_values = {**self.settings, **values}
         if (link := all_values.get("link")) is not None:
@@ -94,7 +94,7 @@ class Pages:
             headers={name: each for name, each in parameters(request.headers, all_values).items() if each},
         )
 
-    def mapped(self, items: Sequence[Item], made: Callable[[Item], T | None]) -> tuple[list[T], list[Gap]]:
+    def mapped(self, items: Sequence[JsonItem], made: Callable[[JsonItem], T | None]) -> tuple[list[T], list[Gap]]:
         """Return what is made of the items, without what is None, and a gap if some have an unexpected format.
 
         Raises ToolUnavailable if all have.
@@ -119,7 +119,7 @@ class Pages:
         if not isinstance(root, dict | list):
             raise self._unexpected()
         try:
-            wanted = list(dict.fromkeys(map(text_of, reading.each.elements(Item(root)))))
+            wanted = list(dict.fromkeys(map(text_of, reading.each.elements(JsonItem(root)))))
         except ValueError as error:
             raise self._unexpected() from error
         chosen = wanted[:MAX_EACH]
@@ -136,7 +136,7 @@ class Pages:
             gaps.append(Gap("", GapReason.LEFT_OUT, f"{len(wanted) - len(chosen)} of {len(wanted)}"))
         return [each for each in given if not isinstance(each, ToolUnavailable)], gaps
 
-    async def _read(self, reading: Reading, answer: Answer) -> Any:
+    async def _read(self, reading: Reading, answer: HttpAnswer) -> Any:
         return await asyncio.to_thread(self._parsed, reading, answer.body)
 
     def _parsed(self, reading: Reading, body: bytes) -> Any:
@@ -151,10 +151,10 @@ class Pages:
         except ValueError as error:
             raise self._unexpected() from error
 
-    def _items(self, reading: Reading, root: Any) -> tuple[list[Item], list[Gap]]:
+    def _items(self, reading: Reading, root: Any) -> tuple[list[JsonItem], list[Gap]]:
         gaps = [*_failures(reading.failures, root), *_left_out(reading.left_out, root)]
         try:
-            level = [Item(root)]
+            level = [JsonItem(root)]
             for path in reading.items:
                 level, odd = _inside(path, level)
                 gaps += odd
@@ -178,7 +178,7 @@ def _line(text: bytes) -> Any:
         return None
 
 
-def _rows(path: Path, level: Sequence[Item]) -> tuple[list[Item], list[Gap]]:
+def _rows(path: Path, level: Sequence[JsonItem]) -> tuple[list[JsonItem], list[Gap]]:
     """Return the rows of the columns in each item, with a gap for those whose columns are no lists of one length.
 
     Raises ValueError if there are no others.
@@ -192,18 +192,18 @@ def _column(value: Any) -> list[Any]:
     return cast("list[Any]", value)
 
 
-def _inside(path: Path, level: Sequence[Item]) -> tuple[list[Item], list[Gap]]:
+def _inside(path: Path, level: Sequence[JsonItem]) -> tuple[list[JsonItem], list[Gap]]:
     """Return the items within others, with a gap for those that hold no list. Raises ValueError if none does."""
     return _each(path, level, list)
 
 
 def _each(
-    path: Path, level: Sequence[Item], values: Callable[[Iterable[Any]], list[Any]]
-) -> tuple[list[Item], list[Gap]]:
-    inner, odd = list[Item](), 0
+    path: Path, level: Sequence[JsonItem], values: Callable[[Iterable[Any]], list[Any]]
+) -> tuple[list[JsonItem], list[Gap]]:
+    inner, odd = list[JsonItem](), 0
     for item in level:
         try:
-            inner += [Item(each, (item.value, *item.within)) for each in values(path.elements(item))]
+            inner += [JsonItem(each, (item.value, *item.within)) for each in values(path.elements(item))]
         except ValueError:
             odd += 1
     if odd and odd == len(level):
@@ -216,7 +216,9 @@ def _odd(odd: int, every: int) -> list[Gap]:
 
 
 def _failures(paths: Sequence[Path], root: Any) -> list[Gap]:
-    values = [value for path in paths for value in path.all(Item(root)) if value not in (None, False, "", 0, [], {})]
+    values = [
+        value for path in paths for value in path.all(JsonItem(root)) if value not in (None, False, "", 0, [], {})
+    ]
     reasons = dict.fromkeys(
         "an incomplete answer" if each is True else " ".join(text_of(each).split()) for each in values
     )
@@ -224,7 +226,7 @@ def _failures(paths: Sequence[Path], root: Any) -> list[Gap]:
 
 
 def _left_out(reasons: Mapping[str, Path], root: Any) -> list[Gap]:
-    names = {why: ", ".join(dict.fromkeys(map(text_of, path.all(Item(root))))) for why, path in reasons.items()}
+    names = {why: ", ".join(dict.fromkeys(map(text_of, path.all(JsonItem(root))))) for why, path in reasons.items()}
     return [Gap("", GapReason.LEFT_OUT, f"{why}: {named}"[:MAX_SAID]) for why, named in names.items() if named]
 
 
@@ -234,16 +236,16 @@ def _first(paging: Paging | None) -> dict[str, int]:
     return {"offset": {"offset": 0}, "page": {"page": paging.first}}.get(paging.by, {})
 
 
-def _following(paging: Paging | None, root: Any, answer: Answer, values: Values) -> Values | None:
+def _following(paging: Paging | None, root: Any, answer: HttpAnswer, values: Values) -> Values | None:
     """Return the values that the next page needs; None if there is none."""
-    if paging is None or (paging.more is not None and not paging.more.first(Item(root))):
+    if paging is None or (paging.more is not None and not paging.more.first(JsonItem(root))):
         return None
     match paging.by:
         case "cursor":
-            cursor = paging.next.first(Item(root)) if paging.next is not None else None
+            cursor = paging.next.first(JsonItem(root)) if paging.next is not None else None
             return None if cursor in (None, "", values.get("cursor")) else {"cursor": cursor}
         case "link":
-            link = paging.next.first(Item(root)) if paging.next is not None else _link(answer)
+            link = paging.next.first(JsonItem(root)) if paging.next is not None else _link(answer)
             return None if not isinstance(link, str) or link in ("", values.get("link")) else {"link": link}
         case "offset":
             return {"offset": values["offset"] + paging.size}
@@ -253,7 +255,7 @@ def _following(paging: Paging | None, root: Any, answer: Answer, values: Values)
             return None
 
 
-def _link(answer: Answer) -> str:
+def _link(answer: HttpAnswer) -> str:
     """Return the next page that the header Link names; empty for none."""
     links = _NEXT.findall(answer.headers.get("Link", "")[:20_000])
     return next((url for url, rest in links if _IS_NEXT.search(rest) and not _NO_MORE.search(rest)), "")

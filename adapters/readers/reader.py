@@ -11,7 +11,7 @@ from math import ceil
 from typing import NamedTuple, TypeVar
 
 from adapters.readers.definition import Calls, Changes, Definition, Logs, Metrics, Reading, Spans
-from adapters.readers.json_path import Item
+from adapters.readers.json_path import JsonItem
 from adapters.readers.pages import Pages
 from adapters.readers.series import Samples, joined
 from adapters.readers.template import Unaskable, Values, is_name
@@ -127,7 +127,9 @@ class Reader:
             "service": self.services.get(service, service),
         }
 
-    async def _all(self, part: str, reading: Reading, values: Values, made: Callable[[Item], T | None]) -> Partial[T]:
+    async def _all(
+        self, part: str, reading: Reading, values: Values, made: Callable[[JsonItem], T | None]
+    ) -> Partial[T]:
         """Return what is made of the items of all pages, or of those before the first that cannot be read."""
         results = Partial[T]()
         try:
@@ -207,7 +209,7 @@ class Reader:
         return Partial(inside, self._named("records", [*page.gaps, *odd]))
 
 
-def _record(logs: Logs, item: Item) -> _Record:
+def _record(logs: Logs, item: JsonItem) -> _Record:
     written, text = logs.at.first(item), texts(logs.text, item)
     labels = strings(logs.labels.first(item)) if logs.labels is not None else {}
     if logs.level is not None and (level := text_of(logs.level.first(item))):
@@ -215,7 +217,7 @@ def _record(logs: Logs, item: Item) -> _Record:
     return moment(written), text_of(written), level_of(labels, text), text[:MAX_LINE]
 
 
-def _samples(metrics: Metrics, item: Item, window: TimeWindow) -> Samples:
+def _samples(metrics: Metrics, item: JsonItem, window: TimeWindow) -> Samples:
     labels = strings(metrics.labels.first(item)) if metrics.labels is not None else {}
     name = (text_of(metrics.name.first(item)) if metrics.name is not None else "") or metrics.title
     if not name and not labels:
@@ -223,13 +225,13 @@ def _samples(metrics: Metrics, item: Item, window: TimeWindow) -> Samples:
     return Samples(name, labels, {at: value for at, value in _points(metrics, item) if at < window.end.timestamp()})
 
 
-def _points(metrics: Metrics, item: Item) -> Iterator[tuple[float, float]]:
+def _points(metrics: Metrics, item: JsonItem) -> Iterator[tuple[float, float]]:
     if metrics.times is not None and metrics.values is not None:
         pairs = zip(metrics.times.elements(item), metrics.values.elements(item), strict=True)
     else:
         assert metrics.at is not None
         assert metrics.value is not None
-        each = [item] if metrics.points is None else map(Item, metrics.points.elements(item))
+        each = [item] if metrics.points is None else map(JsonItem, metrics.points.elements(item))
         pairs = [(metrics.at.first(point), metrics.value.first(point)) for point in each]
     return ((moment(at).timestamp(), amount(value)) for at, value in pairs)
 
@@ -244,7 +246,7 @@ def _together(samples: Sequence[Samples]) -> list[Samples]:
     return list(merged.values())
 
 
-def _change(changes: Changes, item: Item, names: Mapping[str, str]) -> Change | None:
+def _change(changes: Changes, item: JsonItem, names: Mapping[str, str]) -> Change | None:
     name = text_of(changes.service.first(item)) if changes.service is not None else ""
     if names and name not in names:
         return None
@@ -264,14 +266,14 @@ def _change(changes: Changes, item: Item, names: Mapping[str, str]) -> Change | 
     )
 
 
-def _call(calls: Calls, item: Item) -> tuple[str, str]:
+def _call(calls: Calls, item: JsonItem) -> tuple[str, str]:
     caller, callee = calls.caller.first(item), calls.callee.first(item)
     if not isinstance(caller, str) or not isinstance(callee, str):
         raise ValueError("a call has no two services")  # noqa: TRY004  # of an answer, not of a caller
     return caller, callee
 
 
-def _span(spans: Spans, item: Item) -> _Span:
+def _span(spans: Spans, item: JsonItem) -> _Span:
     trace, span, parent, service = (
         text_of(path.first(item)) for path in (spans.trace, spans.span, spans.parent, spans.service)
     )

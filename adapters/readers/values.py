@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from adapters.readers.json_path import Item, Path
+from adapters.readers.json_path import JsonItem, Path
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))
@@ -49,7 +49,7 @@ def text_of(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def texts(paths: Iterable[Path], item: Item) -> str:
+def texts(paths: Iterable[Path], item: JsonItem) -> str:
     """Return what is said at some paths, the parts that there are."""
     return " ".join(filter(None, (text_of(path.first(item)).strip() for path in paths)))
 

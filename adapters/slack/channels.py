@@ -96,7 +96,7 @@ def _kind(channel: dict[str, Any]) -> ChannelKind:
     return ChannelKind.CHANNEL if channel.get("is_channel") else ChannelKind.UNKNOWN
 
 
-class Readers:
+class ChannelReaders:
     """Looks up channels and guests in Slack. Without an answer in time, the smaller audience is assumed."""
 
     def __init__(self, client: AsyncWebClient, channels: Sequence[Channel], clock: Clock) -> None:

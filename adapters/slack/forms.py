@@ -66,7 +66,7 @@ MODALS: dict[type[Form], tuple[str, str, str]] = {  # kind, title, and the hint 
 }
 
 
-class Origin(BaseModel):
+class FormOrigin(BaseModel):
     """The subject of a form, stored in the form and returned with its input."""
 
     model_config = ConfigDict(frozen=True)
@@ -78,15 +78,15 @@ class Origin(BaseModel):
     in_person: bool = False  # the bot is not in the conversation, so it replies to the person privately
 
 
-def origin(metadata: str) -> Origin:
+def origin(metadata: str) -> FormOrigin:
     """Return the origin. Raises MalformedInput."""
     try:
-        return Origin.model_validate_json(metadata)
+        return FormOrigin.model_validate_json(metadata)
     except ValidationError:
         raise MalformedInput("This is not one of Plumbline’s forms.") from None
 
 
-def feedback_form(form: Form, about: Origin) -> Block:
+def feedback_form(form: Form, about: FormOrigin) -> Block:
     """Return the form that a button opens."""
     if isinstance(form, IncidentDetails):
         return _view(DETAILS, "Details", details_blocks(form.incident), about, submit="")
@@ -132,13 +132,13 @@ def _split(text: str) -> list[str]:
     return [*parts, rest]
 
 
-def question_form(about: Origin) -> Block:
+def question_form(about: FormOrigin) -> Block:
     """Return the form for a question about a selected message."""
     field = blocks.text_field(INPUT, YOUR_QUESTION, MAX_TEXT) | {"optional": True, "hint": _plain(AS_IT_STANDS)}
     return _view(ASK, "Ask about this", [*small_text(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
 
 
-def _view(modal: str, title: str, shown: list[Block], about: Origin, *, submit: str = "Send") -> Block:
+def _view(modal: str, title: str, shown: list[Block], about: FormOrigin, *, submit: str = "Send") -> Block:
     return {
         "type": "modal",
         "callback_id": f"{FORM_PREFIX}{modal}",

@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack import blocks
 from adapters.slack.blocks import LINE, NAME, Block, badge, dotted, minute, small_text
-from adapters.slack.channels import Readers
+from adapters.slack.channels import ChannelReaders
 from adapters.slack.client import call
 from adapters.slack.identity import names_of
 from adapters.slack.incidents import ICONS
@@ -54,7 +54,7 @@ class HomeTab:
     def __init__(
         self,
         client: AsyncWebClient,
-        readers: Readers,
+        readers: ChannelReaders,
         home_of: HomeOf,
         on_messages: Callable[[str], Awaitable[None]],
     ) -> None:

@@ -23,7 +23,7 @@ from slack_sdk.signature import SignatureVerifier
 
 from adapters.http import read_body
 from adapters.slack.assistant import AssistantThreads
-from adapters.slack.channels import Readers
+from adapters.slack.channels import ChannelReaders
 from adapters.slack.client import slack_client
 from adapters.slack.home import HomeOf, HomeTab
 from adapters.slack.identity import BotIdentity
@@ -67,7 +67,7 @@ class SlackInbound:
         self._signed = SignedRequests(signing_secret, clock) if signing_secret else None
         client = slack_client(bot_token, api_url)
         identity = BotIdentity(client)
-        self._readers = Readers(client, channels, clock)
+        self._readers = ChannelReaders(client, channels, clock)
         self.audience_at = self._readers.audience_at
         self._assistant = AssistantThreads(client, examples)
         self._app = _listening_app(

@@ -19,7 +19,7 @@ from adapters.slack.blocks import (
     small_text,
 )
 from adapters.slack.mrkdwn import bold, code, escape, link, prose
-from core.incidents.incident_details import Entry, Section, incident_details
+from core.incidents.incident_details import DetailsSection, Entry, incident_details
 from core.incidents.incident_layout import Line, Mood
 from core.incidents.incident_layout import Link as Page
 from core.incidents.incident_view import format_on_call, incident_view
@@ -81,7 +81,7 @@ def _page(page: Page) -> str:
     return link(page.url, page.text, PAGE)
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: DetailsSection) -> Iterator[str]:
     yield dotted(bold(section.title, ENTRY), escape(section.badge, NAME))
     yield blocks.listing([_entry(entry) for entry in section.entries], section.noun, SECTION)
 

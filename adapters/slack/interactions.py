@@ -12,7 +12,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.blocks import ACTION_PREFIX, OPENED, RATE, SEPARATOR
-from adapters.slack.channels import ChannelKind, Readers
+from adapters.slack.channels import ChannelKind, ChannelReaders
 from adapters.slack.client import call
 from adapters.slack.forms import (
     ASK,
@@ -26,14 +26,14 @@ from adapters.slack.forms import (
     PICKER,
     TITLE,
     UPDATE,
-    Origin,
+    FormOrigin,
     feedback_form,
     origin,
     question_form,
 )
 from adapters.slack.identity import BotIdentity
 from adapters.slack.mrkdwn import plain_text
-from adapters.slack.payloads import ButtonPress, MessageShortcut, ReactionEvent, State, Submission, parse
+from adapters.slack.payloads import ButtonPress, FormState, MessageShortcut, ReactionEvent, Submission, parse
 from adapters.slack.questions import moment, question_id
 from core.incidents.command import CommandName
 from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question, Speaker, Turn
@@ -67,7 +67,7 @@ class Interactions:
         self,
         inbox: Inbox,
         forms: Forms,
-        readers: Readers,
+        readers: ChannelReaders,
         identity: BotIdentity,
         client: AsyncWebClient,
         clock: Clock,
@@ -127,7 +127,7 @@ class Interactions:
                 form = await self._forms.form(verdict, subject, audience, person)
                 if form is None:
                     return False
-                about = Origin(channel=press.channel.id, ts=press.message.thread_ts or press.message.ts)
+                about = FormOrigin(channel=press.channel.id, ts=press.message.thread_ts or press.message.ts)
                 view = feedback_form(form, about)
                 await call("views.open", self._client.views_open(trigger_id=press.trigger_id, view=view))
         except (PlumblineError, TimeoutError) as error:
@@ -191,7 +191,7 @@ class Interactions:
         chosen = parse(MessageShortcut, body)
         message = chosen.message
         quoted = plain_text(message.seen, await self._identity.user_id())
-        about = Origin(channel=chosen.channel.id, ts=message.thread_ts or message.ts, quoted=quoted[:MAX_QUOTED])
+        about = FormOrigin(channel=chosen.channel.id, ts=message.thread_ts or message.ts, quoted=quoted[:MAX_QUOTED])
         try:
             async with asyncio.timeout(TRIGGER_LIFETIME):
                 # Looked up in advance, while the person is typing.
@@ -212,7 +212,7 @@ class Interactions:
         await self._ask_about(submission.view.id, person, submission.view.state.typed(INPUT), about)
         await ack()
 
-    async def _ask_about(self, event: str, person: Person, typed: str, about: Origin) -> None:
+    async def _ask_about(self, event: str, person: Person, typed: str, about: FormOrigin) -> None:
         text = plain_text(typed, await self._identity.user_id())
         question_text = (text or about.quoted).strip()
         kind = ChannelKind.ABSENT if about.in_person else await self._readers.kind(about.channel)
@@ -235,7 +235,7 @@ class Interactions:
         await self._inbox.ask(question)
 
 
-def _typed(state: State) -> str:
+def _typed(state: FormState) -> str:
     """Return the typed text. A draft spans several fields."""
     draft = (part for field in DRAFT_FIELDS if (part := state.typed(field).strip("\n")))
     return state.typed(INPUT) or "\n\n".join(draft)

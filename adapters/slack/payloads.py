@@ -156,7 +156,7 @@ class _Field(_Payload):
     value: Annotated[str, Field(max_length=10_000)] | None = None
 
 
-class State(_Payload):
+class FormState(_Payload):
     """The input in the fields of a message or form. A field and its block have the same name."""
 
     values: dict[str, dict[str, _Field]] = {}
@@ -185,7 +185,7 @@ class ButtonPress(_Payload):
     channel: _Channel
     message: _Message
     trigger_id: Id | None = None
-    state: State = State()
+    state: FormState = FormState()
     actions: Annotated[list[_Action], Field(min_length=1, max_length=1)]
 
     @property
@@ -243,7 +243,7 @@ class _View(_Payload):
     id: Id
     callback_id: str
     private_metadata: Annotated[str, Field(max_length=3_000)] = ""
-    state: State = State()
+    state: FormState = FormState()
 
 
 class Submission(_Payload):

@@ -11,7 +11,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.assistant import AssistantThreads
-from adapters.slack.channels import ChannelKind, Readers
+from adapters.slack.channels import ChannelKind, ChannelReaders
 from adapters.slack.files import shared_files
 from adapters.slack.identity import BotIdentity, names_of
 from adapters.slack.mrkdwn import mentions, plain_text
@@ -34,7 +34,7 @@ class Questions:
     def __init__(
         self,
         inbox: Inbox,
-        readers: Readers,
+        readers: ChannelReaders,
         identity: BotIdentity,
         client: AsyncWebClient,
         clock: Clock,

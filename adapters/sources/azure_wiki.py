@@ -18,10 +18,10 @@ from urllib.parse import quote
 from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 
 from adapters.http import Http, Refused
-from adapters.sources.parsing import Origin, documents_of
+from adapters.sources.parsing import FileOrigin, documents_of
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
-from core.ports import Changes, LeftOut
+from core.ports import LeftOut, SourceChanges
 
 PAGES = 25  # per batch
 VERSION = {"api-version": "7.1"}
@@ -75,7 +75,7 @@ class AzureWikiSource:
     async def check(self) -> None:
         await self._pages("oneLevel")
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         pages, files = await self._pages("full"), await self._files()
         versions = {page.path: files[page.gitItemPath].objectId for page in pages if page.gitItemPath in files}
         done = {path: version for path, version in _read(cursor).items() if path in versions}
@@ -92,8 +92,8 @@ class AzureWikiSource:
             kept |= {document.id for document in documents}
             done |= {page.path: versions[page.path] for page in batch if page.path in versions}
             left_out = tuple(each for each in parts if isinstance(each, LeftOut))
-            yield Changes(documents, frozenset(), json.dumps(done), left_out)
-        yield Changes((), known_ids - kept, json.dumps(done))
+            yield SourceChanges(documents, frozenset(), json.dumps(done), left_out)
+        yield SourceChanges((), known_ids - kept, json.dumps(done))
 
     async def _pages(self, recursion: str) -> Sequence[_Page]:
         query = {"path": "/", "recursionLevel": recursion}
@@ -120,7 +120,7 @@ class AzureWikiSource:
                 raise
             return []
         path = PurePosixPath(f"{page.path.strip('/')}.md")
-        parts = await documents_of(Origin(self.name, path, page.remoteUrl, self._readers), content.encode())
+        parts = await documents_of(FileOrigin(self.name, path, page.remoteUrl, self._readers), content.encode())
         file = files.get(page.gitItemPath)
         return [
             replace(each, updated_at=each.updated_at or (file.changed_at if file else None))

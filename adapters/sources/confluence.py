@@ -21,12 +21,12 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from adapters.http import Http, Refused, followed
-from adapters.sources.confluence_pages import Access, Page, Restrictions, names_of
+from adapters.sources.confluence_pages import Access, ListedPage, Restrictions, names_of
 from adapters.sources.front_matter import NOBODY
 from adapters.sources.parsing import confluence_text
 from core.model.document import AnchorStyle, Document
 from core.model.errors import ConfigurationError, MalformedInput, SourceUnavailable
-from core.ports import Changes, LeftOut
+from core.ports import LeftOut, SourceChanges
 
 SEARCH = "rest/api/content/search"
 RESTRICTIONS = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
@@ -82,7 +82,7 @@ class ConfluenceSource:
             f"{self.name}: Confluence shows no page of {', '.join(self._spaces)}. Check the spaces and the token's rights."
         )
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         position = _Position.parsed(cursor, self._setting())
         listed = {page.id: page async for page in self._listed()}
         if known_ids and not listed:
@@ -98,11 +98,11 @@ class ConfluenceSource:
             documents, left_out = await self._documents(batch, readers, people)
             done |= {page.id: marks.get(page.id, "") for page in batch}
             since = max(since, *(page.changed_at for page in batch))
-            yield Changes(
+            yield SourceChanges(
                 tuple(documents), frozenset(), str(_Position(position.setting, since, _named(done))), left_out
             )
         gone = await self._gone(known_ids, listed)
-        yield Changes((), gone, str(_Position(position.setting, since, marks)))
+        yield SourceChanges((), gone, str(_Position(position.setting, since, marks)))
 
     def _setting(self) -> str:
         parts = (*sorted(self._spaces), "", *sorted(self._access.readers))
@@ -113,8 +113,8 @@ class ConfluenceSource:
         return _digest(sorted(readers)) if readers != self._access.readers else ""
 
     def _due(
-        self, pages: Iterable[Page], position: _Position, marks: Mapping[str, str], known_ids: frozenset[str]
-    ) -> list[Page]:
+        self, pages: Iterable[ListedPage], position: _Position, marks: Mapping[str, str], known_ids: frozenset[str]
+    ) -> list[ListedPage]:
         """Return the pages whose bodies must be read, oldest change first, so that a killed run can be continued."""
         due = [
             page
@@ -125,18 +125,18 @@ class ConfluenceSource:
         ]
         return sorted(due, key=lambda page: page.changed_at)
 
-    async def _listed(self) -> AsyncIterator[Page]:
+    async def _listed(self) -> AsyncIterator[ListedPage]:
         spaces = ",".join(f'"{space}"' for space in self._spaces)
         async for result in self._search(f"type=page and space in ({spaces}) order by created", LISTED, LIST_LIMIT):
             try:
-                yield Page.model_validate(result)
+                yield ListedPage.model_validate(result)
             except ValidationError as error:
                 yield self._understood_in_part(result, error)
 
-    def _understood_in_part(self, result: dict[str, Any], error: ValidationError) -> Page:
+    def _understood_in_part(self, result: dict[str, Any], error: ValidationError) -> ListedPage:
         """Return a page with invalid restrictions as one with unknown restrictions."""
         try:
-            return Page.model_validate(result | {"restrictions": None, "ancestors": None})
+            return ListedPage.model_validate(result | {"restrictions": None, "ancestors": None})
         except ValidationError:
             detail = error.errors()[0]
             raise SourceUnavailable(
@@ -162,14 +162,14 @@ class ConfluenceSource:
             return f"{self._url}{link}"
         return link
 
-    async def _readers(self, listed: Mapping[str, Page]) -> dict[str, frozenset[str]]:
+    async def _readers(self, listed: Mapping[str, ListedPage]) -> dict[str, frozenset[str]]:
         own = {page.id: self._access.of(page.restrictions) for page in listed.values()}
         outside = {above.id for page in listed.values() for above in page.ancestors or ()} - own.keys()
         for page_id in sorted(outside):
             own[page_id] = await self._restrictions_of(page_id)
         return {page.id: self._effective(page, own) for page in listed.values()}
 
-    def _effective(self, page: Page, own: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
+    def _effective(self, page: ListedPage, own: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
         """Return the readers of a page, who may also read every page above it, because restrictions are inherited."""
         if page.ancestors is None:
             return frozenset({NOBODY})
@@ -188,7 +188,7 @@ class ConfluenceSource:
             return frozenset({NOBODY})
 
     async def _documents(
-        self, batch: Sequence[Page], readers: Mapping[str, frozenset[str]], people: tuple[tuple[str, ...], ...]
+        self, batch: Sequence[ListedPage], readers: Mapping[str, frozenset[str]], people: tuple[tuple[str, ...], ...]
     ) -> tuple[tuple[Document, ...], tuple[LeftOut, ...]]:
         """Return the pages of a batch, and those that cannot be read. Pages deleted meanwhile are missing."""
         cql = f"type=page and id in ({','.join(page.id for page in batch)})"
@@ -206,7 +206,7 @@ class ConfluenceSource:
     ) -> Document:
         """Return a page. Raises MalformedInput."""
         try:
-            page, space = Page.model_validate(item), str(item["space"]["key"])
+            page, space = ListedPage.model_validate(item), str(item["space"]["key"])
             storage, webui = str(item["body"]["storage"]["value"]), str(item["_links"]["webui"])
         except (ValidationError, KeyError, TypeError) as error:
             raise MalformedInput("Confluence returned the page without its version, space, text or link.") from error
@@ -224,7 +224,7 @@ class ConfluenceSource:
             anchors=self._anchors,
         )
 
-    async def _gone(self, known_ids: frozenset[str], listed: Mapping[str, Page]) -> frozenset[str]:
+    async def _gone(self, known_ids: frozenset[str], listed: Mapping[str, ListedPage]) -> frozenset[str]:
         """Return the indexed pages that are neither listed nor found by id.
 
         A page deleted during a listing by offset shifts others across the edge of a result page, so a missing page is

@@ -47,7 +47,7 @@ class Restrictions(_Model):
     group_count: int = Field(0, validation_alias=AliasPath(*_READ, "group", "size"))
 
 
-class Page(_Model):
+class ListedPage(_Model):
     """A listed page. None means unknown."""
 
     id: str

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path, PurePosixPath
 
 from adapters.sources.formats import has_format, max_bytes, published
-from adapters.sources.parsing import Origin, documents_of, of_other_formats
+from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
@@ -49,7 +49,7 @@ class FolderSource:
             except MalformedInput as error:
                 yield LeftOut(str(relative), str(error))
                 continue
-            origin = Origin(self.name, relative, published(self._url, relative), self._readers)
+            origin = FileOrigin(self.name, relative, published(self._url, relative), self._readers)
             for part in await documents_of(origin, content):
                 yield part
 

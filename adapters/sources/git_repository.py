@@ -18,11 +18,11 @@ import structlog
 
 from adapters.git_command import PLAIN_COMMITS, git_output
 from adapters.sources.formats import SUFFIXES, has_format, max_bytes
-from adapters.sources.parsing import Origin, documents_of, of_other_formats
+from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import ConfigurationError, SourceUnavailable
-from core.ports import Changes, LeftOut
+from core.ports import LeftOut, SourceChanges
 
 SCHEMES = frozenset({"https", "ssh", "file"})
 FETCH_TIMEOUT = 300.0  # seconds
@@ -105,7 +105,7 @@ class GitRepositorySource:
         remote = ("ls-remote", "--quiet", "--exit-code", "--end-of-options", repository.url, branch)
         await self._git(*remote, transport=repository.scheme)
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         commit = await self._newest()
         listed, before = await self._listed(commit), await self._before(cursor)
         now = {file.path: file for file in listed if has_format(file.path)}
@@ -127,9 +127,9 @@ class GitRepositorySource:
                     at = part.updated_at or dates.get(str(file.path)) or dates.get("")
                     documents.append(replace(part, updated_at=at))
             read |= {document.id for document in documents}
-            yield Changes(tuple(documents), frozenset(), cursor if before else "", tuple(left_out))
+            yield SourceChanges(tuple(documents), frozenset(), cursor if before else "", tuple(left_out))
         unread = {known_id for known_id in kept if now[self._path(known_id)] not in due}
-        yield Changes((), known_ids - unread - read, commit, of_other_formats(file.path for file in listed))
+        yield SourceChanges((), known_ids - unread - read, commit, of_other_formats(file.path for file in listed))
 
     async def read_files(
         self, wanted: Callable[[PurePosixPath], bool], max_files: int, max_bytes: int
@@ -210,7 +210,7 @@ class GitRepositorySource:
         except SourceUnavailable as error:  # the repository is available, but this file is not
             return [LeftOut(str(file.path), str(error))]
         link = self._repository.link(commit, file.path)
-        return await documents_of(Origin(self.name, file.path, link, self._repository.readers), content)
+        return await documents_of(FileOrigin(self.name, file.path, link, self._repository.readers), content)
 
     async def _dates(self, commit: str, *, since_known: bool) -> dict[str, datetime]:
         """Return the date of each path's last change, if the history is available; under "" that of all other changed

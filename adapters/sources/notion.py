@@ -25,10 +25,10 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 from adapters.http import Http, Refused, followed
 from adapters.sources.front_matter import narrowed
 from adapters.sources.notion_blocks import OTHER_PAGES, Block, BlockObject, Body, Page, html_of
-from adapters.sources.parsing import Origin, documents_of
+from adapters.sources.parsing import FileOrigin, documents_of
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
-from core.ports import Changes, Clock, LeftOut
+from core.ports import Clock, LeftOut, SourceChanges
 
 NOTION_URL = "https://api.notion.com"
 HEADERS = {"Notion-Version": "2026-03-11"}
@@ -90,7 +90,7 @@ class NotionSource:
         if not _valid(_LIST, await self._search(1)).results:
             raise SourceUnavailable(f"{self.name}: Notion shows no page. Share pages with the integration.")
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         indexed = {known_id.removeprefix(f"{self.name}/") for known_id in known_ids}
         pages, marks = await self._listed(), _marks(cursor)
         for page_id in sorted((indexed | marks.keys()) - pages.keys()):
@@ -130,8 +130,8 @@ class NotionSource:
                     if inner := await self._page(page_id):
                         pages[page_id] = inner
                         due.append(inner)
-            yield Changes(tuple(documents), frozenset(removed), json.dumps(marks), tuple(left_out))
-        yield Changes((), frozenset(self._id(page_id) for page_id in indexed - pages.keys()), json.dumps(marks))
+            yield SourceChanges(tuple(documents), frozenset(removed), json.dumps(marks), tuple(left_out))
+        yield SourceChanges((), frozenset(self._id(page_id) for page_id in indexed - pages.keys()), json.dumps(marks))
 
     def _mark(self, page: Page, content: _Content) -> str:
         """Return the version of a page that was read; empty if it may change without another version, or in part."""
@@ -182,7 +182,7 @@ class NotionSource:
         stated = page.stated()
         reading = _Reading()
         blocks = await self._blocks(page.id, reading, 0)
-        origin = Origin(self.name, PurePosixPath("page.html"), page.address, self._readers)
+        origin = FileOrigin(self.name, PurePosixPath("page.html"), page.address, self._readers)
         parts = await documents_of(origin, html_of(blocks).encode("utf-8", "replace"))
         named = {(name,) for block in blocks for name in block.people} - {(names[0],) for names in people}
         documents = [

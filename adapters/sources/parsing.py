@@ -46,7 +46,7 @@ _COMMAND = (sys.executable, "-P", "-X", "utf8", "-m", "adapters.sources.parsing_
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class FileOrigin:
     """The facts about a file apart from its content. `path` is relative to the source, `url` is its public address.
 
     `readers` apply unless the file names its own readers.
@@ -85,7 +85,7 @@ def of_other_formats(paths: Iterable[PurePosixPath]) -> tuple[LeftOut, ...]:
     )
 
 
-async def documents_of(origin: Origin, content: bytes) -> list[Document | LeftOut]:
+async def documents_of(origin: FileOrigin, content: bytes) -> list[Document | LeftOut]:
     """Return the documents in a file, one for each page of a PDF, and the pages that cannot be read.
 
     The family is the first folder of the path, or the source's name for a file at the top. A file that cannot be parsed
@@ -116,7 +116,7 @@ async def confluence_text(storage: str, site: str, space: str, names: Mapping[st
     return _validated(_PAGE, await _reply_to(request, content)).text
 
 
-def _document(origin: Origin, part: Part) -> Document:
+def _document(origin: FileOrigin, part: Part) -> Document:
     parts = origin.path.parts
     document = Document(
         id=f"{origin.source}/{origin.path}",

@@ -28,12 +28,12 @@ from adapters.microsoft_graph.paging import graph_pages, graph_values
 from adapters.sources.chat_threads import cursor_of, positions_of
 from adapters.sources.formats import max_bytes
 from adapters.sources.front_matter import narrowed
-from adapters.sources.parsing import Origin, documents_of, of_other_formats
+from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from adapters.sources.sharepoint_access import SharePointAccess
 from adapters.sources.sharepoint_items import File, Item, Library, Site, SitePage
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
-from core.ports import Changes, Clock, LeftOut
+from core.ports import Clock, LeftOut, SourceChanges
 
 BATCH = 25  # documents
 FULL_READ_EVERY = timedelta(days=30)
@@ -135,7 +135,7 @@ class SharePointSource:
             if missing:
                 raise SourceUnavailable(" ".join(missing))
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         positions, indexed = positions_of(cursor, _POSITIONS), self._by_scope(known_ids)
         access = SharePointAccess(self._server, self._identities)
         wanted, refusals, all_listed = set[str](), list[str](), True
@@ -159,14 +159,16 @@ class SharePointSource:
                     ):
                         positions[scope.id] = part.position
                         left_out = tuple(part.left_out)
-                        yield Changes(tuple(part.documents), frozenset(part.removed), cursor_of(positions), left_out)
+                        yield SourceChanges(
+                            tuple(part.documents), frozenset(part.removed), cursor_of(positions), left_out
+                        )
                 except Refused as error:
                     # Only this library fails; the others are read.
                     refusals.append(f"{address}, {scope.name}: {error}")
         left = {scope for scope in indexed if scope not in wanted} if all_listed else ()
         removed = frozenset(known_id for scope in left for ids in indexed[scope].values() for known_id in ids)
         kept = {scope: position for scope, position in positions.items() if scope not in left}
-        yield Changes((), removed, cursor_of(kept), tuple(access.notes))
+        yield SourceChanges((), removed, cursor_of(kept), tuple(access.notes))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
@@ -279,7 +281,7 @@ class SharePointSource:
             )
             if not page.is_published:
                 raise Refused(DRAFT, 0)
-            origin = Origin(self.name, PurePosixPath("page.html"), page.url, each.readers)
+            origin = FileOrigin(self.name, PurePosixPath("page.html"), page.url, each.readers)
             parts = await documents_of(origin, page.html.encode("utf-8", "replace"))
             return page.version, self._placed(parts, origin, page, site.id, site, people, page.title)
 
@@ -342,14 +344,14 @@ class SharePointSource:
             return [LeftOut(ascii(file.name), "The file's name contains characters that cannot be shown.")]
         if file.size > max_bytes(file.path):
             return [LeftOut(file.name, f"The file is larger than {max_bytes(file.path)} bytes.")]
-        origin = Origin(self.name, file.path, file.url, readers)
+        origin = FileOrigin(self.name, file.path, file.url, readers)
         parts = await documents_of(origin, await self._server.body(f"{address}/content"))
         return self._placed(parts, origin, file, library.id, site, people)
 
     def _placed(
         self,
         parts: Iterable[Document | LeftOut],
-        origin: Origin,
+        origin: FileOrigin,
         item: Item,
         scope: str,
         site: Site,

@@ -25,7 +25,7 @@ from adapters.sources.json_lines import messages_in
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
 from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable
-from core.ports import Changes, Clock
+from core.ports import Clock, SourceChanges
 
 PAGE = 200  # users or replies per response; Slack may return fewer
 HISTORY_PAGE = 100  # messages per response: the replies of their threads take up to two minutes, which a kill repeats
@@ -88,7 +88,7 @@ class SlackChannelsSource:
             except _SlackRefusal as error:
                 raise SourceUnavailable(f"{channel_id}: {error}") from error
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         positions = positions_of(cursor, _POSITIONS)
         workspace = await self._workspace()
         refusals = list[str]()
@@ -97,17 +97,19 @@ class SlackChannelsSource:
             try:
                 async for documents, removed, position in reading:
                     positions[channel_id] = position
-                    yield Changes(tuple(documents), removed, cursor_of(positions))
+                    yield SourceChanges(tuple(documents), removed, cursor_of(positions))
             except _SlackRefusal as error:
                 # Only this channel fails; the others are read.
                 refusals.append(f"{channel_id}: {error}")
                 if error.code == GONE and (ids := self._indexed(channel_id, known_ids)):
                     # Deleted, or private without the bot: its current readers are unknown.
                     positions.pop(channel_id, None)
-                    yield Changes((), ids, cursor_of(positions))
+                    yield SourceChanges((), ids, cursor_of(positions))
         wanted = tuple(f"{self.name}/{channel_id}/" for channel_id in self._channels)
         left = frozenset(known_id for known_id in known_ids if not known_id.startswith(wanted))
-        yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in self._channels}))
+        yield SourceChanges(
+            (), left, cursor_of({key: value for key, value in positions.items() if key in self._channels})
+        )
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 

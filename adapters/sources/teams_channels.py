@@ -20,14 +20,14 @@ import structlog
 from pydantic import TypeAdapter
 
 from adapters.http import Http, Refused
-from adapters.microsoft_graph.messages import ChatMessage
+from adapters.microsoft_graph.messages import GraphMessage
 from adapters.microsoft_graph.paging import graph_pages, graph_values
 from adapters.sources.chat_threads import cursor_of, mark, positions_of
 from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
-from core.ports import Changes, Clock
+from core.ports import Clock, SourceChanges
 
 PAGE = "50"  # messages per response; the maximum of Graph
 FULL_READ_EVERY = timedelta(days=30)
@@ -80,7 +80,7 @@ class TeamsChannelsSource:
         for team_id in self._teams:
             await self._server.get(f"teams/{quote(team_id)}/channels")
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         positions = positions_of(cursor, _POSITIONS)
         wanted = set[str]()
         refusals = list[str]()
@@ -101,13 +101,13 @@ class TeamsChannelsSource:
                 try:
                     async for part in self._read(team_id, channel, positions.get(channel.id, _Position()), indexed):
                         positions[channel.id] = part.position
-                        yield Changes(tuple(part.documents), frozenset(part.removed), cursor_of(positions))
+                        yield SourceChanges(tuple(part.documents), frozenset(part.removed), cursor_of(positions))
                 except Refused as error:
                     # Only this channel fails; the others are read.
                     refusals.append(f"#{channel.name}: {error}")
         if all_listed:
             left = frozenset(known_id for known_id in known_ids if known_id.split("/")[1] not in wanted)
-            yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in wanted}))
+            yield SourceChanges((), left, cursor_of({key: value for key, value in positions.items() if key in wanted}))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
@@ -203,7 +203,7 @@ class TeamsChannelsSource:
         replies = list(expanded.get("replies") or ())
         if following := expanded.get("replies@odata.nextLink"):
             replies += await graph_values(self._server, str(following))
-        messages = messages_in((root, *replies), ChatMessage, source=self.name)
+        messages = messages_in((root, *replies), GraphMessage, source=self.name)
         return thread_document(self.name, channel, [each for each in messages if not self._is_own(each)])
 
     async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:
@@ -243,7 +243,7 @@ class TeamsChannelsSource:
             if value.get("userId")
         }
 
-    def _is_own(self, message: ChatMessage) -> bool:
+    def _is_own(self, message: GraphMessage) -> bool:
         return bool(self._bot_id) and message.application_id == self._bot_id
 
     def _id(self, channel_id: str, message_id: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import AliasPath, Field
 
-from adapters.microsoft_graph.messages import ChatMessage
+from adapters.microsoft_graph.messages import GraphMessage
 from adapters.sources.archive import Archive, open_archive
 from adapters.sources.json_lines import messages_in
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
@@ -23,7 +23,7 @@ from core.model.document import Document
 from core.model.errors import SourceUnavailable
 
 
-class _Exported(ChatMessage):
+class _Exported(GraphMessage):
     channel_id: str | None = Field(None, validation_alias=AliasPath("channelIdentity", "channelId"))
 
 
@@ -73,9 +73,9 @@ class TeamsExportSource:
             documents = (thread_document(self.name, channel, messages) for messages in threads[channel_id].values())
             yield from (document for document in documents if document)
 
-    def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[ChatMessage]]]:
+    def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[GraphMessage]]]:
         """Return the messages by channel id and root id."""
-        threads: defaultdict[str, defaultdict[str, list[ChatMessage]]] = defaultdict(lambda: defaultdict(list))
+        threads: defaultdict[str, defaultdict[str, list[GraphMessage]]] = defaultdict(lambda: defaultdict(list))
         for message in messages_in(_rows(archive, file), _Exported, file=file):
             if message.channel_id:
                 threads[message.channel_id][message.replyToId or message.id].append(message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from adapters.microsoft_graph.messages import ChatMessage, text_of
+from adapters.microsoft_graph.messages import GraphMessage, text_of
 from adapters.sources.chat_threads import FAMILY, thread_title
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
@@ -33,7 +33,7 @@ def readers_of(channel_id: str, *, everybody: bool, siblings: Iterable[str], peo
     return frozenset({*channels, *(persons if len(persons) <= MAX_MEMBERS else ())})
 
 
-def thread_document(source: str, channel: TeamsChannel, messages: Iterable[ChatMessage]) -> Document | None:
+def thread_document(source: str, channel: TeamsChannel, messages: Iterable[GraphMessage]) -> Document | None:
     """Return the document of a message and its replies, in order; None if they have no text.
 
     A message of a bot or connector begins a document only if somebody replied.
@@ -68,7 +68,7 @@ def thread_document(source: str, channel: TeamsChannel, messages: Iterable[ChatM
     )
 
 
-def _people(messages: Iterable[ChatMessage], channel: TeamsChannel) -> tuple[tuple[str, ...], ...]:
+def _people(messages: Iterable[GraphMessage], channel: TeamsChannel) -> tuple[tuple[str, ...], ...]:
     names = {identity.displayName for message in messages for identity in message.named if identity.displayName}
     member_names = {member[0] for member in channel.members}
     return (*channel.members, *((name,) for name in sorted(names - member_names)))

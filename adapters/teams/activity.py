@@ -66,12 +66,12 @@ class Tenant(_Wire):
     id: Id = ""
 
 
-class Channel(_Wire):
+class ActivityChannel(_Wire):
     id: Id = ""
     type: Name = ""
 
 
-class Team(_Wire):
+class ActivityTeam(_Wire):
     id: Id = ""
 
 
@@ -79,8 +79,8 @@ class ChannelData(_Wire):
     """Channel data. `event_type` is the kind of a messageUpdate or conversationUpdate."""
 
     tenant: Tenant = Tenant()
-    channel: Channel = Channel()
-    team: Team = Team()
+    channel: ActivityChannel = ActivityChannel()
+    team: ActivityTeam = ActivityTeam()
     meeting: dict[str, Any] = {}
     event_type: Name = ""
 

@@ -16,7 +16,7 @@ import aiohttp
 import structlog
 from pydantic import BaseModel
 
-from adapters.http import CHAT, Answer, TryAgain, exchange
+from adapters.http import CHAT, HttpAnswer, TryAgain, exchange
 from adapters.microsoft_graph.credentials import CredentialsRefused, client_credentials, issue_token
 from adapters.teams.cloud import Cloud
 from adapters.teams.references import ConversationReference, ConversationReferences, teams_of
@@ -96,7 +96,7 @@ class Connector:
         service_url: str,
         path: str = "",
         parameters: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Return an answer whose status is a success, or means that the app is not there (NOT_OURS).
 
         Raises ChatUnavailable, and the errors of the token.
@@ -116,7 +116,7 @@ class Connector:
             raise ChatUnavailable(f"Teams did not return this (HTTP {answer.status}).", answer.retry_after)
         return answer
 
-    async def members(self, service_url: str, conversation_id: str, parameters: Mapping[str, str]) -> Answer:
+    async def members(self, service_url: str, conversation_id: str, parameters: Mapping[str, str]) -> HttpAnswer:
         """Return a page of the members of a conversation. Raises the errors of `get`."""
         path = f"conversations/{quote(conversation_id, safe='')}/pagedmembers"
         return await self.get(service_url, path, parameters)

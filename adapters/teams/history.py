@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from adapters.http import Http, Refused, Retries, TryAgain, source_server
 from adapters.microsoft_graph.credentials import GraphCredentials
-from adapters.microsoft_graph.messages import ChatMessage
+from adapters.microsoft_graph.messages import GraphMessage
 from adapters.teams.cloud import Cloud
 from adapters.teams.connector import AccessToken, Connector, TeamGroups
 from adapters.teams.elements import Card, Element
@@ -101,7 +101,7 @@ class TeamsHistory:
         self._graphs: dict[str, Http] = {}
         self._closed: dict[str, tuple[datetime, str]] = {}
 
-    async def root(self, place: Place) -> ChatMessage | None:
+    async def root(self, place: Place) -> GraphMessage | None:
         """Return the first message of the thread at `place`; None if it cannot be parsed."""
         conversation = await self._conversation(place)
         if not conversation.is_channel:
@@ -109,7 +109,7 @@ class TeamsHistory:
         answer = await self._get(place, conversation, f"{conversation.address}/{quote(place.thread or '', safe='')}")
         return next(_valid_messages([answer]), None)
 
-    async def newest(self, place: Place) -> AsyncIterator[list[ChatMessage]]:
+    async def newest(self, place: Place) -> AsyncIterator[list[GraphMessage]]:
         """Yield the messages of a chat or channel, or the replies of a thread, page by page, newest first.
 
         For a channel, they are the first messages of threads. At most MAX_PAGES are read.
@@ -192,10 +192,10 @@ class TeamsHistory:
         return Unreadable(reason)
 
 
-def _valid_messages(values: Iterable[Any]) -> Iterator[ChatMessage]:
+def _valid_messages(values: Iterable[Any]) -> Iterator[GraphMessage]:
     for value in values:
         try:
-            yield ChatMessage.model_validate(value)
+            yield GraphMessage.model_validate(value)
         except ValidationError as error:
             log.info("teams message left out", reason=str(error.errors()[0]["msg"]))
 
@@ -212,7 +212,7 @@ def marked(card: Card, intent: str) -> Card:
     return replace(card, content=card.content | {"body": body})
 
 
-def is_for(message: ChatMessage, intent: str, app_id: str) -> bool:
+def is_for(message: GraphMessage, intent: str, app_id: str) -> bool:
     """Return whether this app posted the message for this intent.
 
     A card with the same id from another sender is not ours. Text with the id in one of our cards does not match: in

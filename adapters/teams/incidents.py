@@ -28,7 +28,7 @@ from adapters.teams.elements import (
     refreshed,
     run,
 )
-from core.incidents.incident_details import Entry, Section, incident_details
+from core.incidents.incident_details import DetailsSection, Entry, incident_details
 from core.incidents.incident_layout import Line, Link, Mood
 from core.incidents.incident_view import format_on_call, incident_view
 from core.model.answer import EVIDENCE
@@ -81,7 +81,7 @@ def _line(shown: Line, budget: SizeBudget) -> list[Element]:
     return line([*label, *dotted(text, command, *([_page(link, budget)] for link in shown.links), badge)])
 
 
-def _section(section: Section, budget: SizeBudget) -> list[Element]:
+def _section(section: DetailsSection, budget: SizeBudget) -> list[Element]:
     title = run(section.title, min(budget.characters, 300), weight="Bolder", size="Small")
     badge = [run(section.badge, MAX_NAME, weight="Bolder", size="Small", color="Accent")]
     return [

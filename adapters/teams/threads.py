@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from adapters.microsoft_graph.messages import ChatMessage, text_of
+from adapters.microsoft_graph.messages import GraphMessage, text_of
 from adapters.teams.activity import clean
 from adapters.teams.history import TeamsHistory, Unreadable
 from core.model.conversation import Place, Speaker, Turn
@@ -49,26 +49,26 @@ class TeamsThreads:
             self._silent_until = self._clock.now() + SILENCE
             raise ChatUnavailable(TOO_LONG) from None
 
-    async def _replies(self, place: Place, before: datetime, limit: int) -> list[ChatMessage]:
+    async def _replies(self, place: Place, before: datetime, limit: int) -> list[GraphMessage]:
         """Return the latest replies before a time, oldest first: `limit` of them, or all if there are fewer."""
-        replies: list[ChatMessage] = []
+        replies: list[GraphMessage] = []
         async for page in self._history.newest(place):
             replies += [reply for reply in page if reply.is_said and reply.createdDateTime < before]
             if len(replies) >= limit:
                 break
         return sorted(replies, key=lambda reply: reply.createdDateTime)[-limit:]
 
-    def _turns(self, messages: Sequence[ChatMessage]) -> tuple[Turn, ...]:
+    def _turns(self, messages: Sequence[GraphMessage]) -> tuple[Turn, ...]:
         turns = [self._turn(message) for message in messages]
         return tuple(turn for turn in turns if turn.text)
 
-    def _turn(self, message: ChatMessage) -> Turn:
+    def _turn(self, message: GraphMessage) -> Turn:
         is_own = message.application_id == self._history.app_id
         text = clean(text_of(_beginning(message), self._history.app_id))
         return Turn(Speaker.PLUMBLINE if is_own else Speaker.PERSON, text)
 
 
-def _beginning(message: ChatMessage) -> ChatMessage:
+def _beginning(message: GraphMessage) -> GraphMessage:
     content = message.body.content or ""
     if len(content) <= MAX_MARKUP:
         return message

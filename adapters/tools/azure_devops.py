@@ -11,7 +11,7 @@ from pydantic import AliasChoices, AliasPath, AwareDatetime, BaseModel, Field, T
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.ci import FAILED, MAX_RUNS, TIMED_OUT, BuildLink, Run, Step, page_of, same
+from adapters.tools.ci import FAILED, MAX_RUNS, TIMED_OUT, BuildLink, Run, RunStep, page_of, same
 from adapters.tools.hosted_changes import MAX_COMMITS, MAX_DETAIL, MAX_TITLE, ChangedFile, Commit, with_files
 from adapters.tools.parts import Items, detailed, mapped
 from core.ports import Change, TimeWindow
@@ -102,10 +102,10 @@ class AzureDevOps:
     async def runs(self, project: str, before: datetime) -> Sequence[Run]:
         return await self._runs(project, before)
 
-    async def steps(self, project: str, run: Run) -> list[Step]:
+    async def steps(self, project: str, run: Run) -> list[RunStep]:
         return _steps(await self._timeline(project, run), "")
 
-    async def step(self, project: str, run: Run, job: str) -> Step | None:
+    async def step(self, project: str, run: Run, job: str) -> RunStep | None:
         latest = await self._timeline(project, run)
         if job in latest:
             return _step(latest, job)
@@ -119,7 +119,7 @@ class AzureDevOps:
         timeline = await self._http.parsed(f"{_builds(project)}/{run.id}/timeline{part}", _TIMELINE, VERSION)
         return {record.id: record for record in timeline.records} if timeline is not None else {}
 
-    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+    async def log(self, project: str, run: Run, step: RunStep, last: int) -> str:
         if not step.log:
             return ""
         log = await self._http.parsed(f"{_builds(project)}/{run.id}/logs/{step.log}", _LOG, VERSION)
@@ -180,7 +180,7 @@ def _builds(project: str) -> str:
     return f"{quote(project.rpartition('/')[0], safe='')}/_apis/build/builds"
 
 
-def _steps(records: dict[str, _Record], within: str) -> list[Step]:
+def _steps(records: dict[str, _Record], within: str) -> list[RunStep]:
     """Return the steps within a record; all for an empty one."""
     inside = [record for record in records.values() if not within or within in _ancestors(record, records)]
     for pair in STEPS:
@@ -189,7 +189,7 @@ def _steps(records: dict[str, _Record], within: str) -> list[Step]:
     return []
 
 
-def _step(records: dict[str, _Record], linked: str) -> Step:
+def _step(records: dict[str, _Record], linked: str) -> RunStep:
     """Return a task that did not pass, or else what did not pass within its job, or within a job or stage."""
     record = records[linked]
     if record.type == "Task" and record.outcome not in FAILED:
@@ -206,11 +206,11 @@ def _ancestors(record: _Record, records: dict[str, _Record]) -> list[str]:
     return ids
 
 
-def _as_step(record: _Record, records: dict[str, _Record]) -> Step:
+def _as_step(record: _Record, records: dict[str, _Record]) -> RunStep:
     """Return a step named after itself and its job; its stage and phase seldom have a name of their own."""
     job = records.get(record.parentId or "")
     name = f"{job.name}: {record.name}" if job and job.type == "Job" else f"{record.name}"
-    return Step(name, record.id, str(record.log or ""), record.outcome)
+    return RunStep(name, record.id, str(record.log or ""), record.outcome)
 
 
 def _current(url: URL) -> URL:

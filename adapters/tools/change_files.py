@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, StringConstraints, ValidationErro
 
 from adapters.text_files import open_text
 from adapters.tools.parts import kept
-from adapters.tools.service_files import FolderFiles
+from adapters.tools.service_files import ParsedFiles
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason
 from core.model.lenient_json import json_text
@@ -52,7 +52,7 @@ class ChangeFiles:
 
     def __init__(self, name: str, root: Path) -> None:
         self.name = name
-        self._files = FolderFiles(root, (NAME,), _read)
+        self._files = ParsedFiles(root, (NAME,), _read)
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         paths = [path for path in await asyncio.to_thread(self._files.paths) if path.name == NAME]

@@ -86,7 +86,7 @@ class Run(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunStep:
     """A step of a run. `job` is its id in links, and that of its log unless `log` is."""
 
     name: str
@@ -126,15 +126,15 @@ class BuildServer(Protocol):
         """Return up to MAX_RUNS runs of a project that began before a time, newest first."""
         ...
 
-    async def steps(self, project: str, run: Run) -> list[Step]:
+    async def steps(self, project: str, run: Run) -> list[RunStep]:
         """Return the steps of a run that failed or were cancelled, in order."""
         ...
 
-    async def step(self, project: str, run: Run, job: str) -> Step | None:
+    async def step(self, project: str, run: Run, job: str) -> RunStep | None:
         """Return the step with an id from a link, of any attempt and result; None if the run has none."""
         ...
 
-    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+    async def log(self, project: str, run: Run, step: RunStep, last: int) -> str:
         """Return the last bytes of the log."""
         ...
 
@@ -213,7 +213,7 @@ class Builds:
         log = await self._server.log(project, run, steps[0], MAX_LOG) if steps else ""
         return f"{_format_run(run, steps)}\n{plain(log)}".rstrip()
 
-    async def _failed_steps(self, project: str, run: Run) -> list[Step]:
+    async def _failed_steps(self, project: str, run: Run) -> list[RunStep]:
         return [step for step in await self._server.steps(project, run) if step.failed]
 
     async def _failed(self, service: str, run: Run, job: str = "", url: str = "") -> FailedBuild:
@@ -232,7 +232,7 @@ class Builds:
             raise NoFailedBuild(f"{named} of {project} {state}")
         return FailedBuild(self.name, project, service, run.id, step.name, whole_lines(log), url or run.url, run.at)
 
-    async def _failing_step(self, project: str, run: Run, steps: Sequence[Step]) -> tuple[Step | None, str]:
+    async def _failing_step(self, project: str, run: Run, steps: Sequence[RunStep]) -> tuple[RunStep | None, str]:
         """Return the first failed step with its log; else the first one that was cancelled because it took too long."""
         for step in (each for each in steps if each.failed):
             return step, await self._server.log(project, run, step, MAX_FAILED_LOG)
@@ -282,5 +282,5 @@ def same(project: str, other: str) -> bool:
     return project.strip("/").casefold() == other.casefold()
 
 
-def _format_run(run: Run, failed: Sequence[Step]) -> str:
+def _format_run(run: Run, failed: Sequence[RunStep]) -> str:
     return f"{run}; failed: {', '.join(step.name for step in failed)}" if failed else str(run)

@@ -14,7 +14,7 @@ from pathlib import Path
 from tree_sitter import Language, Node, Parser
 
 from core.model.errors import ToolUnavailable
-from core.ports import Definition
+from core.ports import CodeDefinition
 
 MAX_FILES = 20_000  # source files read per repository
 MAX_FILE = 512 * 1024  # bytes; longer files are generated
@@ -91,16 +91,16 @@ class CodeRepositories:
         self.name = name
         self._folders = dict(folders)
 
-    async def definitions(self, names: Sequence[str]) -> list[Definition]:
+    async def definitions(self, names: Sequence[str]) -> list[CodeDefinition]:
         return await asyncio.to_thread(self._definitions, frozenset(names))
 
     async def check(self) -> None:
         """Raise ToolUnavailable if a checkout is missing."""
         await self.definitions(())
 
-    def _definitions(self, names: frozenset[str]) -> list[Definition]:
+    def _definitions(self, names: frozenset[str]) -> list[CodeDefinition]:
         wanted = frozenset(name.encode() for name in names)
-        definitions: list[Definition] = []
+        definitions: list[CodeDefinition] = []
         for service, folder in sorted(self._folders.items()):
             if not folder.is_dir():
                 raise ToolUnavailable(
@@ -136,7 +136,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, bytes]]:
             yield path, text
 
 
-def _read(service: str, path: str, text: bytes, grammar: _Grammar, names: frozenset[str]) -> Iterator[Definition]:
+def _read(service: str, path: str, text: bytes, grammar: _Grammar, names: frozenset[str]) -> Iterator[CodeDefinition]:
     """Yield the definitions of the names in one file."""
     waiting = [(_parser(grammar.module, grammar.function).parse(text).root_node, "")]
     while waiting:
@@ -144,7 +144,9 @@ def _read(service: str, path: str, text: bytes, grammar: _Grammar, names: frozen
         name = _defined(node, grammar)
         if name in names:
             start, code = node.start_point.row + 1, _text(node)
-            yield Definition(name, _receiver(node) or container, service, path, start, code, _references(node, grammar))
+            yield CodeDefinition(
+                name, _receiver(node) or container, service, path, start, code, _references(node, grammar)
+            )
         inner = name if (name and "class" in node.type) or node.type in _TYPES else container
         waiting += [(child, inner) for child in reversed(node.named_children)]
 

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.ci import CANCELLED, FAILED, MAX_RUNS, BuildLink, Run, Step, all_pages, page_of, same
+from adapters.tools.ci import CANCELLED, FAILED, MAX_RUNS, BuildLink, Run, RunStep, all_pages, page_of, same
 from adapters.tools.hosted_changes import COMMITS, MAX_COMMITS, MAX_DEPLOYMENTS, ChangedFile, Deployment, with_files
 from adapters.tools.parts import Items, answers, gaps_in, mapped
 from core.model.errors import ToolUnavailable
@@ -47,10 +47,10 @@ class _Job(_Step):
     steps: Items[_Step] = []
 
     @property
-    def step(self) -> Step:
+    def step(self) -> RunStep:
         step = next((step.name for step in self.steps if step.conclusion in FAILED), "")
         result = self.conclusion or self.status or "unknown"
-        return Step(f"{self.name}: {step}" if step else self.name, str(self.id), result=result)
+        return RunStep(f"{self.name}: {step}" if step else self.name, str(self.id), result=result)
 
 
 class _Jobs(BaseModel):
@@ -115,11 +115,11 @@ class GitHub:
         runs = (await self._http.parsed(f"{_path(project)}/actions/runs", _RUNS, query)).workflow_runs
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
-    async def steps(self, project: str, run: Run) -> list[Step]:
+    async def steps(self, project: str, run: Run) -> list[RunStep]:
         jobs = await self._jobs(project, run, run.earlier)
         return [job.step for job in jobs if job.conclusion in FAILED | CANCELLED]
 
-    async def step(self, project: str, run: Run, job: str) -> Step | None:
+    async def step(self, project: str, run: Run, job: str) -> RunStep | None:
         for attempt in (run.earlier, *map(str, range(run.attempts - 1, max(0, run.attempts - MAX_ATTEMPTS), -1))):
             for each in await self._jobs(project, run, attempt):
                 if str(each.id) == job:
@@ -135,7 +135,7 @@ class GitHub:
 
         return await all_pages(page)
 
-    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+    async def log(self, project: str, run: Run, step: RunStep, last: int) -> str:
         return await self._http.text(f"{_path(project)}/actions/jobs/{step.job}/logs", last=last)
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:

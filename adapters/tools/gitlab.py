@@ -11,7 +11,7 @@ from pydantic import AliasPath, AwareDatetime, BaseModel, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, all_pages, page_of, same
+from adapters.tools.ci import MAX_RUNS, BuildLink, Run, RunStep, all_pages, page_of, same
 from adapters.tools.hosted_changes import COMMITS, FILES, MAX_COMMITS, MAX_DEPLOYMENTS, Deployment, with_files
 from adapters.tools.parts import Items, mapped
 from core.ports import Change, TimeWindow
@@ -31,10 +31,10 @@ class _Job(BaseModel):
     failure_reason: str | None = None
 
     @property
-    def step(self) -> Step:
+    def step(self) -> RunStep:
         reason = f" ({self.failure_reason})" if self.failure_reason else ""
         name = f"{self.stage}: {self.name}{reason}" if self.stage else f"{self.name}{reason}"
-        return Step(name, str(self.id), result=self.status)
+        return RunStep(name, str(self.id), result=self.status)
 
 
 class _Pipeline(BaseModel):
@@ -87,7 +87,7 @@ class GitLab:
         runs = await self._http.parsed(f"{_path(project)}/pipelines", _RUNS, query)
         return [run for run in runs if run.at < before][:MAX_RUNS]
 
-    async def steps(self, project: str, run: Run) -> list[Step]:
+    async def steps(self, project: str, run: Run) -> list[RunStep]:
         """Return the jobs that failed in their latest attempt; those of child pipelines if none did.
 
         One that took too long is among them.
@@ -99,7 +99,7 @@ class GitLab:
             pipelines = [child for each in pipelines for child in await self._failed_children(project, each)]
         return []
 
-    async def _failed_jobs(self, project: str, pipeline: str) -> list[Step]:
+    async def _failed_jobs(self, project: str, pipeline: str) -> list[RunStep]:
         path = f"{_path(project)}/pipelines/{pipeline}/jobs"
         jobs = await all_pages(lambda page: self._http.parsed(path, _JOBS, page | {"scope[]": "failed"}))
         return [job.step for job in jobs if not job.allow_failure]
@@ -109,13 +109,13 @@ class GitLab:
         triggers = await all_pages(lambda page: self._http.parsed(path, _TRIGGERS, page | {"scope[]": "failed"}))
         return [str(each.child) for each in triggers if each.child is not None][:MAX_CHILDREN]
 
-    async def step(self, project: str, run: Run, job: str) -> Step:
+    async def step(self, project: str, run: Run, job: str) -> RunStep:
         return (await self._job(project, job)).step
 
     async def _job(self, project: str, job: str) -> _Job:
         return await self._http.parsed(f"{_path(project)}/jobs/{job}", _JOB)
 
-    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+    async def log(self, project: str, run: Run, step: RunStep, last: int) -> str:
         return await self._http.text(f"{_path(project)}/jobs/{step.job}/trace", last=last)
 
     async def commits(self, project: str, window: TimeWindow) -> list[Change]:

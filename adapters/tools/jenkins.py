@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter
 from yarl import URL
 
 from adapters.http import Http
-from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of, same
+from adapters.tools.ci import MAX_RUNS, BuildLink, Run, RunStep, page_of, same
 from adapters.tools.parts import Items
 
 CONSOLE = "console"  # the only log of a build
@@ -84,14 +84,14 @@ class Jenkins:
         runs = [*job.builds, *(_of_branch(build, branch.name) for branch in job.jobs for build in branch.builds)]
         return sorted((run for run in runs if run.at < before), key=lambda run: run.at, reverse=True)[:MAX_RUNS]
 
-    async def steps(self, project: str, run: Run) -> list[Step]:
+    async def steps(self, project: str, run: Run) -> list[RunStep]:
         """Return one step, because a build has one log for all stages."""
         return [await self.step(project, run, CONSOLE)]
 
-    async def step(self, project: str, run: Run, job: str) -> Step:
-        return Step(CONSOLE, CONSOLE, result=run.result)
+    async def step(self, project: str, run: Run, job: str) -> RunStep:
+        return RunStep(CONSOLE, CONSOLE, result=run.result)
 
-    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+    async def log(self, project: str, run: Run, step: RunStep, last: int) -> str:
         return await self._http.text(f"{_build_path(project, run.id)}/consoleText", last=last)
 
 

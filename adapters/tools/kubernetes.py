@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 from adapters.http import Http
 from adapters.tools.kubernetes_objects import (
     EVENTS_HEAD,
-    Event,
     Family,
+    KubernetesEvent,
     List,
     Pod,
     Set,
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 _PODS = TypeAdapter(List[Pod])
-_EVENTS = TypeAdapter(List[Event])
+_EVENTS = TypeAdapter(List[KubernetesEvent])
 _SETS = TypeAdapter(List[Set])
 _OBJECTS = TypeAdapter(List[dict[str, Any]])
 _STATE = (
@@ -161,7 +161,7 @@ class Kubernetes:
 
     async def _events_of(
         self, workload: Workload, pods: Sequence[Pod], window: TimeWindow
-    ) -> Partial[tuple[datetime, Event]]:
+    ) -> Partial[tuple[datetime, KubernetesEvent]]:
         """Return the events about these pods, their owners and earlier pods of these within the window, oldest first."""
         events = await kept(self.name, [("events", self._all(f"{_namespace(workload)}/events", _EVENTS, {}))])
         sets = Partial[Set]() if pods else await self._sets(workload)

@@ -33,7 +33,7 @@ class Metadata(BaseModel):
     continuation: str = Field(default="", validation_alias="continue")
 
 
-class State(BaseModel):
+class ContainerState(BaseModel):
     reason: str = ""
     message: str = ""
     exitCode: int | None = None
@@ -45,8 +45,8 @@ class ContainerStatus(BaseModel):
     image: str = ""
     ready: bool = False
     restartCount: int = 0
-    state: dict[str, State | None] = {}
-    lastState: dict[str, State | None] = {}
+    state: dict[str, ContainerState | None] = {}
+    lastState: dict[str, ContainerState | None] = {}
 
 
 class Condition(BaseModel):
@@ -66,7 +66,7 @@ class PodStatus(BaseModel):
     ephemeralContainerStatuses: Items[ContainerStatus] = []
 
 
-class Container(BaseModel):
+class ContainerSpec(BaseModel):
     name: str
     command: list[str] = []
     args: list[str] = []
@@ -76,9 +76,9 @@ class Container(BaseModel):
 
 class PodSpec(BaseModel):
     nodeName: str = ""
-    containers: Items[Container] = []
-    initContainers: Items[Container] = []
-    ephemeralContainers: Items[Container] = []
+    containers: Items[ContainerSpec] = []
+    initContainers: Items[ContainerSpec] = []
+    ephemeralContainers: Items[ContainerSpec] = []
 
 
 class Set(BaseModel):
@@ -109,7 +109,7 @@ class Pod(BaseModel):
                 yield container.name, True
 
 
-class Event(BaseModel):
+class KubernetesEvent(BaseModel):
     type: str = "Normal"
     reason: str = ""
     message: str = ""
@@ -151,7 +151,7 @@ class Family:
             frozenset(filter(None, tops.union(map(_top, owners)))),
         )
 
-    def has(self, event: Event) -> bool:
+    def has(self, event: KubernetesEvent) -> bool:
         """Return whether an event is about one of these, or about a set or a pod that they had before."""
         match event.kind:
             case "Pod":
@@ -173,7 +173,7 @@ def _top(name: str) -> str:
     return name[: generated.start()] if generated else ""
 
 
-def format_event(at: datetime, event: Event) -> str:
+def format_event(at: datetime, event: KubernetesEvent) -> str:
     """Return a row like `kubectl get events`, with the time instead of the age."""
     named = f"{event.kind.lower()}/{event.involved}"
     count = event.repeated or event.count or 1
@@ -206,7 +206,7 @@ def described(pod: Pod) -> str:
     return "\n".join(lines)
 
 
-def _container(status: ContainerStatus, specified: Container | None) -> list[str]:
+def _container(status: ContainerStatus, specified: ContainerSpec | None) -> list[str]:
     lines = [f"  {status.name}:", f"    Image:  {status.image}"]
     for name, values in (("Command", specified.command), ("Args", specified.args)) if specified else ():
         lines += [f"    {name}:", *(f"      {' '.join(value.split())}" for value in values)] if values else []
@@ -220,7 +220,7 @@ def _container(status: ContainerStatus, specified: Container | None) -> list[str
     return lines
 
 
-def _state(state: State) -> list[str]:
+def _state(state: ContainerState) -> list[str]:
     fields = (
         ("Reason", state.reason),
         ("Message", " ".join(state.message.split())),

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from adapters.text_files import open_utf8
 from adapters.tools.parts import kept
-from adapters.tools.service_files import FolderFiles
+from adapters.tools.service_files import ParsedFiles
 from core.model.compute_thread import run_in_reading_thread
 from core.model.log_levels import level_named, level_of
 from core.ports import LogLine, Partial, TimeWindow
@@ -35,7 +35,7 @@ class LogFiles:
 
     def __init__(self, name: str, root: Path) -> None:
         self.name = name
-        self._files = FolderFiles(root, (".log",), _whole)
+        self._files = ParsedFiles(root, (".log",), _whole)
 
     async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         paths = await run_in_reading_thread(self._files.of_service, "logs", service)

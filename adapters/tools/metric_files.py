@@ -12,7 +12,7 @@ from pathlib import Path
 
 from adapters.text_files import open_text
 from adapters.tools.parts import kept
-from adapters.tools.service_files import FolderFiles
+from adapters.tools.service_files import ParsedFiles
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason
 from core.ports import Partial, Series, TimeWindow
@@ -26,7 +26,7 @@ class MetricFiles:
 
     def __init__(self, name: str, root: Path) -> None:
         self.name = name
-        self._files = FolderFiles(root, (".csv",), _read)
+        self._files = ParsedFiles(root, (".csv",), _read)
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:
         paths = await asyncio.to_thread(self._files.of_service, "metrics", service)

@@ -18,7 +18,7 @@ UNSETTLED = 2_000_000_000  # nanoseconds after a modification in which another o
 T = TypeVar("T")
 
 
-class FolderFiles(Generic[T]):
+class ParsedFiles(Generic[T]):
     """The files with some suffixes under a folder, each with the result of `read`.
 
     A folder is listed and a file is read once per change. `read` may raise OSError or ToolUnavailable.

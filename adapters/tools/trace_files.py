@@ -19,7 +19,7 @@ from pydantic_core import from_json
 
 from adapters.text_files import decoded
 from adapters.tools.parts import Items, kept
-from adapters.tools.service_files import FolderFiles
+from adapters.tools.service_files import ParsedFiles
 from adapters.tools.trace_graph import graph_of
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason
@@ -93,7 +93,7 @@ class TraceFiles:
 
     def __init__(self, name: str, root: Path) -> None:
         self.name = name
-        self._files = FolderFiles(root, SUFFIXES, _read)
+        self._files = ParsedFiles(root, SUFFIXES, _read)
 
     async def dependencies(self, window: TimeWindow) -> PartialGraph:
         paths = (await asyncio.to_thread(self._files.paths))[-MAX_FILES:]

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from adapters.clock import SystemClock
 from bot.commands.backup import is_open
-from bot.commands.finding import Finding
+from bot.commands.finding import CheckResult
 from bot.commands.llm_commands import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
@@ -59,11 +59,11 @@ async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
     return 1 if failed else 0
 
 
-async def _findings(settings: Settings, session: aiohttp.ClientSession, only: str) -> AsyncIterator[Finding]:
+async def _findings(settings: Settings, session: aiohttp.ClientSession, only: str) -> AsyncIterator[CheckResult]:
     try:
         workspace = load_workspace(settings.config)
     except PlumblineError as error:
-        yield Finding("plumbline.yaml", "cannot be used", str(error))
+        yield CheckResult("plumbline.yaml", "cannot be used", str(error))
         return
     if only:
         async for finding in CHATS[only](settings, workspace, session):
@@ -92,17 +92,17 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield finding
 
 
-def check_refusals(folder: Path) -> Iterator[Finding]:
+def check_refusals(folder: Path) -> Iterator[CheckResult]:
     """Show what was refused last, by sender."""
     refused = read_refusals(folder)
     for sender in sorted({each["sender"] for each in refused}):
         latest = [f"{each['at']} {each['reason']}: {each['detail']}" for each in refused if each["sender"] == sender]
-        yield Finding(f"requests of {sender}", "the last refusals", "\n    ".join(latest[-SHOWN:]), fatal=False)
+        yield CheckResult(f"requests of {sender}", "the last refusals", "\n    ".join(latest[-SHOWN:]), fatal=False)
 
 
 async def _outside_systems(
     workspace: Workspace, settings: Settings, session: aiohttp.ClientSession
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[CheckResult]:
     for section in workspace.sources:
         yield await check_source(section, settings, session)
     for tool in workspace.tools:
@@ -115,9 +115,9 @@ async def _outside_systems(
         yield await check_catalogue(catalogue, workspace, settings)
 
 
-def _workspace(settings: Settings, workspace: Workspace) -> Finding:
+def _workspace(settings: Settings, workspace: Workspace) -> CheckResult:
     if settings.config is None:
-        return Finding(
+        return CheckResult(
             "plumbline.yaml",
             "not set",
             "Set PLUMBLINE_CONFIG to the file that names your sources and teams.",
@@ -125,10 +125,10 @@ def _workspace(settings: Settings, workspace: Workspace) -> Finding:
         )
     sections = {"source": workspace.sources, "team": workspace.teams, "channel": workspace.channels}
     counts = ", ".join(counted(len(section), name) for name, section in sections.items())
-    return Finding("plumbline.yaml", f"{settings.config.resolve()}: {counts}")
+    return CheckResult("plumbline.yaml", f"{settings.config.resolve()}: {counts}")
 
 
-def _missing(settings: Settings, workspace: Workspace) -> Iterator[Finding]:
+def _missing(settings: Settings, workspace: Workspace) -> Iterator[CheckResult]:
     """Show which parts of the configuration are empty, and what the bot cannot do without them."""
     documents = [section for section in workspace.sources if section.kind not in ("past_incidents", "chat_threads")]
     parts = {
@@ -139,10 +139,10 @@ def _missing(settings: Settings, workspace: Workspace) -> Iterator[Finding]:
     for name, (given, without) in parts.items():
         if settings.config is not None and not given:
             key = "sources" if name == "documents" else name
-            yield Finding(name, "none", f"{without} Add `{key}` to plumbline.yaml.", fatal=False)
+            yield CheckResult(name, "none", f"{without} Add `{key}` to plumbline.yaml.", fatal=False)
 
 
-def _data_folder(folder: Path) -> Finding:
+def _data_folder(folder: Path) -> CheckResult:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".doctor"
@@ -150,14 +150,14 @@ def _data_folder(folder: Path) -> Finding:
         probe.unlink()
         wide = keep_private(folder)
     except OSError as error:
-        return Finding("data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a writable folder.")
+        return CheckResult("data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a writable folder.")
     if wide:
         named = ", ".join(map(str, wide[:SHOWN]))
-        return Finding("data folder", "other users may read it", f"Run chmod -R go-rwx on {named}.", fatal=False)
-    return Finding("data folder", f"{folder} is writable")
+        return CheckResult("data folder", "other users may read it", f"Run chmod -R go-rwx on {named}.", fatal=False)
+    return CheckResult("data folder", f"{folder} is writable")
 
 
-async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
+async def _state(settings: Settings, workspace: Workspace) -> list[CheckResult]:
     try:
         async with open_core(settings, workspace) as core:
             count = await core.knowledge.index.count()
@@ -165,36 +165,36 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
                 ingestions = await transaction.ingestions.all()
     except PlumblineError as error:
         if isinstance(error, IndexUnavailable) and is_open(settings):
-            return [Finding("database and index", "open in the running bot, whose local page shows the sources")]
-        return [Finding("database and index", "cannot be opened", str(error))]
+            return [CheckResult("database and index", "open in the running bot, whose local page shows the sources")]
+        return [CheckResult("database and index", "cannot be opened", str(error))]
     except OSError as error:
         remedy = f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL."
-        return [Finding("database and index", "cannot be reached", remedy)]
+        return [CheckResult("database and index", "cannot be reached", remedy)]
     findings = [finding for ingestion in ingestions for finding in _last_ingestion(ingestion)]
     if count:
-        return [Finding("index", counted(count, "passage")), *findings]
+        return [CheckResult("index", counted(count, "passage")), *findings]
     remedy = (
         "Run `plumbline ingest`, or `plumbline serve`, which indexes the sources at start."
         if workspace.sources
         else "Add `sources` to plumbline.yaml; `plumbline init` writes a first file."
     )
-    return [Finding("index", "nothing is indexed", remedy), *findings]
+    return [CheckResult("index", "nothing is indexed", remedy), *findings]
 
 
-def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
+def _last_ingestion(ingestion: Ingestion) -> Iterator[CheckResult]:
     what = f"last ingestion of {ingestion.source}"
     if ingestion.finished_at is None:
-        yield Finding(f"first import of {ingestion.source}", f"{counted(ingestion.documents, 'document')} so far")
+        yield CheckResult(f"first import of {ingestion.source}", f"{counted(ingestion.documents, 'document')} so far")
     if ingestion.failure:
-        yield Finding(what, "failed", ingestion.failure, fatal=False)
+        yield CheckResult(what, "failed", ingestion.failure, fatal=False)
     if count := len(ingestion.left_out):
         named = "\n    ".join(ingestion.left_out[:SHOWN])
-        yield Finding(what, f"{count} left out", named, fatal=False)
+        yield CheckResult(what, f"{count} left out", named, fatal=False)
 
 
-async def _language_models(settings: Settings) -> Finding:
+async def _language_models(settings: Settings) -> CheckResult:
     if not settings.llm_urls:
-        return Finding(
+        return CheckResult(
             "language model", "off (PLUMBLINE_LLM_URL is not set); answers come from the evidence engine alone"
         )
     descriptions: list[str] = []
@@ -206,9 +206,9 @@ async def _language_models(settings: Settings) -> Finding:
                     break
                 if not ability.works:
                     remedy = f"{ability.found.rstrip('.')}. Run `plumbline llm check` to test its other abilities."
-                    return Finding("language model", f"fails at {ability.name}", remedy)
+                    return CheckResult("language model", f"fails at {ability.name}", remedy)
             descriptions.append(f"{model.name} with a context of {await model.context_tokens()} tokens")
-    return Finding("language model", ", ".join(descriptions))
+    return CheckResult("language model", ", ".join(descriptions))
 
 
 async def _tried(
@@ -218,24 +218,24 @@ async def _tried(
     *,
     seconds: float = TOOL_TIMEOUT,
     fatal: bool = True,
-) -> Finding:
+) -> CheckResult:
     """Return the result of an attempt as a finding, or its error as one with a remedy."""
     try:
         async with asyncio.timeout(seconds):
-            return Finding(what, await attempt)
+            return CheckResult(what, await attempt)
     except PlumblineError as error:
-        return Finding(what, trouble, str(error), fatal)
+        return CheckResult(what, trouble, str(error), fatal)
     except TimeoutError:
         remedy = f"No answer within {seconds:.0f} s: check the network and the address."
-        return Finding(what, "does not answer", remedy, fatal)
+        return CheckResult(what, "does not answer", remedy, fatal)
 
 
-async def check_source(section: SourceSection, settings: Settings, session: aiohttp.ClientSession) -> Finding:
+async def check_source(section: SourceSection, settings: Settings, session: aiohttp.ClientSession) -> CheckResult:
     """Check that a source exists and grants access, without reading it."""
     what = f"source {section.name}"
     path = getattr(section, "path", None)
     if path is not None and not path.exists():
-        return Finding(what, "missing", f"Correct its path: {path}.")
+        return CheckResult(what, "missing", f"Correct its path: {path}.")
 
     async def attempt() -> str:
         source = section.open(Host(settings, session, SystemClock()))
@@ -246,11 +246,11 @@ async def check_source(section: SourceSection, settings: Settings, session: aioh
     return await _tried(what, attempt(), seconds=TIMEOUT)
 
 
-async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
+async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> CheckResult:
     """Check that a tool exists and grants access."""
     if isinstance(tool, sections.LogFilesTool | sections.MetricFilesTool | sections.ChangeFilesTool):
         remedy = "" if tool.path.is_dir() else f"Correct its path: {tool.path}."
-        return Finding(tool.name, "missing" if remedy else str(tool.path), remedy)
+        return CheckResult(tool.name, "missing" if remedy else str(tool.path), remedy)
 
     async def attempt() -> str:
         for each in open_tool(tool, session).checked:
@@ -262,7 +262,7 @@ async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession)
     return await _tried(tool.name, attempt())
 
 
-async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Finding:
+async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> CheckResult:
     """Check that an on-call system grants access. Not fatal, because triage works without it."""
 
     async def attempt() -> str:
@@ -274,7 +274,7 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
     return replace(finding, remedy=OPSGENIE_ENDS, fatal=False) if ends else finding
 
 
-async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -> Finding:
+async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -> CheckResult:
     """Check that something can be filed in a target, without writing there. Not fatal: the draft would be kept."""
 
     async def attempt() -> str:
@@ -286,7 +286,7 @@ async def check_filing(section: FilingSection, session: aiohttp.ClientSession) -
     return await _tried(f"filing in {section.name}", attempt(), "not possible", fatal=False)
 
 
-async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Finding:
+async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> CheckResult:
     """Check that a catalogue can be read. Not fatal, because the teams of plumbline.yaml remain."""
 
     async def attempt() -> str:
@@ -307,38 +307,38 @@ BEFORE_A_PROXY = (
 OPEN = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECRET to change that."
 
 
-def check_access(settings: Settings) -> Finding:
+def check_access(settings: Settings) -> CheckResult:
     """Check that everybody who can reach the bot must present a secret."""
     what = "inbound requests"
     if missing := missing_secrets(settings):
-        return Finding(what, "are accepted from other machines without a secret", missing)
+        return CheckResult(what, "are accepted from other machines without a secret", missing)
     secrets = {"webhooks": settings.webhook_secret, "the local page": settings.console_token}
     without = [name for name, secret in secrets.items() if secret is None]
     if without:
         result = f"{' and '.join(without)} require no secret and answer only this machine"
-        return Finding(what, result, BEFORE_A_PROXY, fatal=False)
-    return Finding(what, "all require a secret")
+        return CheckResult(what, result, BEFORE_A_PROXY, fatal=False)
+    return CheckResult(what, "all require a secret")
 
 
-def check_agent(section: AgentSection) -> Finding:
+def check_agent(section: AgentSection) -> CheckResult:
     """Check that an agent's token is set and long enough."""
     what = f"agent {section.name}"
     try:
         token = named_secret(section.token_env, section.name)
     except ConfigurationError as error:
-        return Finding(what, "cannot call, and the bot does not start", str(error))
+        return CheckResult(what, "cannot call, and the bot does not start", str(error))
     if len(token) < SHORT:
         remedy = f"Use a token of at least {SHORT} characters. It is all that keeps strangers from asking."
-        return Finding(what, f"has a token of {len(token)} characters", remedy, fatal=False)
-    return Finding(what, "has a token")
+        return CheckResult(what, f"has a token of {len(token)} characters", remedy, fatal=False)
+    return CheckResult(what, "has a token")
 
 
-def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Finding]:
+def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[CheckResult]:
     """Check that each source's secret exists and is long enough, and that the generic webhook's paths are valid."""
     try:
         sources = webhook_sources(webhooks)
     except ConfigurationError as error:
-        yield Finding("webhooks", "cannot be used", str(error))
+        yield CheckResult("webhooks", "cannot be used", str(error))
         return
     shared = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
     own = {name: source.secret for name, source in sources.items() if source.secret is not None}
@@ -347,8 +347,8 @@ def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Fi
             remedy = (
                 f"Use a secret of at least {SHORT} characters. It is all that keeps strangers from opening incidents."
             )
-            yield Finding("webhooks", f"the secret of {name} has {len(secret)} characters", remedy, fatal=False)
+            yield CheckResult("webhooks", f"the secret of {name} has {len(secret)} characters", remedy, fatal=False)
     if settings.local and shared is None and len(own) < len(sources):
-        yield Finding("webhooks", "open to this machine", OPEN, fatal=False)
+        yield CheckResult("webhooks", "open to this machine", OPEN, fatal=False)
         return
-    yield Finding("webhooks", f"{counted(len(sources), 'source')}, {len(own)} with a secret of their own")
+    yield CheckResult("webhooks", f"{counted(len(sources), 'source')}, {len(own)} with a secret of their own")

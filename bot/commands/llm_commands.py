@@ -176,7 +176,7 @@ class Ability:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ShortReply:
     """A structured reply whose fields cannot grow long."""
 
     answer: Literal["yes", "no", "unsure"]
@@ -249,7 +249,7 @@ async def _schemas(model: LanguageModel) -> Outcome:
 
 async def _json(model: LanguageModel) -> Outcome:
     for seed in range(SCHEMA_ROUNDS):
-        await structured(model, _request("Is it up?", max_tokens=64, seed=seed, temperature=1.0), Verdict)
+        await structured(model, _request("Is it up?", max_tokens=64, seed=seed, temperature=1.0), ShortReply)
     return True, f"{SCHEMA_ROUNDS} of {SCHEMA_ROUNDS} replies valid under their schema"
 
 

@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.http import ONCE
 from adapters.slack.client import ask, slack_client
 from adapters.slack.required_scopes import AGENT_EVENTS, ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
-from bot.commands.finding import Finding, probe
+from bot.commands.finding import CheckResult, probe
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace
 from core.model.conversation import Platform
@@ -29,10 +29,10 @@ TO_AGENT = (
 
 async def check_slack(
     settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[CheckResult]:
     """Check the token, the scopes, the delivery of events, the configured channels and the app manifest."""
     if settings.slack_bot_token is None:
-        yield Finding("Slack", "off (SLACK_BOT_TOKEN is not set)")
+        yield CheckResult("Slack", "off (SLACK_BOT_TOKEN is not set)")
         return
 
     def client(token: SecretStr) -> AsyncWebClient:
@@ -51,54 +51,56 @@ async def check_slack(
             if settings.slack_config_token is not None:
                 yield await _manifest(slack, answer, client(settings.slack_config_token))
     except ChatUnavailable as error:
-        yield Finding(
+        yield CheckResult(
             "Slack", "does not answer", f"{error} Check the network and SLACK_API_URL ({settings.slack_api_url})."
         )
 
 
-def _token(answer: Mapping[str, Any]) -> Finding:
+def _token(answer: Mapping[str, Any]) -> CheckResult:
     if not answer.get("ok"):
         remedy = "Reinstall the app and copy its bot token to SLACK_BOT_TOKEN."
-        return Finding("Slack token", f"is refused: {answer.get('error')}", remedy)
-    return Finding("Slack token", f"is {answer.get('user')} in {answer.get('team')}")
+        return CheckResult("Slack token", f"is refused: {answer.get('error')}", remedy)
+    return CheckResult("Slack token", f"is {answer.get('user')} in {answer.get('team')}")
 
 
-def _scopes(headers: Mapping[str, str]) -> list[Finding]:
+def _scopes(headers: Mapping[str, str]) -> list[CheckResult]:
     granted = {scope.strip() for scope in headers.get("X-OAuth-Scopes", "").split(",")} - {""}
     if not granted:
-        return [Finding("Slack scopes", "are not known", "Compare them with deploy/slack/manifest.yaml.", fatal=False)]
+        return [
+            CheckResult("Slack scopes", "are not known", "Compare them with deploy/slack/manifest.yaml.", fatal=False)
+        ]
     missing, more = sorted(SCOPES.keys() - granted), sorted(granted - SCOPES.keys())
-    findings: list[Finding] = []
+    findings: list[CheckResult] = []
     if missing:
         lost = "; ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
-        findings.append(Finding("Slack scopes", "are missing", f"Add these scopes and reinstall the app: {lost}."))
+        findings.append(CheckResult("Slack scopes", "are missing", f"Add these scopes and reinstall the app: {lost}."))
     if more:
         remedy = f"Remove what the bot does not need: {', '.join(more)}."
-        findings.append(Finding("Slack scopes", "are more than the manifest asks for", remedy, fatal=False))
-    return findings or [Finding("Slack scopes", "are those of the manifest")]
+        findings.append(CheckResult("Slack scopes", "are more than the manifest asks for", remedy, fatal=False))
+    return findings or [CheckResult("Slack scopes", "are those of the manifest")]
 
 
 async def _check_inbound(
     settings: Settings, client: Callable[[SecretStr], AsyncWebClient], session: aiohttp.ClientSession
-) -> Finding:
+) -> CheckResult:
     """Check Socket Mode, or send to our own address the signed request with which Slack verifies one."""
     if settings.slack_app_token is not None:
         answer, _ = await ask(client(settings.slack_app_token), "apps.connections.open")
         if answer.get("ok"):
-            return Finding("Slack events", "arrive through Socket Mode")
+            return CheckResult("Slack events", "arrive through Socket Mode")
         remedy = "Create an app-level token with connections:write, and turn Socket Mode on in the app."
-        return Finding("Slack events", f"Socket Mode is refused: {answer.get('error')}", remedy)
+        return CheckResult("Slack events", f"Socket Mode is refused: {answer.get('error')}", remedy)
     if settings.slack_signing_secret is None:
         remedy = "Set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN (Socket Mode)."
-        return Finding("Slack events", "cannot be received", remedy)
+        return CheckResult("Slack events", "cannot be received", remedy)
     if not settings.public_url:
         remedy = "To check this, set PLUMBLINE_PUBLIC_URL to the address that Slack sends to."
-        return Finding("Slack events", "arrive over HTTP; not checked", remedy, fatal=False)
+        return CheckResult("Slack events", "arrive over HTTP; not checked", remedy, fatal=False)
     address = f"{settings.public_url.rstrip('/')}/slack/events"
     return await _address(address, settings.slack_signing_secret.get_secret_value(), session)
 
 
-async def _address(address: str, secret: str, session: aiohttp.ClientSession) -> Finding:
+async def _address(address: str, secret: str, session: aiohttp.ClientSession) -> CheckResult:
     body = json.dumps({"type": "url_verification", "challenge": CHALLENGE, "token": "none"})
     timestamp = str(int(time.time()))
     headers = {
@@ -110,18 +112,18 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
         answer = await probe(session, address, data=body, headers=headers)
     except ChatUnavailable as error:
         remedy = f"{error} Check that `plumbline serve` runs there, and that this is its public address."
-        return Finding("Slack events", f"{address} does not answer", remedy)
+        return CheckResult("Slack events", f"{address} does not answer", remedy)
     status = answer.status
     if status == 200 and CHALLENGE.encode() in answer.body:
-        return Finding("Slack events", f"reach {address}")
+        return CheckResult("Slack events", f"reach {address}")
     if status == 401:
         remedy = "The bot there has a different SLACK_SIGNING_SECRET, or its clock is more than five minutes off."
-        return Finding("Slack events", f"{address} refuses the signature", remedy)
+        return CheckResult("Slack events", f"{address} refuses the signature", remedy)
     remedy = "Another program answers there: check the address and the proxy in front of it."
-    return Finding("Slack events", f"{address} answers {status}", remedy)
+    return CheckResult("Slack events", f"{address} answers {status}", remedy)
 
 
-async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterator[Finding]:
+async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterator[CheckResult]:
     """Yield channels without the bot, and those that are private only in Slack: others would see their incidents."""
     for channel in workspace.channels:
         if not (id_ := channel.ids.get(Platform.SLACK)):
@@ -130,13 +132,13 @@ async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterato
         details: dict[str, Any] = answer.get("channel") or {}
         if not answer.get("ok") or details.get("is_member") is False:
             remedy = f"Invite the bot with /invite, or correct the id {id_} in plumbline.yaml."
-            yield Finding(f"channel {channel.name}", "does not have the bot in it", remedy, fatal=False)
+            yield CheckResult(f"channel {channel.name}", "does not have the bot in it", remedy, fatal=False)
         elif details.get("is_private") and not channel.private:
             remedy = "Set `private: true` for it in plumbline.yaml. Otherwise, other channels show its incidents."
-            yield Finding(f"channel {channel.name}", "is private in Slack", remedy)
+            yield CheckResult(f"channel {channel.name}", "is private in Slack", remedy)
 
 
-async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: AsyncWebClient) -> Finding:
+async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: AsyncWebClient) -> CheckResult:
     """Compare the app's manifest with the requirements, through a configuration token of the app's owner."""
     bot, _ = await ask(slack, "bots.info", bot=str(identity.get("bot_id", "")))
     application: dict[str, Any] = bot.get("bot") or {}
@@ -144,15 +146,17 @@ async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: A
     answer, _ = await ask(owner, "apps.manifest.export", app_id=app_id)
     if not answer.get("ok"):
         remedy = "Create a configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN. A token is valid for 12 hours."
-        return Finding("Slack manifest", f"cannot be read: {answer.get('error')}", remedy, fatal=False)
+        return CheckResult("Slack manifest", f"cannot be read: {answer.get('error')}", remedy, fatal=False)
     manifest: dict[str, Any] = answer.get("manifest") or {}
     missing = sorted(missing_in(manifest))
     if missing:
         remedy = f"Add these entries of deploy/slack/manifest.yaml: {', '.join(missing)}."
-        return Finding("Slack manifest", "lacks what the bot needs", remedy)
+        return CheckResult("Slack manifest", "lacks what the bot needs", remedy)
     if is_assistant(manifest):
-        return Finding("Slack manifest", "has the assistant experience, which Slack will end", TO_AGENT, fatal=False)
-    return Finding("Slack manifest", "has everything that the bot needs")
+        return CheckResult(
+            "Slack manifest", "has the assistant experience, which Slack will end", TO_AGENT, fatal=False
+        )
+    return CheckResult("Slack manifest", "has everything that the bot needs")
 
 
 def is_assistant(manifest: Mapping[str, Any]) -> bool:

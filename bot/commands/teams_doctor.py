@@ -19,7 +19,7 @@ from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.connector import NOT_OURS, AccessToken, Connector
 from adapters.teams.history import TeamsHistory, Unreadable
 from adapters.teams.required_scopes import manifest_differences
-from bot.commands.finding import Finding, probe
+from bot.commands.finding import CheckResult, probe
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace
 from core.model.conversation import Channel, Place, Platform
@@ -42,39 +42,41 @@ async def check_teams(
     cloud: Cloud = PUBLIC_CLOUD,
     service_url: str = SERVICE,
     package: Path = PACKAGE,
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[CheckResult]:
     """Check ids, token, signing keys, connector service, channels, Microsoft Graph, inbound messages and the app
     package.
     """
     if not settings.teams_app_id:
-        yield Finding("Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off")
+        yield CheckResult(
+            "Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off"
+        )
         return
     yield _ids(settings)
     if settings.teams_sdk == "botbuilder":
-        yield Finding("Teams SDK", "botbuilder has had no support since 31 December 2025", TO_AGENTS, fatal=False)
+        yield CheckResult("Teams SDK", "botbuilder has had no support since 31 December 2025", TO_AGENTS, fatal=False)
     if settings.teams_app_password is None:
-        yield Finding("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
+        yield CheckResult("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
         return
     password = settings.teams_app_password.get_secret_value()
     token = AccessToken(settings.teams_app_id, password, settings.teams_tenant_ids, cloud, session)
     try:
         await token.get()
-        yield Finding("Teams token", f"is issued to {settings.teams_app_id}")
+        yield CheckResult("Teams token", f"is issued to {settings.teams_app_id}")
         async for finding in _service(service_url, Connector(token, session), workspace):
             yield finding
         async for finding in _histories(settings, workspace, session, token, cloud):
             yield finding
     except ChatUnavailable as error:
-        yield Finding("Teams token", "is not issued", f"{error} Check the network connection to {cloud.login_url}.")
+        yield CheckResult("Teams token", "is not issued", f"{error} Check the network connection to {cloud.login_url}.")
     except PlumblineError as error:
-        yield Finding("Teams token", "is refused", str(error))
+        yield CheckResult("Teams token", "is refused", str(error))
     yield await _signing_keys(cloud, session)
     yield await _check_inbound(settings, session)
     for finding in _package(package, settings.teams_app_id):
         yield finding
 
 
-def _ids(settings: Settings) -> Finding:
+def _ids(settings: Settings) -> CheckResult:
     wrong = [
         name
         for name, ids in (("TEAMS_APP_ID", {settings.teams_app_id}), ("TEAMS_TENANT_ID", settings.teams_tenant_ids))
@@ -82,14 +84,14 @@ def _ids(settings: Settings) -> Finding:
     ]
     if wrong:
         remedy = f"Copy {' and '.join(wrong)} from the app registration, like 00000000-0000-0000-0000-000000000000."
-        return Finding("Teams ids", "are not valid", remedy)
+        return CheckResult("Teams ids", "are not valid", remedy)
     if not settings.teams_tenant_ids:
         remedy = (
             "The bot answers people of every organisation that installs the app, and a single-tenant bot gets no token. "
             "Set TEAMS_TENANT_ID to your own tenant."
         )
-        return Finding("Teams tenants", "all are accepted", remedy, fatal=False)
-    return Finding("Teams tenants", f"{len(settings.teams_tenant_ids)} accepted, through {settings.teams_sdk}")
+        return CheckResult("Teams tenants", "all are accepted", remedy, fatal=False)
+    return CheckResult("Teams tenants", f"{len(settings.teams_tenant_ids)} accepted, through {settings.teams_sdk}")
 
 
 def _is_uuid(text: str) -> bool:
@@ -99,27 +101,27 @@ def _is_uuid(text: str) -> bool:
         return False
 
 
-async def _service(service_url: str, connector: Connector, workspace: Workspace) -> AsyncIterator[Finding]:
+async def _service(service_url: str, connector: Connector, workspace: Workspace) -> AsyncIterator[CheckResult]:
     """Check that the connector service answers, and that the app is in the channels that plumbline.yaml names."""
     channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
     try:
         await connector.get(service_url)
-        yield Finding("Teams service", f"{service_url} answers")
+        yield CheckResult("Teams service", f"{service_url} answers")
         for channel in channels:
             status = (await connector.members(service_url, channel.ids[Platform.TEAMS], {"pageSize": "50"})).status
             if status in NOT_OURS:
                 remedy = "Add the app to the team of this channel, or correct its id in plumbline.yaml."
-                yield Finding(f"Teams channel {channel.name}", f"does not admit the app (HTTP {status})", remedy)
+                yield CheckResult(f"Teams channel {channel.name}", f"does not admit the app (HTTP {status})", remedy)
             else:
-                yield Finding(f"Teams channel {channel.name}", "is open to the app")
+                yield CheckResult(f"Teams channel {channel.name}", "is open to the app")
     except ChatUnavailable as error:
         remedy = f"{error} Check the network connection. If there is a proxy, allow this host in it."
-        yield Finding("Teams service", f"{service_url} does not answer", remedy)
+        yield CheckResult("Teams service", f"{service_url} does not answer", remedy)
 
 
 async def _histories(
     settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, token: AccessToken, cloud: Cloud
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[CheckResult]:
     """Check that Microsoft Graph can read the configured channels."""
     channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
     password = settings.teams_app_password
@@ -141,7 +143,7 @@ async def _histories(
                 yield await _history(history, channel)
     except (PlumblineError, OSError) as error:
         remedy = f"The stored conversations cannot be read: {error}"
-        yield Finding("Teams history", "was not checked", remedy, fatal=False)
+        yield CheckResult("Teams history", "was not checked", remedy, fatal=False)
 
 
 @asynccontextmanager
@@ -154,52 +156,52 @@ async def _opened(settings: Settings) -> AsyncGenerator[AsyncEngine]:
         await engine.dispose()
 
 
-async def _history(history: TeamsHistory, channel: Channel) -> Finding:
+async def _history(history: TeamsHistory, channel: Channel) -> CheckResult:
     what = f"Teams history of {channel.name}"
     try:
         await anext(history.newest(Place(Platform.TEAMS, channel.ids[Platform.TEAMS])))
     except Unreadable as error:
         remedy = f"{error} {WITHOUT_HISTORY}"
-        return Finding(what, "cannot be read", remedy, fatal=False)
+        return CheckResult(what, "cannot be read", remedy, fatal=False)
     except MessageNotFound:
         remedy = "Correct the id of this channel in plumbline.yaml, or mention the bot there once."
-        return Finding(what, "was not found", remedy, fatal=False)
+        return CheckResult(what, "was not found", remedy, fatal=False)
     except ChatUnavailable as error:
-        return Finding(
+        return CheckResult(
             what, "is not available now", f"{error} Check the network connection to graph.microsoft.com.", fatal=False
         )
-    return Finding(what, "can be read through Microsoft Graph")
+    return CheckResult(what, "can be read through Microsoft Graph")
 
 
-async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding:
+async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> CheckResult:
     from adapters.teams.authentication import SigningKeys  # imports cryptography
 
     try:
         count = await SigningKeys(cloud.metadata_url, SystemClock(), session).count()
     except ChatUnavailable as error:
         remedy = f"{error} Without them, the bot cannot verify what Teams sends."
-        return Finding("Teams signing keys", "cannot be fetched", remedy)
-    return Finding("Teams signing keys", f"{count} are published")
+        return CheckResult("Teams signing keys", "cannot be fetched", remedy)
+    return CheckResult("Teams signing keys", f"{count} are published")
 
 
-async def _check_inbound(settings: Settings, session: aiohttp.ClientSession) -> Finding:
+async def _check_inbound(settings: Settings, session: aiohttp.ClientSession) -> CheckResult:
     """Check that our public address refuses a request without a token."""
     if not settings.public_url:
         remedy = "To check this, set PLUMBLINE_PUBLIC_URL to the address that Teams sends to."
-        return Finding("Teams messages", "are not checked", remedy, fatal=False)
+        return CheckResult("Teams messages", "are not checked", remedy, fatal=False)
     address = f"{settings.public_url.rstrip('/')}/api/messages"
     try:
         status = (await probe(session, address, json={})).status
     except ChatUnavailable as error:
         remedy = f"{error} Check that `plumbline serve` runs there, and that this is its public address."
-        return Finding("Teams messages", f"{address} does not answer", remedy)
+        return CheckResult("Teams messages", f"{address} does not answer", remedy)
     if status == 401:
-        return Finding("Teams messages", f"reach {address}, which asks for a token")
+        return CheckResult("Teams messages", f"reach {address}, which asks for a token")
     remedy = "Run `plumbline serve` there with TEAMS_APP_ID set, behind a proxy that forwards /api/messages."
-    return Finding("Teams messages", f"{address} answers HTTP {status}", remedy)
+    return CheckResult("Teams messages", f"{address} answers HTTP {status}", remedy)
 
 
-def _package(package: Path, app_id: str) -> list[Finding]:
+def _package(package: Path, app_id: str) -> list[CheckResult]:
     """Compare the latest local app package, if there is one, with what this version needs."""
     if not package.exists():
         return []
@@ -210,7 +212,7 @@ def _package(package: Path, app_id: str) -> list[Finding]:
             manifest = json.loads(opened.open("manifest.json").read(MAX_MANIFEST))
             differences = manifest_differences(manifest, app_id)
     except (OSError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile):
-        return [Finding(what, "cannot be read", again)]
+        return [CheckResult(what, "cannot be read", again)]
     if differences:
-        return [Finding(what, f"differs: {'; '.join(differences)}", again)]
-    return [Finding(what, "has everything that this version needs")]
+        return [CheckResult(what, f"differs: {'; '.join(differences)}", again)]
+    return [CheckResult(what, "has everything that this version needs")]

@@ -21,7 +21,7 @@ from core.model.incident import Alert, AlertDelivery
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class WebhookReading:
     """A parsed webhook (None if it contains no alert), and the places of its incident."""
 
     delivery: AlertDelivery | None
@@ -33,14 +33,14 @@ def run_webhook_check(settings: Settings, file: Path, source: str, out: Console,
     workspace = load_workspace(settings.config)
     delivery = webhook_parser(workspace.webhooks, source)(recorded(file), datetime.now(UTC))
     places = places_for(settings, workspace)(delivery) if delivery is not None and delivery.fires else ()
-    reading = Reading(delivery, places)
+    reading = WebhookReading(delivery, places)
     if as_json:
-        print_json(TypeAdapter(Reading), reading)
+        print_json(TypeAdapter(WebhookReading), reading)
     else:
         out.print(Text("\n".join(_lines(reading))), soft_wrap=True)
 
 
-def _lines(reading: Reading) -> Iterator[str]:
+def _lines(reading: WebhookReading) -> Iterator[str]:
     delivery = reading.delivery
     if delivery is None:
         yield "Understood, but it contains no new alert. Nothing would be posted."

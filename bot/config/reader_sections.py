@@ -53,7 +53,7 @@ class ReaderTool(DefinedSection):
     services: Services
 
 
-class SchedulesSection(DefinedSection):
+class OnCallSystem(DefinedSection):
     """A system that knows who is on call. Each kind of schedules in it maps a team to the ids of its schedules."""
 
     @property
@@ -103,14 +103,14 @@ def _tools() -> Iterator[type[ReaderTool]]:
             yield create_model(_name(kind, "Tool"), __base__=ReaderTool, __doc__=_about(definition), **fields)
 
 
-def _schedules() -> Iterator[type[SchedulesSection]]:
+def _schedules() -> Iterator[type[OnCallSystem]]:
     for kind, definition in shipped().items():
         if definition.people:
             fields: Any = _fields(kind, definition)
             ids: Any = dict[str, Name | Names]
             one: tuple[Any, Any] = (Annotated[ids, Field(min_length=1)], ...)
             fields |= {each: one if len(definition.people) == 1 else (ids, {}) for each in definition.people}
-            yield create_model(_name(kind, "Section"), __base__=SchedulesSection, __doc__=_about(definition), **fields)
+            yield create_model(_name(kind, "Section"), __base__=OnCallSystem, __doc__=_about(definition), **fields)
 
 
 def _name(kind: str, suffix: str) -> str:
@@ -140,7 +140,7 @@ def _fields(kind: str, definition: Definition) -> dict[str, Any]:
 
 if TYPE_CHECKING:
     ShippedReaderTool = ReaderTool
-    ShippedSchedules = SchedulesSection
+    ShippedSchedules = OnCallSystem
 else:
     ShippedReaderTool = Union[tuple(_tools())]  # noqa: UP007  # of classes that are not known before
     ShippedSchedules = Union[tuple(_schedules())]  # noqa: UP007

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from bot.evaluation.library import Library, asked_of, library_of
+from bot.evaluation.library import CorpusLibrary, asked_of, library_of
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
 from core.answering.answer_view import shown_sentences
 from core.answering.find import ENGINE, find_answer
@@ -59,7 +59,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class GoldAnswer:
     question: str
     gold_answer: str
     gold_path: str
@@ -69,7 +69,7 @@ class Case:
 class _Asked:
     """A question with its answers, with and without the gold document."""
 
-    case: Case
+    case: GoldAnswer
     with_gold: Answer
     without_gold: Answer
 
@@ -89,7 +89,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 async def _run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None) -> dict[str, Any]:
     rows = json_lines(questions, "question", "answer", "gold_doc")
-    cases = [Case(row["question"], row["answer"], row["gold_doc"]) for row in rows]
+    cases = [GoldAnswer(row["question"], row["answer"], row["gold_doc"]) for row in rows]
     async with library_of(corpora, embedder) as (library, retriever):
         paths = {document.partition("/")[2] for document in library.texts}
         if missing := next((case.gold_path for case in cases if case.gold_path not in paths), ""):
@@ -100,7 +100,7 @@ async def _run(questions: Path, corpora: Sequence[Path], embedder: Embedder | No
     )
 
 
-async def _answered(case: Case, library: Library, retriever: Retriever) -> _Asked:
+async def _answered(case: GoldAnswer, library: CorpusLibrary, retriever: Retriever) -> _Asked:
     everybody, others = library.audience(), library.audience(without=case.gold_path)
     with_gold, without_gold = [
         (await find_answer(asked_of(case.question, audience), retriever))[0] for audience in (everybody, others)

@@ -52,7 +52,7 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
-class Library:
+class CorpusLibrary:
     """The documents of some files, with readers that allow any single document to be excluded.
 
     The readers of a document encode the bits of its number. An audience with the complement of one number can read
@@ -80,10 +80,10 @@ class Library:
 @asynccontextmanager
 async def library_of(
     corpora: Sequence[Path], embedder: Embedder | None = None
-) -> AsyncGenerator[tuple[Library, Retriever]]:
+) -> AsyncGenerator[tuple[CorpusLibrary, Retriever]]:
     with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
         index, encoders = EdgeIndex(Path(folder) / "index"), ArrayFile(Path(folder) / "encoder.npz", ENCODER)
-        library = Library([CorpusFile(str(number), path) for number, path in enumerate(corpora, start=1)])
+        library = CorpusLibrary([CorpusFile(str(number), path) for number, path in enumerate(corpora, start=1)])
         await ingest_knowledge([library], index, encoders, embedder)
         if embedder is not None:
             await embed_passages(index, encoders, embedder)

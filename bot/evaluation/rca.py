@@ -25,14 +25,23 @@ from bot.evaluation.rca_engines import (
     MAX_QUOTES,
     MAX_WORDS,
     Engine,
+    EngineVerdict,
     Given,
-    Verdict,
     by_each,
     by_evidence,
     by_keyword,
     verdict_of,
 )
-from bot.evaluation.recorded_model import ASKING, NO_MODEL, Call, OpenedModel, RecordedModel, costs, paired, print_model
+from bot.evaluation.recorded_model import (
+    ASKING,
+    NO_MODEL,
+    CallCost,
+    OpenedModel,
+    RecordedModel,
+    costs,
+    paired,
+    print_model,
+)
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
 from core.answering.model_exam import examined, skill_of
 from core.model.errors import MalformedInput
@@ -48,7 +57,7 @@ Keys = tuple[tuple[str, ...], ...]  # groups, of each of which one alternative i
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class RecordedCase:
     """The input of an engine, and the expected result."""
 
     given: Given
@@ -70,7 +79,7 @@ class Graded:
 
 
 async def run(
-    path: Path, llm: OpenedModel = NO_MODEL, on_case: Callable[[int, Case], None] = lambda _number, _case: None
+    path: Path, llm: OpenedModel = NO_MODEL, on_case: Callable[[int, RecordedCase], None] = lambda _number, _case: None
 ) -> dict[str, Any]:
     """Return the figures of each engine; with a language model, those of `model` and `plumbline` too (see `by_each`).
 
@@ -83,7 +92,7 @@ async def run(
         if model is not None:
             engine = "plumbline"
             marks = await examined(model, ASKING)
-            calls: list[Sequence[Call]] = []
+            calls: list[Sequence[CallCost]] = []
             for number, case in enumerate(cases):
                 on_case(number, case)
                 before = len(model.calls)
@@ -107,7 +116,7 @@ async def run(
     }
 
 
-async def _by_each(case: Case, model: RecordedModel, skill: Skill | None) -> dict[str, Graded]:
+async def _by_each(case: RecordedCase, model: RecordedModel, skill: Skill | None) -> dict[str, Graded]:
     started = time.perf_counter()
     conclusions = await by_each(case.given.question, case.given.outputs, (), model, skill)
     seconds = time.perf_counter() - started
@@ -144,14 +153,14 @@ def normalised(text: str) -> str:
     return " ".join(_HYPHENS.sub("-", text).casefold().split())
 
 
-async def graded(engine: Engine, case: Case) -> Graded:
+async def graded(engine: Engine, case: RecordedCase) -> Graded:
     """Return the result of an engine in a case."""
     started = time.perf_counter()
     verdict = await engine(case.given)
     return _graded(case, verdict, time.perf_counter() - started)
 
 
-def _graded(case: Case, verdict: Verdict, seconds: float) -> Graded:
+def _graded(case: RecordedCase, verdict: EngineVerdict, seconds: float) -> Graded:
     cause = " ".join(verdict.cause.split()[:MAX_WORDS])
     quotes = [quote[:MAX_QUOTE] for quote in verdict.quotes[:MAX_QUOTES]]
     right = not cause if case.kind == HEALTHY else holds(cause, case.keys)
@@ -196,7 +205,7 @@ def _mean(values: Sequence[float]) -> float:
     return round(float(np.mean(values)), 4)
 
 
-def cases_of(path: Path) -> list[Case]:
+def cases_of(path: Path) -> list[RecordedCase]:
     """Return the gradable cases of a file, at least one of them a root cause. Raises MalformedInput."""
     rows = cast("list[dict[str, Any]]", json_lines(path, *FIELDS))
     try:
@@ -210,7 +219,7 @@ def cases_of(path: Path) -> list[Case]:
     return cases
 
 
-def _case(row: Mapping[str, Any]) -> Case:
+def _case(row: Mapping[str, Any]) -> RecordedCase:
     outputs = tuple(
         ToolOutput(
             tool=each["tool"],
@@ -221,7 +230,7 @@ def _case(row: Mapping[str, Any]) -> Case:
         for each in row["observations"]
     )
     keys, evidence_keys = (tuple(tuple(group) for group in row[name] or ()) for name in ("keys", "evidence_keys"))
-    return Case(Given(_question(row["question"]), outputs), row["kind"], keys, evidence_keys)
+    return RecordedCase(Given(_question(row["question"]), outputs), row["kind"], keys, evidence_keys)
 
 
 def _question(question: Any) -> str:

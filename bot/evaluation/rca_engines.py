@@ -21,7 +21,7 @@ from core.rca.observations import Observations
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 from handlers.common.ports import Readers
-from handlers.incidents.investigate_with_model import Conclusion, asks_model, investigate_with_model
+from handlers.incidents.investigate_with_model import ClaimedExplanation, asks_model, investigate_with_model
 from handlers.incidents.investigate_with_model import by_evidence as by_evidence_engine
 
 MAX_WORDS = 60  # of a stated cause
@@ -31,7 +31,7 @@ NOT_RECORDED = "not available"
 FEW = 40  # recorded values of a parameter up to which no other is allowed
 LIMITS = Limits(seconds=DEADLINE)
 SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)  # of a case that tells none
-NOTHING = Conclusion(Explanation((), (), (), ()), None)
+NOTHING = ClaimedExplanation(Explanation((), (), (), ()), None)
 
 _KEYWORDS = (phrases(CAUSE), phrases(COMPLAINT))
 
@@ -45,7 +45,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class EngineVerdict:
     """The result of an engine. An empty `cause` means none was found; `steps` is the number of outputs read."""
 
     cause: str
@@ -53,23 +53,25 @@ class Verdict:
     steps: int
 
 
-Engine = Callable[[Given], Awaitable[Verdict]]
+Engine = Callable[[Given], Awaitable[EngineVerdict]]
 
 
-async def by_evidence(given: Given) -> Verdict:
+async def by_evidence(given: Given) -> EngineVerdict:
     conclusion = conclude(given.question, given.outputs)
-    return Verdict(conclusion.cause, tuple(evidence.quote for evidence in conclusion.evidence), len(given.outputs))
+    return EngineVerdict(
+        conclusion.cause, tuple(evidence.quote for evidence in conclusion.evidence), len(given.outputs)
+    )
 
 
-async def by_keyword(given: Given) -> Verdict:
+async def by_keyword(given: Given) -> EngineVerdict:
     """Return the distinct lines with the most distinct keywords, earlier ones first, as a baseline."""
     lines = dict.fromkeys(line.strip() for output in given.outputs for line in output.text.splitlines())
     counts = {line: len({word.lower() for pattern in _KEYWORDS for word in pattern.findall(line)}) for line in lines}
     ranked = sorted((line for line, count in counts.items() if count), key=lambda line: -counts[line])
-    return Verdict(ranked[0] if ranked else "", tuple(ranked[:MAX_QUOTES]), len(given.outputs))
+    return EngineVerdict(ranked[0] if ranked else "", tuple(ranked[:MAX_QUOTES]), len(given.outputs))
 
 
-def verdict_of(conclusion: Conclusion, given: Given) -> Verdict:
+def verdict_of(conclusion: ClaimedExplanation, given: Given) -> EngineVerdict:
     """Return the first cause of a conclusion, and its quotes."""
     steps = (
         len(conclusion.explanation.trajectory.steps)
@@ -78,13 +80,15 @@ def verdict_of(conclusion: Conclusion, given: Given) -> Verdict:
     )
     first = conclusion.explanation.cause
     return (
-        Verdict(first.cause, tuple(each.quote for each in first.evidence), steps) if first else Verdict("", (), steps)
+        EngineVerdict(first.cause, tuple(each.quote for each in first.evidence), steps)
+        if first
+        else EngineVerdict("", (), steps)
     )
 
 
 async def by_each(
     question: str, outputs: Sequence[ToolOutput], services: Sequence[str], model: LanguageModel, skill: Skill | None
-) -> Mapping[str, Conclusion]:
+) -> Mapping[str, ClaimedExplanation]:
     """Return the conclusions of a model: `model` with nothing but its tools, and `plumbline`, which is what people read.
 
     Its tools return the recorded outputs. `plumbline` asks a model of this skill where the evidence is not strong, and
@@ -94,7 +98,7 @@ async def by_each(
     observations = observed(question, outputs, services)
     by_rules = by_evidence_engine(*explain(observations))
 
-    async def investigated(before: Conclusion, trusted: Skill) -> Conclusion:
+    async def investigated(before: ClaimedExplanation, trusted: Skill) -> ClaimedExplanation:
         return await investigate_with_model(
             before,
             observations,

@@ -29,7 +29,7 @@ BYTES_PER_TOKEN = 3  # a token is seldom shorter; an estimate that needs no serv
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallCost:
     """The cost of one recorded call: seconds, and tokens that a server read, took from its cache, and generated."""
 
     seconds: float
@@ -54,7 +54,7 @@ class RecordedModel:
         self._file = file
         self._model = model
         self._known: dict[str, dict[str, Any]] = {}
-        self.calls: list[Call] = []
+        self.calls: list[CallCost] = []
         try:
             lines = file.read_text("utf-8").splitlines() if model is None or file.exists() else []
             for line in lines:
@@ -125,7 +125,7 @@ class RecordedModel:
             _REPLIES.set(replies)
             started = time.perf_counter()
             value = await ask()
-            cost = Call(
+            cost = CallCost(
                 round(time.perf_counter() - started, 3),
                 sum(reply.prompt_tokens for reply in replies),
                 sum(reply.cached_tokens for reply in replies),
@@ -136,7 +136,7 @@ class RecordedModel:
                 out.write(json.dumps(self._known[key], ensure_ascii=False) + "\n")
         row = self._known[key]
         if key not in {"context", "model", "abilities"}:
-            self.calls.append(Call(*(row[name] for name in Call.__slots__)))
+            self.calls.append(CallCost(*(row[name] for name in CallCost.__slots__)))
         return row["value"]
 
 
@@ -185,7 +185,7 @@ async def recorded_model(
         yield None
 
 
-def costs(cases: Sequence[Sequence[Call]]) -> dict[str, float]:
+def costs(cases: Sequence[Sequence[CallCost]]) -> dict[str, float]:
     """Return the medians over the cases that a model was asked about, each with its calls."""
     totals = [
         (

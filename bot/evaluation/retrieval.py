@@ -45,7 +45,7 @@ Method = Callable[[str], Awaitable[list[str]]]  # query → distinct document id
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PageQuestion:
     """A question and the path of the document that answers it; empty if there is none."""
 
     question: str
@@ -65,8 +65,10 @@ def run(
 async def _run(
     questions: Path, corpora: Sequence[Path], unanswerable: Path | None, embedder: Embedder | None
 ) -> dict[str, Any]:
-    answerable = [Case(row["question"], row["gold_doc"]) for row in json_lines(questions, "question", "gold_doc")]
-    without = [Case(row["question"]) for row in json_lines(unanswerable, "question")] if unanswerable else []
+    answerable = [
+        PageQuestion(row["question"], row["gold_doc"]) for row in json_lines(questions, "question", "gold_doc")
+    ]
+    without = [PageQuestion(row["question"]) for row in json_lines(unanswerable, "question")] if unanswerable else []
     async with _corpus(corpora, embedder) as corpus:
         figures: dict[str, Any] = {
             "measure": "retrieval",
@@ -171,7 +173,7 @@ async def _corpus(files: Sequence[Path], embedder: Embedder | None) -> AsyncGene
         await index.close()
 
 
-async def _measured(method: Method, cases: Sequence[Case]) -> dict[str, Any]:
+async def _measured(method: Method, cases: Sequence[PageQuestion]) -> dict[str, Any]:
     ranks: list[float] = []
     milliseconds: list[float] = []
     for case in cases:

@@ -36,7 +36,16 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from bot.evaluation.library import CorpusFile, asked_of, library_of
-from bot.evaluation.recorded_model import ASKING, NO_MODEL, Call, OpenedModel, RecordedModel, costs, paired, print_model
+from bot.evaluation.recorded_model import (
+    ASKING,
+    NO_MODEL,
+    CallCost,
+    OpenedModel,
+    RecordedModel,
+    costs,
+    paired,
+    print_model,
+)
 from bot.evaluation.report import SEED, cell, json_lines, print_rows, wilson_interval
 from core.answering.answer_view import answer_view, shown_sentences
 from core.answering.composed.answer import composed_answer
@@ -73,7 +82,7 @@ _STRAIGHT = str.maketrans("‘’“”\xa0", "''\"\" ")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class KeyedQuestion:
     """A question, and the expressions that text stating the answer must match; empty if there is no answer.
 
     `before` are the earlier questions of the conversation, in order.
@@ -91,10 +100,10 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class MethodReply:
     """A method's reply to a question: the answer, and the passages offered below it."""
 
-    case: Case
+    case: KeyedQuestion
     shown: str
     offered: tuple[str, ...] = ()
     certain: bool = False
@@ -124,9 +133,9 @@ def run(
 
 
 async def _measured(
-    cases: Sequence[Case], corpora: Sequence[Path], embedder: Embedder | None, llm: OpenedModel
+    cases: Sequence[KeyedQuestion], corpora: Sequence[Path], embedder: Embedder | None, llm: OpenedModel
 ) -> dict[str, Any]:
-    replies: dict[str, list[Reply]] = {}
+    replies: dict[str, list[MethodReply]] = {}
     milliseconds: list[float] = []
     async with llm as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
@@ -137,8 +146,8 @@ async def _measured(
             ranked = _bm25(await _texts(files))
             for case in group:
                 best = ranked(" ".join([*case.before, case.question]))
-                by_method.setdefault("bm25_section", []).append(Reply(case, best[0]))
-                by_method.setdefault("bm25_sections", []).append(Reply(case, best[0], tuple(best[1:])))
+                by_method.setdefault("bm25_section", []).append(MethodReply(case, best[0]))
+                by_method.setdefault("bm25_sections", []).append(MethodReply(case, best[0], tuple(best[1:])))
             for method, more in by_method.items():
                 replies.setdefault(method, []).extend(more)
         about = {"model": model.name, "exam": str(marks), **costs(engines.asked)} if model else {}
@@ -158,14 +167,16 @@ async def _measured(
     }
 
 
-def by_corpus(cases: Sequence[Case], corpora: Sequence[Path]) -> Iterator[tuple[list[Case], Sequence[Path]]]:
+def by_corpus(
+    cases: Sequence[KeyedQuestion], corpora: Sequence[Path]
+) -> Iterator[tuple[list[KeyedQuestion], Sequence[Path]]]:
     """Yield the cases that are asked of the same files, with these files."""
     for name, group in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
         files = [path for path in corpora if path.name.split(".")[0].endswith(name)] if name else []
         yield list(group), files or corpora
 
 
-def cases_of(questions: Path, sample: int = 0) -> list[Case]:
+def cases_of(questions: Path, sample: int = 0) -> list[KeyedQuestion]:
     """Return the cases of a file; with a `sample`, so many of them, drawn by SEED. Raises MalformedInput.
 
     `after` refers to the row with the preceding question.
@@ -179,7 +190,7 @@ def cases_of(questions: Path, sample: int = 0) -> list[Case]:
 
     try:
         cases = [
-            Case(
+            KeyedQuestion(
                 row["question"],
                 row.get("corpus") or "",
                 row.get("kind") or "",
@@ -223,12 +234,12 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     console.print(f"An answer takes {figures['p50_ms']} ms (P50), {figures['p95_ms']} ms (P95).")
 
 
-def _compared(replies: Mapping[str, Sequence[Reply]], name: str) -> dict[str, int]:
+def _compared(replies: Mapping[str, Sequence[MethodReply]], name: str) -> dict[str, int]:
     both = zip(replies[name], replies["evidence"], strict=True)
     return paired((each.states, before.states) for each, before in both)
 
 
-def figures_of(replies: Sequence[Reply]) -> dict[str, Any]:
+def figures_of(replies: Sequence[MethodReply]) -> dict[str, Any]:
     """Return the figures of one method with Wilson intervals; None if no question counts."""
     answerable = [each for each in replies if each.case.keys]
     stating = [each for each in answerable if each.states]
@@ -249,7 +260,7 @@ def figures_of(replies: Sequence[Reply]) -> dict[str, Any]:
     return figures | {"words": statistics.median(lengths) if lengths else 0}
 
 
-def _by(replies: Mapping[str, Sequence[Reply]], part: Callable[[Case], str]) -> dict[str, Any]:
+def _by(replies: Mapping[str, Sequence[MethodReply]], part: Callable[[KeyedQuestion], str]) -> dict[str, Any]:
     names = sorted({part(each.case) for each in replies["plumbline"]} - {""})
     return {
         name: {
@@ -266,7 +277,7 @@ class Engines:
         self._model = model
         self._skill = skill
         self._at_its_word = Skill(1.0, writes=float(writes))
-        self.asked: list[list[Call]] = []  # of each question that the model was asked
+        self.asked: list[list[CallCost]] = []  # of each question that the model was asked
 
     async def answers(self, question: Question, retriever: Retriever) -> dict[str, Answer]:
         judged = await find_answer(question, retriever)
@@ -284,10 +295,10 @@ class Engines:
 
 
 async def _answered(
-    cases: Iterable[Case], corpora: Sequence[Path], embedder: Embedder | None, engines: Engines
-) -> tuple[dict[str, list[Reply]], list[float]]:
+    cases: Iterable[KeyedQuestion], corpora: Sequence[Path], embedder: Embedder | None, engines: Engines
+) -> tuple[dict[str, list[MethodReply]], list[float]]:
     """Return the replies of each engine, and the milliseconds that each question took."""
-    replies: dict[str, list[Reply]] = {}
+    replies: dict[str, list[MethodReply]] = {}
     milliseconds: list[float] = []
     async with library_of(corpora, embedder) as (library, retriever):
         audience = library.audience()
@@ -302,7 +313,7 @@ async def _answered(
             for name, answer in answers.items():
                 offered = tuple(each.text for each in answer_view(answer).further)
                 certain = not answer.abstained and not answer.tentative
-                replies.setdefault(name, []).append(Reply(case, shown_text(answer), offered, certain))
+                replies.setdefault(name, []).append(MethodReply(case, shown_text(answer), offered, certain))
     return replies, milliseconds
 
 

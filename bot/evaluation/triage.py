@@ -24,7 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from bot.evaluation.recorded_model import ASKING, NO_MODEL, Call, OpenedModel, RecordedModel, costs, paired, print_model
+from bot.evaluation.recorded_model import (
+    ASKING,
+    NO_MODEL,
+    CallCost,
+    OpenedModel,
+    RecordedModel,
+    costs,
+    paired,
+    print_model,
+)
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows, rounded
 from core.answering.model_exam import WRITES, Marks, examined, skill_of
 from core.confidence.calibrator import fit
@@ -79,7 +88,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TicketOutcome:
     """A method's result for one ticket: the teams it would ask, best first, and its confidence in the first.
 
     `confidence` orders tickets; `probability` in [0, 1] is the claimed probability.
@@ -95,7 +104,7 @@ class Outcome:
         return self.ranked[:1] == (self.owner,)
 
 
-Outcomes = dict[str, list[Outcome]]  # method → one outcome per ticket
+Outcomes = dict[str, list[TicketOutcome]]  # method → one outcome per ticket
 
 Scorer = Callable[[Sequence[str], NDArray[np.int64], int, Sequence[str]], FloatArray]
 """Training texts, their teams (0 to teams - 1), number of teams, test texts → scores, shape (test texts, teams)."""
@@ -136,7 +145,7 @@ async def _run(
 ) -> dict[str, Any]:
     tickets = tickets_of(train)
     parts = [(tickets, tickets_of(test))] if test else _folds(tickets, folds)
-    by_method: defaultdict[str, list[Outcome]] = defaultdict(list)
+    by_method: defaultdict[str, list[TicketOutcome]] = defaultdict(list)
     embedding = TicketEmbedder(embedder) if embedder else None
     about: dict[str, Any] = {"engine": "evidence"}
     async with llm as model:
@@ -190,13 +199,13 @@ class Decider:
 
     def __init__(self, model: RecordedModel, skill: Skill | None, *, writes: bool) -> None:
         self.model = model
-        self.asked: list[list[Call]] = []
+        self.asked: list[list[CallCost]] = []
         self._skills = {"model": Skill(1.0, float(writes)), "plumbline": skill}
         self._documents = TeamDocuments()
 
     async def outcomes(
         self, evidence: TriageEvidence, incident: Incident, calibrator: Calibrator, owner: str
-    ) -> dict[str, Outcome]:
+    ) -> dict[str, TicketOutcome]:
         outcomes = {"evidence": _negotiated(evidence, calibrator, owner)}
         for name, skill in self._skills.items():
             before = len(self.model.calls)
@@ -209,7 +218,7 @@ class Decider:
 
     async def _outcome(
         self, evidence: TriageEvidence, incident: Incident, calibrator: Calibrator, owner: str, skill: Skill
-    ) -> Outcome:
+    ) -> TicketOutcome:
         """Return the outcome of a model of this skill: until the owner is found, every hop is negotiated anew."""
         first = await self._settled(evidence, incident, (), skill)
         ranked = [first.verdict.candidates[0].team_id]
@@ -252,7 +261,7 @@ async def _measured(
     return outcomes
 
 
-def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
+def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> TicketOutcome:
     """Return a baseline's outcome: the first team's share of all scores.
 
     For signed distances, the share is computed after the logistic function, and tickets are ordered by the margin.
@@ -262,7 +271,7 @@ def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
     positive = 1 / (1 + np.exp(-scores)) if distances else scores
     share = float(positive[order[0]] / positive.sum()) if positive.sum() else 0.0
     confidence = float(scores[order[0]] - scores[order[1]]) if distances else share
-    return Outcome(tuple(teams[team] for team in order[:HOPS]), confidence, share, owner)
+    return TicketOutcome(tuple(teams[team] for team in order[:HOPS]), confidence, share, owner)
 
 
 async def _plumbline(
@@ -280,7 +289,7 @@ async def _plumbline(
     assert calibrator is not None
     new = [as_incident(ticket.title, ticket.body) for ticket in tickets]
     vectors = await embedding.vectors(new) if embedding else [None] * len(new)
-    outcomes: defaultdict[str, list[Outcome]] = defaultdict(list)
+    outcomes: defaultdict[str, list[TicketOutcome]] = defaultdict(list)
     for ticket, incident, vector in zip(tickets, new, vectors, strict=True):
         evidence = gather(incident, teams, history, Enrichment(), model, vector=vector)
         if decider is None:
@@ -295,7 +304,7 @@ async def _plumbline(
     return dict(outcomes)
 
 
-def _negotiated(evidence: TriageEvidence, calibrator: Calibrator, owner: str) -> Outcome:
+def _negotiated(evidence: TriageEvidence, calibrator: Calibrator, owner: str) -> TicketOutcome:
     return _outcome_of(_by_evidence(negotiate(evidence)), evidence, calibrator, owner)
 
 
@@ -305,21 +314,21 @@ def _by_evidence(verdict: Verdict) -> Settled:
 
 def _outcome_of(
     settled: Settled, evidence: TriageEvidence, calibrator: Calibrator, owner: str, hops: Sequence[str] = ()
-) -> Outcome:
+) -> TicketOutcome:
     """Return the outcome of a verdict, with the teams asked at the next hops: `hops`, and then those of the evidence."""
     ranked = list(hops) or [settled.verdict.candidates[0].team_id]
     while len(ranked) < HOPS and (left := negotiate(evidence, frozenset(ranked)).candidates):
         ranked.append(left[0].team_id)
     probability = calibrator.probability(settled.evaluation, ranked[0])
-    return Outcome(tuple(ranked), probability + settled.evaluation.rce / 1_000, probability, owner)
+    return TicketOutcome(tuple(ranked), probability + settled.evaluation.rce / 1_000, probability, owner)
 
 
-def _decided(evidence: TriageEvidence, owner: str) -> Outcome:
+def _decided(evidence: TriageEvidence, owner: str) -> TicketOutcome:
     ranked: list[str] = []
     while len(ranked) < HOPS and (group := discussion_group(evidence.votes, evidence.fits, {}, (), frozenset(ranked))):
         ranked.append(group[0])
     share = evidence.votes[ranked[0]].share if ranked and ranked[0] in evidence.votes else 0.0
-    return Outcome(tuple(ranked), share, min(1.0, share), owner)
+    return TicketOutcome(tuple(ranked), share, min(1.0, share), owner)
 
 
 def _teams(training: Sequence[Ticket]) -> list[Team]:
@@ -370,7 +379,7 @@ def as_incident(title: str, description: str, incident_id: str = "asked") -> Inc
     )
 
 
-def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _figures(outcomes: Sequence[TicketOutcome]) -> dict[str, Any]:
     """Return every figure with its 95 % bootstrap interval over tickets."""
     hops = {
         f"hop@{hop}": [float(outcome.owner in outcome.ranked[:hop]) for outcome in outcomes]
@@ -410,7 +419,7 @@ def _coverage(confidence: FloatArray, correct: FloatArray) -> float:
     return float(curve.coverage[curve.risk <= 1 - PRECISION].max(initial=0.0))
 
 
-def _curve(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
+def _curve(outcomes: Sequence[TicketOutcome]) -> list[dict[str, float]]:
     """Return the thinned risk–coverage curve of the owners."""
     curve = risk_coverage(
         np.array([outcome.confidence for outcome in outcomes]),

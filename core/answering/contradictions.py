@@ -11,7 +11,7 @@ from functools import lru_cache
 from core.answering.statements import Statement, statements
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import STOP_WORDS, distinct_terms, terms
-from core.model.answer import Citation, Conflict, Sentence
+from core.model.answer import Citation, Contradiction, Sentence
 from core.model.document import DocumentKind
 
 RIVALS = 10  # best passages of other documents whose statements are compared with the answer's
@@ -70,7 +70,7 @@ _SAME_LETTERS = str.maketrans({"\u017f": "s", "\u0131": "i", "\u0130": "I"})  # 
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class StatedValues:
     """The claim of a statement. `values` are keyed by measure (durations in seconds, sizes in bytes, counts by thing).
 
     `subject` holds the terms around the values, with an opposite replaced by the word that it denies. `denies` is True
@@ -81,14 +81,14 @@ class Claim:
     values: Mapping[str, frozenset[float | str]]
     denies: bool
 
-    def differs(self, other: Claim) -> bool:
+    def differs(self, other: StatedValues) -> bool:
         """Return whether both state values of the same measure and have none of them in common."""
         return any(
             self.values[kind].isdisjoint(other.values[kind]) for kind in self.values.keys() & other.values.keys()
         )
 
 
-def claim(text: str) -> Claim:
+def claim(text: str) -> StatedValues:
     """Return the claim of a statement."""
     text = text.translate(_SAME_LETTERS)
     by_measure: dict[str, set[float | str]] = {}
@@ -103,7 +103,7 @@ def claim(text: str) -> Claim:
     denials = len(_DENIAL.findall(rest)) + len(_OPPOSITE.findall(rest))
     positive = _OPPOSITE.sub(lambda word: _OPPOSITES[word[0].lower()], rest)
     values = {measure: frozenset(each) for measure, each in by_measure.items()}
-    return Claim(frozenset(terms(positive)), values, denials % 2 == 1)
+    return StatedValues(frozenset(terms(positive)), values, denials % 2 == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class _Said:
     successor.
     """
 
-    claim: Claim
+    claim: StatedValues
     names: frozenset[str]
     context: frozenset[str]
     code: tuple[str, ...]
@@ -127,7 +127,7 @@ def contradictions(
     citations: Sequence[Citation],
     retrieval: Retrieval,
     commands: Sequence[Sentence] = (),
-) -> tuple[Conflict, ...]:
+) -> tuple[Contradiction, ...]:
     """Return statements of other retrieved documents that contradict a sentence of the answer, the newest source first.
 
     Two statements contradict each other if they are about the same thing and give different values for it, or if one
@@ -152,7 +152,7 @@ def contradictions(
         if len(each.text) <= MAX_CLAIM and not each.introduces and _is_near(distinct_terms(each.text), words)
     ]
     question_terms = frozenset(retrieval.weights)
-    conflicts: dict[str, Conflict] = {}
+    conflicts: dict[str, Contradiction] = {}
     for number, sentence in enumerate(own_statements):
         source = cited[sentence.citations[0]]
         if len(sentence.text) > MAX_CLAIM:
@@ -226,9 +226,9 @@ def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
     return len(first & second) / (len(first | second) or 1)
 
 
-def _conflict(source: Citation, sentence: Sentence, statement: Statement, number: int) -> Conflict:
+def _conflict(source: Citation, sentence: Sentence, statement: Statement, number: int) -> Contradiction:
     sources = (replace(source, quote=sentence.text), statement.cited(number + 1))
-    return Conflict(tuple(sorted(sources, key=lambda each: each.updated_at or _OLDEST, reverse=True)))
+    return Contradiction(tuple(sorted(sources, key=lambda each: each.updated_at or _OLDEST, reverse=True)))
 
 
 def _measured(match: re.Match[str]) -> tuple[str, float | str]:

@@ -108,7 +108,7 @@ QUESTIONS = (
 TO_FIND = 12
 
 
-class Tool(StrEnum):
+class ExamTool(StrEnum):
     """The tools of the exam. The value is the name that a model gives."""
 
     LOGS = "logs"  # of a service
@@ -120,18 +120,18 @@ class Tool(StrEnum):
 
 
 SITUATIONS = (
-    ("Was something deployed to booking-api before its error rate doubled?", Tool.CHANGES, "booking-api"),
-    ("What does ledger write when a transfer fails?", Tool.LOGS, "ledger"),
-    ("Has the latency of search-index grown over the last hours?", Tool.METRICS, "search-index"),
-    ("Which service does checkout wait for when it is slow?", Tool.TRACES, "checkout"),
-    ("Is a container of notifier restarting, and why was it killed?", Tool.CLUSTER, "notifier"),
-    ("Did the same alert of timetable have a known cause some months ago?", Tool.INCIDENTS, "timetable"),
-    ("Who merged a commit that touches the retry limit of mailer?", Tool.CHANGES, "mailer"),
-    ("Which exception does pricing throw since noon?", Tool.LOGS, "pricing"),
-    ("How full is the connection pool of accounts?", Tool.METRICS, "accounts"),
-    ("Can the pods of importer be scheduled?", Tool.CLUSTER, "importer"),
-    ("Which of the calls of a request to gateway takes longest?", Tool.TRACES, "gateway"),
-    ("How did we solve it the last time that reports ran out of disk?", Tool.INCIDENTS, "reports"),
+    ("Was something deployed to booking-api before its error rate doubled?", ExamTool.CHANGES, "booking-api"),
+    ("What does ledger write when a transfer fails?", ExamTool.LOGS, "ledger"),
+    ("Has the latency of search-index grown over the last hours?", ExamTool.METRICS, "search-index"),
+    ("Which service does checkout wait for when it is slow?", ExamTool.TRACES, "checkout"),
+    ("Is a container of notifier restarting, and why was it killed?", ExamTool.CLUSTER, "notifier"),
+    ("Did the same alert of timetable have a known cause some months ago?", ExamTool.INCIDENTS, "timetable"),
+    ("Who merged a commit that touches the retry limit of mailer?", ExamTool.CHANGES, "mailer"),
+    ("Which exception does pricing throw since noon?", ExamTool.LOGS, "pricing"),
+    ("How full is the connection pool of accounts?", ExamTool.METRICS, "accounts"),
+    ("Can the pods of importer be scheduled?", ExamTool.CLUSTER, "importer"),
+    ("Which of the calls of a request to gateway takes longest?", ExamTool.TRACES, "gateway"),
+    ("How did we solve it the last time that reports ran out of disk?", ExamTool.INCIDENTS, "reports"),
 )
 """Each question of an investigation, the tool that answers it, and the service that it is about."""
 
@@ -140,7 +140,7 @@ SITUATIONS = (
 class Call:
     """A call of a tool about one service."""
 
-    tool: Tool
+    tool: ExamTool
     service: Annotated[str, Field(max_length=60)]
 
 
@@ -211,7 +211,7 @@ def _passage(excerpt: Named) -> Passage:
 async def _called(model: LanguageModel, request: ModelRequest) -> int:
     right = 0
     for question, tool, service in SITUATIONS:
-        prompt = replace(request, messages=prompts.call_tool(list(Tool), question), max_tokens=TOOL_TOKENS)
+        prompt = replace(request, messages=prompts.call_tool(list(ExamTool), question), max_tokens=TOOL_TOKENS)
         try:
             call = await structured(model, prompt, Call)
         except InvalidReply:

@@ -30,7 +30,7 @@ class Standing(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class OwnershipLine:
     """A line of the document of the team `author`, and the owner that it names: a team, or others in its own words."""
 
     standing: Standing
@@ -50,24 +50,24 @@ class Claim:
                 return f"The document of {self.author} mentions it: “{self.line}”"
 
 
-def claims(thing: str, teams: Sequence[Team]) -> list[Claim]:
+def claims(thing: str, teams: Sequence[Team]) -> list[OwnershipLine]:
     """Return the lines of team documents with every word of a thing, the firmest first and of these the shortest."""
     thing_terms = distinct_terms(thing)
     matches = [claim for team in teams for claim in _claims(thing_terms, team, teams)] if thing_terms else []
     return sorted(matches, key=lambda claim: (claim.standing, len(claim.line)))
 
 
-def _claims(thing_terms: frozenset[str], team: Team, teams: Sequence[Team]) -> Iterator[Claim]:
+def _claims(thing_terms: frozenset[str], team: Team, teams: Sequence[Team]) -> Iterator[OwnershipLine]:
     for block in blocks(team.document):
         line = plain(block.text).lstrip("-+•. ")
         if block.kind is BlockKind.HEADING or not thing_terms <= distinct_terms(line):
             continue
         if not turns_away(block.heading):
             standing = Standing.OWNED if _OWNS.search(block.heading) else Standing.MENTIONED
-            yield Claim(standing, team.name, team.name, line)
+            yield OwnershipLine(standing, team.name, team.name, line)
         elif (passed := _PASSED_ON.match(line)) and thing_terms <= distinct_terms(passed["thing"]):
             owner = team_named(passed["owner"], teams)
-            yield Claim(Standing.PASSED_ON, owner.name if owner else passed["owner"], team.name, line)
+            yield OwnershipLine(Standing.PASSED_ON, owner.name if owner else passed["owner"], team.name, line)
 
 
 def names_page(thing: str) -> bool:

@@ -30,7 +30,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DetailsSection:
     """A section of the details. `noun` names the entries that do not fit. `badge` belongs to the claim in the title."""
 
     title: str
@@ -39,32 +39,32 @@ class Section:
     badge: str = ""
 
 
-def incident_details(incident: Incident) -> tuple[Section, ...]:
+def incident_details(incident: Incident) -> tuple[DetailsSection, ...]:
     """Return the sections that are not empty."""
     return tuple(section for section in _sections(incident) if section.entries)
 
 
-def _sections(incident: Incident) -> Iterator[Section]:
+def _sections(incident: Incident) -> Iterator[DetailsSection]:
     explanation = incident.explanation
-    yield Section("What the alert says", tuple(_alerts(incident)), "lines")
-    yield Section("Also", tuple(map(Entry, irregularities(incident))), "lines")
-    yield Section("Why this owner", tuple(map(Entry, owner_story(incident))), "reasons")
-    yield Section("Less likely", tuple(map(Entry, _less_likely(incident))), "teams")
-    yield Section("How the teams voted", tuple(map(Entry, format_votes(incident))), "votes")
-    yield Section("Severity and duplicates", tuple(map(Entry, format_suggestions(incident))), "reasons")
+    yield DetailsSection("What the alert says", tuple(_alerts(incident)), "lines")
+    yield DetailsSection("Also", tuple(map(Entry, irregularities(incident))), "lines")
+    yield DetailsSection("Why this owner", tuple(map(Entry, owner_story(incident))), "reasons")
+    yield DetailsSection("Less likely", tuple(map(Entry, _less_likely(incident))), "teams")
+    yield DetailsSection("How the teams voted", tuple(map(Entry, format_votes(incident))), "votes")
+    yield DetailsSection("Severity and duplicates", tuple(map(Entry, format_suggestions(incident))), "reasons")
     if explanation is not None:
         yield from _causes(explanation)
-        yield Section("Ruled out", tuple(map(Entry, explanation.ruled_out)))
-        yield Section("Not checked", tuple(map(Entry, explanation.unchecked)))
-    yield Section("Similar incidents", tuple(map(_similar, incident.precedents)))
+        yield DetailsSection("Ruled out", tuple(map(Entry, explanation.ruled_out)))
+        yield DetailsSection("Not checked", tuple(map(Entry, explanation.unchecked)))
+    yield DetailsSection("Similar incidents", tuple(map(_similar, incident.precedents)))
     if explanation is not None:
         timeline = tuple(Entry(entry.text, at=entry.at) for entry in explanation.timeline)
-        yield Section("Timeline (UTC)", timeline, "entries")
-        yield Section("Steps of the language model", tuple(map(Entry, _steps(explanation.trajectory))), "steps")
+        yield DetailsSection("Timeline (UTC)", timeline, "entries")
+        yield DetailsSection("Steps of the language model", tuple(map(Entry, _steps(explanation.trajectory))), "steps")
         passed = dict.fromkeys(gap.detail for gap in explanation.gaps if gap.reason.is_read)
         unread = dict.fromkeys(gap.text for gap in explanation.gaps if not gap.reason.is_read)
-        yield Section("No failed build", tuple(map(Entry, passed)), "builds")
-        yield Section("Not read", tuple(map(Entry, unread)))
+        yield DetailsSection("No failed build", tuple(map(Entry, passed)), "builds")
+        yield DetailsSection("Not read", tuple(map(Entry, unread)))
 
 
 def _alerts(incident: Incident) -> Iterator[Entry]:
@@ -92,18 +92,18 @@ def _steps(trajectory: Trajectory | None) -> Iterator[str]:
         yield f"{refused} of its replies could not be used." if refused > 1 else "One of its replies could not be used."
 
 
-def _causes(explanation: Explanation) -> Iterator[Section]:
+def _causes(explanation: Explanation) -> Iterator[DetailsSection]:
     if not explanation.hypotheses:
-        yield Section("No cause found", (Entry("Nothing that I read explains this incident."),))
+        yield DetailsSection("No cause found", (Entry("Nothing that I read explains this incident."),))
     for number, hypothesis in enumerate(explanation.hypotheses[:MAX_HYPOTHESES], 1):
         badge = explanation.badge if number == 1 else hypothesis.badge
         yield _cause(f"{number}. {hypothesis.cause.rstrip('.')}", hypothesis, badge)
     missing = len(explanation.hypotheses) - MAX_HYPOTHESES
     if missing > 0:
-        yield Section("Other causes", (Entry(f"and {missing} more hypotheses"),))
+        yield DetailsSection("Other causes", (Entry(f"and {missing} more hypotheses"),))
 
 
-def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
+def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> DetailsSection:
     """Return a cause, first what a chat that shows few lines must not leave out: who found it, and what to do."""
     entries = (
         *_remarks(
@@ -118,7 +118,7 @@ def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
             ("Where to fix it", str(hypothesis.responsibility or "")),
         ),
     )
-    return Section(title, entries, "lines of evidence", badge.text if badge is not None else "")
+    return DetailsSection(title, entries, "lines of evidence", badge.text if badge is not None else "")
 
 
 def _remarks(*remarks: tuple[str, str]) -> Iterator[Entry]:

@@ -35,7 +35,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PostmortemLine:
     """A statement and the numbers of its sources, from 1; without sources only if nothing is known."""
 
     text: str
@@ -43,9 +43,9 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PostmortemSection:
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[PostmortemLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Postmortem:
     """A draft. The sources are numbered from 1 in their order."""
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[PostmortemSection, ...]
     sources: tuple[Source, ...]
 
 
@@ -87,7 +87,7 @@ def draft_postmortem(incident: Incident, only: Collection[str] = ()) -> Postmort
     """Return the draft as far as the record goes. `only` limits it to these sections and the sources that they cite."""
     draft = _Draft(incident)
     writers = [(title, write) for title, write in _SECTIONS.items() if not only or title in only]
-    sections = tuple(Section(title, lines) for title, write in writers if (lines := write(draft)))
+    sections = tuple(PostmortemSection(title, lines) for title, write in writers if (lines := write(draft)))
     return Postmortem(f"Postmortem: {incident.title}", sections, tuple(draft.sources))
 
 
@@ -120,7 +120,7 @@ def escaped(text: str) -> str:
     return _FIRST.sub(r"\\\1", _SPECIAL.sub(r"\\\1", short)).replace("://", r"\://")
 
 
-def _line(line: Line, *, filed: bool) -> str:
+def _line(line: PostmortemLine, *, filed: bool) -> str:
     numbers = ", ".join(map(str, line.sources))
     links = " ".join(f"[{number}](#evidence-{number})" for number in line.sources)
     reference = f"(evidence {numbers})" if numbers else ""
@@ -138,7 +138,7 @@ class _Draft:
     incident: Incident
     sources: list[Source] = field(default_factory=list[Source])
 
-    def summary(self) -> tuple[Line, ...]:
+    def summary(self) -> tuple[PostmortemLine, ...]:
         incident = self.incident
         service = f" of {incident.service}" if incident.service else ""
         return (
@@ -146,17 +146,19 @@ class _Draft:
             self._owner(),
         )
 
-    def timeline(self) -> tuple[Line, ...]:
+    def timeline(self) -> tuple[PostmortemLine, ...]:
         """Return the observed events, and those of the incident itself."""
         incident = self.incident
         explained = incident.explanation.timeline if incident.explanation else ()
-        entries = [(entry.at, Line(f"{_clock(entry.at)} {entry.text}", (self._of(entry),))) for entry in explained]
+        entries = [
+            (entry.at, PostmortemLine(f"{_clock(entry.at)} {entry.text}", (self._of(entry),))) for entry in explained
+        ]
         if not explained:
-            alerted = Line(f"{_clock(incident.started_at)} Alert: {incident.title}", self._alerts())
+            alerted = PostmortemLine(f"{_clock(incident.started_at)} Alert: {incident.title}", self._alerts())
             entries.append((incident.started_at, alerted))
         entries.append((incident.opened_at, self._recorded(f"{_clock(incident.opened_at)} The alert arrived.")))
         for note in incident.notes:
-            remark = Line(
+            remark = PostmortemLine(
                 f"{_clock(note.at)} {note.person or 'Somebody'} in the thread: {note.text}", (self._record(),)
             )
             entries.append((note.at, remark))
@@ -165,51 +167,53 @@ class _Draft:
             entries.append((incident.resolved_at, resolved))
         return tuple(line for _, line in sorted(entries, key=lambda entry: entry[0]))
 
-    def impact(self) -> tuple[Line, ...]:
+    def impact(self) -> tuple[PostmortemLine, ...]:
         incident = self.incident
         services = dict.fromkeys(alert.service for alert in incident.alerts if alert.service)
         lasted = format_duration(incident.resolved_at - incident.started_at) if incident.resolved_at else NOT_KNOWN
         named = f" in {', '.join(services)}" if services else ""
         return (
-            Line(f"Alerts: {incident.alert_count}{named}. They fired for: {lasted}.", self._alerts()),
-            Line(f"People and business affected: {NOT_KNOWN}."),
+            PostmortemLine(f"Alerts: {incident.alert_count}{named}. They fired for: {lasted}.", self._alerts()),
+            PostmortemLine(f"People and business affected: {NOT_KNOWN}."),
         )
 
-    def cause(self) -> tuple[Line, ...]:
+    def cause(self) -> tuple[PostmortemLine, ...]:
         """Return the cause that a person noted, then the first hypothesis, with its probability if known."""
         noted = self.incident.resolution
-        lines: list[Line] = []
+        lines: list[PostmortemLine] = []
         if noted is not None and noted.root_cause:
-            lines.append(Line(f"As noted by a person: {noted.root_cause}", (self._note(),)))
+            lines.append(PostmortemLine(f"As noted by a person: {noted.root_cause}", (self._note(),)))
         hypothesis = self._explanation.cause
         if hypothesis is not None:
             share = self._explanation.badge.probability if self._explanation.badge else None
             sure = f" ({share:.0%})" if share is not None else ""
             numbers = tuple(self._evidence(evidence) for evidence in hypothesis.evidence) or (self._record(),)
-            lines.append(Line(f"Most probable{sure}: {hypothesis.cause}", numbers))
+            lines.append(PostmortemLine(f"Most probable{sure}: {hypothesis.cause}", numbers))
             if hypothesis.contradicting:
                 against = tuple(self._evidence(evidence) for evidence in hypothesis.contradicting)
-                lines.append(Line(f"Evidence against it: {len(against)} observed lines.", against))
+                lines.append(PostmortemLine(f"Evidence against it: {len(against)} observed lines.", against))
             if hypothesis.responsibility is not None:
-                lines.append(Line(f"Where to fix it: {hypothesis.responsibility}.", numbers))
+                lines.append(PostmortemLine(f"Where to fix it: {hypothesis.responsibility}.", numbers))
         if not lines:
-            lines.append(Line(f"Cause: {NOT_KNOWN}."))
+            lines.append(PostmortemLine(f"Cause: {NOT_KNOWN}."))
         return tuple(lines)
 
-    def detection(self) -> tuple[Line, ...]:
+    def detection(self) -> tuple[PostmortemLine, ...]:
         incident = self.incident
         first = min((entry for entry in self._explanation.timeline), key=lambda entry: entry.at, default=None)
-        lines = [Line(f"{incident.source} alerted at {_clock(incident.started_at)}.", self._alerts())]
+        lines = [PostmortemLine(f"{incident.source} alerted at {_clock(incident.started_at)}.", self._alerts())]
         if first is not None and first.at < incident.started_at:
             early = format_duration(incident.started_at - first.at)
-            lines.append(Line(f"The first entry of the timeline is {early} before the alert.", (self._of(first),)))
+            lines.append(
+                PostmortemLine(f"The first entry of the timeline is {early} before the alert.", (self._of(first),))
+            )
         else:
-            lines.append(Line(f"How long it went unnoticed: {NOT_KNOWN}."))
+            lines.append(PostmortemLine(f"How long it went unnoticed: {NOT_KNOWN}."))
         return tuple(lines)
 
-    def went_well(self) -> tuple[Line, ...]:
+    def went_well(self) -> tuple[PostmortemLine, ...]:
         incident, noted = self.incident, self.incident.resolution
-        lines: list[Line] = []
+        lines: list[PostmortemLine] = []
         if incident.taken_by:
             lines.append(self._recorded(f"{incident.taken_by} took it."))
         if incident.resolved_at is not None:
@@ -219,14 +223,14 @@ class _Draft:
                 )
             )
         if noted is not None and noted.fix:
-            lines.append(Line(f"What helped, as noted by a person: {noted.fix}", (self._note(),)))
-        lines.append(Line(f"What the team thinks went well: {NOT_KNOWN}."))
+            lines.append(PostmortemLine(f"What helped, as noted by a person: {noted.fix}", (self._note(),)))
+        lines.append(PostmortemLine(f"What the team thinks went well: {NOT_KNOWN}."))
         return tuple(lines)
 
-    def actions(self) -> tuple[Line, ...]:
+    def actions(self) -> tuple[PostmortemLine, ...]:
         """Return proposals from the cause and the runbook of this incident, without a person to do them."""
         hypothesis, runbook = self._explanation.cause, self.incident.runbook
-        lines: list[Line] = []
+        lines: list[PostmortemLine] = []
         if hypothesis is not None and hypothesis.next_step:
             lines.append(self._recorded(f"{hypothesis.next_step} Who: {NOT_KNOWN}."))
         if runbook is not None and runbook.citation is not None:
@@ -235,23 +239,27 @@ class _Draft:
             )
             command = f" Command: {runbook.command}" if runbook.command else ""
             lines.append(
-                Line(f"From the runbook: {runbook.next_action}{command} Who: {NOT_KNOWN}.", (self._cite(source),))
+                PostmortemLine(
+                    f"From the runbook: {runbook.next_action}{command} Who: {NOT_KNOWN}.", (self._cite(source),)
+                )
             )
-        return tuple(lines) or (Line(f"Actions: {NOT_KNOWN}."),)
+        return tuple(lines) or (PostmortemLine(f"Actions: {NOT_KNOWN}."),)
 
-    def ruled_out(self) -> tuple[Line, ...]:
+    def ruled_out(self) -> tuple[PostmortemLine, ...]:
         return tuple(map(self._recorded, (*self._explanation.ruled_out, *self._explanation.unchecked)))
 
     @property
     def _explanation(self) -> Explanation:
         return self.incident.explanation or Explanation((), (), (), ())
 
-    def _owner(self) -> Line:
+    def _owner(self) -> PostmortemLine:
         owner = self.incident.owner.owner if self.incident.owner else None
         noted = self.incident.resolution
         if noted is not None and noted.owner:
-            return Line(f"Owner, as noted by a person: {noted.owner}.", (self._note(),))
-        return self._recorded(f"Proposed owner: {owner.team_name}.") if owner else Line(f"Owner: {NOT_KNOWN}.")
+            return PostmortemLine(f"Owner, as noted by a person: {noted.owner}.", (self._note(),))
+        return (
+            self._recorded(f"Proposed owner: {owner.team_name}.") if owner else PostmortemLine(f"Owner: {NOT_KNOWN}.")
+        )
 
     def _of(self, entry: TimelineEntry) -> int:
         """Return the source of an entry: its evidence, otherwise the alert, otherwise what the investigation read."""
@@ -283,8 +291,8 @@ class _Draft:
             Source("The note with which the incident was closed", "; ".join(each for each in texts if each))
         )
 
-    def _recorded(self, text: str) -> Line:
-        return Line(text, (self._record(),))
+    def _recorded(self, text: str) -> PostmortemLine:
+        return PostmortemLine(text, (self._record(),))
 
     def _record(self) -> int:
         return self._cite(Source(f"The record of incident {self.incident.id}"))
@@ -295,7 +303,7 @@ class _Draft:
         return self.sources.index(source) + 1
 
 
-_SECTIONS: dict[str, Callable[[_Draft], tuple[Line, ...]]] = {
+_SECTIONS: dict[str, Callable[[_Draft], tuple[PostmortemLine, ...]]] = {
     "Summary": _Draft.summary,
     "Timeline": _Draft.timeline,
     "Impact": _Draft.impact,

@@ -55,7 +55,7 @@ _MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class RunbookSection:
     """The text below one heading of a page, and the passage that it begins in."""
 
     heading: str
@@ -125,9 +125,9 @@ def is_at(address: str, passage: Passage) -> bool:
     return len(name) >= MIN_NAME and name not in _UNTELLING_NAMES and segments[-1] == name
 
 
-def sections_of(passages: Sequence[Passage]) -> list[Section]:
+def sections_of(passages: Sequence[Passage]) -> list[RunbookSection]:
     """Return the sections of a page in order, without text that a passage repeats from the one before it."""
-    sections: list[Section] = []
+    sections: list[RunbookSection] = []
     before: set[str] = set()
     for passage in passages:
         own = blocks(passage.text)
@@ -136,22 +136,22 @@ def sections_of(passages: Sequence[Passage]) -> list[Section]:
                 continue
             heading = block.heading or passage.heading
             if not sections or (sections[-1].heading, sections[-1].repeat) != (heading, block.repeat):
-                sections.append(Section(heading, block.repeat, (), passage))
+                sections.append(RunbookSection(heading, block.repeat, (), passage))
             if block.kind is not BlockKind.HEADING:
                 last = sections.pop()
-                sections.append(Section(last.heading, last.repeat, (*last.blocks, block), last.passage))
+                sections.append(RunbookSection(last.heading, last.repeat, (*last.blocks, block), last.passage))
         before = {block.text for block in own}
     return sections
 
 
-def best_section(sections: Sequence[Section], cause: frozenset[str]) -> Section | None:
+def best_section(sections: Sequence[RunbookSection], cause: frozenset[str]) -> RunbookSection | None:
     """Return the section whose instructions fit the cause best; if no cause is known, the first with instructions."""
     useful = [each for each in sections if not _NO_REMEDY.search(each.heading) and _steps(each)]
     if not useful or not cause:
         return useful[0] if useful else None
     counts = Counter(term for each in sections for term in _terms_of(each))
 
-    def score(section: Section) -> float:
+    def score(section: RunbookSection) -> float:
         """Return the weight of the cause's terms in the section. The fewer sections have a term, the more it weighs."""
         shared = sum(log((1 + len(sections)) / counts[term]) for term in _terms_of(section) & cause)
         return shared * (REMEDY_WEIGHT if _REMEDY.search(section.heading) else 1.0)
@@ -159,21 +159,21 @@ def best_section(sections: Sequence[Section], cause: frozenset[str]) -> Section 
     return max(useful, key=lambda each: (score(each), -useful.index(each)))
 
 
-def fit(section: Section, cause: frozenset[str]) -> int:
+def fit(section: RunbookSection, cause: frozenset[str]) -> int:
     """Return the number of terms of the most probable cause and its evidence in a section; 0 if no cause is known."""
     return len(cause & _terms_of(section))
 
 
-def linked_addresses(section: Section) -> list[str]:
+def linked_addresses(section: RunbookSection) -> list[str]:
     """Return the addresses of the pages that a section links to, in order."""
     return [address for address in _LINK.findall(section.text) if not address.startswith(("#", "mailto:"))]
 
 
-def has_command(section: Section) -> bool:
+def has_command(section: RunbookSection) -> bool:
     return any(step.command for step in _steps(section))
 
 
-def read_section(section: Section, cause: frozenset[str], url: str) -> Runbook:
+def read_section(section: RunbookSection, cause: frozenset[str], url: str) -> Runbook:
     """Return the next action of a section: the instruction nearest to the cause, otherwise the first one."""
     steps = _steps(section)
     best = max(
@@ -195,7 +195,7 @@ def read_section(section: Section, cause: frozenset[str], url: str) -> Runbook:
     return Runbook(url, citation, plain(step.text)[:MAX_ACTION], step.command[:MAX_COMMAND])
 
 
-def _terms_of(section: Section) -> frozenset[str]:
+def _terms_of(section: RunbookSection) -> frozenset[str]:
     return frozenset(terms(f"{section.heading}\n{section.text}"))
 
 
@@ -207,7 +207,7 @@ def _cause_terms(incident: Incident) -> frozenset[str]:
     return frozenset(terms("\n".join([cause.cause, *(evidence.quote for evidence in cause.evidence)])))
 
 
-def _steps(section: Section) -> list[_Step]:
+def _steps(section: RunbookSection) -> list[_Step]:
     """Return the instructions of a section in order, each with its command. Prohibitions are left out.
 
     If the section begins with a command, its heading is the instruction.

@@ -27,7 +27,7 @@ BEYOND = 2_000  # characters redacted beyond the limit, so that a secret cut by 
 Redact = Callable[[Document], Document]
 
 
-class FindingKind(StrEnum):
+class SensitiveKind(StrEnum):
     SECRET = "secret"  # noqa: S105 — the kind of a finding
     EMAIL = "e-mail"
     PHONE = "phone"
@@ -35,12 +35,12 @@ class FindingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SensitiveSpan:
     """A part of a text that must not be indexed, from `start` to `end`. `person` is the index of a known person."""
 
     start: int
     end: int
-    kind: FindingKind
+    kind: SensitiveKind
     person: int | None = None
 
 
@@ -69,28 +69,28 @@ class Redactor:
             people=(),
         )
 
-    def findings(self, text: str, people: People) -> list[Finding]:
+    def findings(self, text: str, people: People) -> list[SensitiveSpan]:
         """Return the parts of a text to replace, in order, without overlaps."""
         return without_overlap(self._candidates(text, people), len(text))
 
-    def _candidates(self, text: str, people: People) -> Iterator[Finding]:
+    def _candidates(self, text: str, people: People) -> Iterator[SensitiveSpan]:
         """Yield candidates, the most sensitive first."""
         for start, end in self._secrets.find(text):
-            yield Finding(start, end, FindingKind.SECRET)
+            yield SensitiveSpan(start, end, SensitiveKind.SECRET)
         owners = roster(people).addresses
         for start, end in addresses(text):
-            yield Finding(start, end, FindingKind.EMAIL, owners.get(unquote(text[start:end]).lower()))
+            yield SensitiveSpan(start, end, SensitiveKind.EMAIL, owners.get(unquote(text[start:end]).lower()))
         for start, end in telephone_numbers(text):
-            yield Finding(start, end, FindingKind.PHONE)
+            yield SensitiveSpan(start, end, SensitiveKind.PHONE)
         for mention in mentions(text, people):
-            yield Finding(mention.start, mention.end, FindingKind.NAME, mention.person)
+            yield SensitiveSpan(mention.start, mention.end, SensitiveKind.NAME, mention.person)
 
 
 def _number(numbers: dict[int, int], person: int) -> int:
     return numbers.setdefault(person, len(numbers) + 1)
 
 
-def _replaced(text: str, findings: Iterable[Finding], number: Callable[[int], int]) -> str:
+def _replaced(text: str, findings: Iterable[SensitiveSpan], number: Callable[[int], int]) -> str:
     pieces = list[str]()
     end = 0
     for finding in findings:
@@ -99,7 +99,7 @@ def _replaced(text: str, findings: Iterable[Finding], number: Callable[[int], in
     return "".join((*pieces, text[end:]))
 
 
-def _placeholder(finding: Finding, number: Callable[[int], int]) -> str:
+def _placeholder(finding: SensitiveSpan, number: Callable[[int], int]) -> str:
     return f"[{finding.kind}]" if finding.person is None else f"Person {number(finding.person)}"
 
 

@@ -89,7 +89,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class Contradiction:
     """Sources that state different values for the same thing, newest first. Each quote is the source's statement."""
 
     sources: tuple[Citation, ...]
@@ -136,7 +136,7 @@ class Answer:
     note: str = ""
     lead: str = ""
     tentative: bool = False
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[Contradiction, ...] = ()
     contacts: tuple[Contact, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     further: tuple[Excerpt, ...] = ()

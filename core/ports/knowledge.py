@@ -41,7 +41,7 @@ class KnowledgeSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class SourceChanges:
     """A part of a source's changes. Once it is indexed, reading continues at `cursor`, in any process.
 
     `documents` are new or possibly changed; `removed_ids` are no longer in the source. `left_out` are documents that
@@ -63,7 +63,7 @@ class ChangingSource(Protocol):
         """Return the name, unique among the sources. It is the first part of the documents' ids."""
         ...
 
-    def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         """Yield the changes since `cursor`, in parts to be applied in order; all documents if the cursor is empty or
         invalid.
 

@@ -136,7 +136,7 @@ class ChangeReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class CodeDefinition:
     """A class or function in a repository. Untrusted.
 
     `container` is its class, may be empty; `path` is relative to the repository, and `line` counts from 1. `references`
@@ -158,7 +158,7 @@ class CodeReader(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def definitions(self, names: Sequence[str]) -> list[Definition]:
+    async def definitions(self, names: Sequence[str]) -> list[CodeDefinition]:
         """Return every class and function with one of these simple names, sorted by repository, path and line."""
         ...
 

@@ -85,7 +85,7 @@ switched CODE|TIMEOUT|LOAD|MISSING|FORM  .
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ChangedSetting:
     """A setting that a change gave another value. Untrusted."""
 
     name: str
@@ -149,17 +149,17 @@ def is_inert(change: Change) -> bool:
     return bool(change.files) and all(_INERT_FILE.search(path) for path in change.files)
 
 
-def settings(change: Change) -> list[Setting]:
+def settings(change: Change) -> list[ChangedSetting]:
     """Return the settings that the text or the diff of a change gives another value."""
     stated = [
-        Setting(match["name"], match["before"], match["after"].rstrip("."))
+        ChangedSetting(match["name"], match["before"], match["after"].rstrip("."))
         for match in _SET_TO.finditer(f"{change.title}; {change.detail}")
         if _is_setting(match)
     ]
     return [*stated, *_set_in(active_lines(change.diff))]
 
 
-def _set_in(lines: Sequence[tuple[str, str]]) -> Iterator[Setting]:
+def _set_in(lines: Sequence[tuple[str, str]]) -> Iterator[ChangedSetting]:
     """Yield the settings in the lines of a diff: the same name in a removed and in an added line."""
     gone: dict[str, str] = {}
     for sign, text in lines:
@@ -169,7 +169,7 @@ def _set_in(lines: Sequence[tuple[str, str]]) -> Iterator[Setting]:
         if sign == "-":
             gone[name] = value
         elif (before := gone.pop(name, value)) != value:
-            yield Setting(name, before, value)
+            yield ChangedSetting(name, before, value)
 
 
 def _is_setting(match: re.Match[str]) -> bool:

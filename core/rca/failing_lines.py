@@ -70,18 +70,18 @@ ROW, FROM_END, PASSED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BuildLine:
     """A line of a log, verbatim, numbered from 0. Untrusted."""
 
     number: int
     text: str
 
 
-def failing_lines(log: str, history: FailureHistory = NO_HISTORY) -> list[Line]:
+def failing_lines(log: str, history: FailureHistory = NO_HISTORY) -> list[BuildLine]:
     """Return the lines of all segments that explain the failure, in ascending order; empty for a blank log."""
     lines = log.split("\n")
     numbers = sorted(number for segment in failing_segments(log, history) for number in segment)
-    return [Line(number, lines[number]) for number in numbers]
+    return [BuildLine(number, lines[number]) for number in numbers]
 
 
 def failing_range(log: str, history: FailureHistory = NO_HISTORY) -> range:
@@ -184,12 +184,12 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
         return decisive[number], -number
 
     leaders = [max(segment, key=rank) for segment in segments]
-    leading = Line(best := max(leaders, key=rank), text[best])
+    leading = BuildLine(best := max(leaders, key=rank), text[best])
     stated = (number for number in sorted(end, key=rank, reverse=True) if decisive[number] > 0)
-    distinct: dict[str, Line] = {}
+    distinct: dict[str, BuildLine] = {}
     for number in (*leaders, *stated, *inside):
         if plainly := _plain(text[number]):
-            distinct.setdefault(plainly.translate(_NO_DIGITS), Line(number, text[number]))
+            distinct.setdefault(plainly.translate(_NO_DIGITS), BuildLine(number, text[number]))
     quoted = list(distinct.values())[:MAX_QUOTED]
     shown = sorted(quoted, key=lambda line: line.number)
     spans = " and ".join(f"{segment.start + 1} to {segment.stop}" for segment in segments)

@@ -13,7 +13,7 @@ EDGE = timedelta(minutes=10)  # at most, between the ends of a time span and the
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingCoverage:
     """The services whose data cover a time span, by kind of data; in words, what does not cover it, and why."""
 
     read: Mapping[str, str]
@@ -61,7 +61,7 @@ class Coverage:
             each for each in services if each in spans and spans[each][0] <= since + EDGE and spans[each][1] >= until
         }
 
-    def reading(self, services: Sequence[str], since: datetime) -> Reading:
+    def reading(self, services: Sequence[str], since: datetime) -> ReadingCoverage:
         """Return what was read of services from `since` to the start of the incident."""
         read: dict[str, str] = {}
         unread: list[str] = []
@@ -73,7 +73,7 @@ class Coverage:
             if missing or not services:
                 unread.append(f"{kind} of {', '.join(missing) or 'any service'}")
             unread += [text for text in self.observations.unread(kind) if text not in unread]
-        return Reading(read, tuple(unread))
+        return ReadingCoverage(read, tuple(unread))
 
 
 def no_change(observations: Observations) -> str:

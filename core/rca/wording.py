@@ -16,7 +16,7 @@ from core.model.incident import BlamedChange, Evidence, EvidenceKind, Followed, 
 from core.model.trajectory import Responsibility
 from core.rca.cause_candidates import CauseCandidate
 from core.rca.dependencies import callees
-from core.rca.effects import Setting, active_lines, settings
+from core.rca.effects import ChangedSetting, active_lines, settings
 from core.rca.failures import responsibility_of
 from core.rca.incident_signals import IncidentSignals
 from core.rca.merge import contradicting
@@ -186,7 +186,7 @@ def with_person(best: Hypothesis, clean: Callable[[str], str]) -> Hypothesis:
     return replace(best, cause=best.cause.replace(f"({best.change.id})", f"({best.change.id}, by {author})", 1))
 
 
-def telling_setting(revision: Revision, signals: Sequence[Signal]) -> Setting | None:
+def telling_setting(revision: Revision, signals: Sequence[Signal]) -> ChangedSetting | None:
     """Return the setting of a change that shares most words with the signs, or the first one if none does.
 
     None if neither its text nor its diff names a setting.

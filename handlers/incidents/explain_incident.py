@@ -32,7 +32,7 @@ from core.triage.history import IncidentHistory
 from handlers.common.ports import IncidentPorts
 from handlers.common.record_prediction import Claimed, estimate_confidence, is_likelier, record_prediction
 from handlers.incidents.investigate_with_model import (
-    Conclusion,
+    ClaimedExplanation,
     Progress,
     asks_model,
     by_evidence,
@@ -103,7 +103,7 @@ async def explain_incident(
     return await claimed(model_conclusion)
 
 
-def _evidence_first(of_model: Conclusion, of_engine: Conclusion) -> Conclusion:
+def _evidence_first(of_model: ClaimedExplanation, of_engine: ClaimedExplanation) -> ClaimedExplanation:
     """Return a model's conclusion with the evidence engine's cause before it, because people's verdicts say so."""
     if of_model.second is None:
         return replace(
@@ -111,7 +111,7 @@ def _evidence_first(of_model: Conclusion, of_engine: Conclusion) -> Conclusion:
         )
     first, second, *others = of_model.explanation.hypotheses
     swapped = replace(of_model.explanation, hypotheses=(second, first, *others), engine=EVIDENCE)
-    return Conclusion(swapped, of_model.second, of_model.first)
+    return ClaimedExplanation(swapped, of_model.second, of_model.first)
 
 
 async def _observed(
@@ -130,7 +130,7 @@ async def _claimed(
     failures: dict[str, FailureHistory],
     history: IncidentHistory,
     ports: IncidentPorts,
-    conclusion: Conclusion,
+    conclusion: ClaimedExplanation,
 ) -> Incident:
     """Return the incident with the redacted explanation.
 

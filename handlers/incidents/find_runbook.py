@@ -10,7 +10,7 @@ import structlog
 
 from core.incidents.runbook import (
     RunbookSearch,
-    Section,
+    RunbookSection,
     best_section,
     fit,
     has_command,
@@ -68,7 +68,7 @@ async def _pages(query: str, retriever: Retriever, audience: Audience) -> list[P
 
 async def _section(
     cause: frozenset[str], pages: Sequence[Passage], retriever: Retriever, audience: Audience
-) -> Section | None:
+) -> RunbookSection | None:
     section = best_section(sections_of(await retriever.page(pages[0].document_id, audience)), cause)
     if section is None or has_command(section) or not (own := fit(section, cause)):
         return section

@@ -22,7 +22,7 @@ from core.ports import LanguageModel, Tool
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.budget import Limits, MeteredModel
 from core.rca.agent.code_expert import CodeExpert
-from core.rca.agent.conclusion import Verdict, compared
+from core.rca.agent.conclusion import MergedCauses, compared
 from core.rca.agent.controller import Investigation
 from core.rca.agent.grounding import grounded, matched
 from core.rca.agent.log_expert import LogExpert, Past, no_past
@@ -64,7 +64,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Conclusion:
+class ClaimedExplanation:
     """An explanation, and what is claimed by it.
 
     `first` is the claim of its first cause, None without one; `second` is that of its second, if the engines disagree.
@@ -75,19 +75,21 @@ class Conclusion:
     second: Claimed | None = None
 
 
-def by_evidence(explanation: Explanation, evaluation: Evaluation | None) -> Conclusion:
+def by_evidence(explanation: Explanation, evaluation: Evaluation | None) -> ClaimedExplanation:
     """Return the conclusion of the evidence engine alone."""
-    return Conclusion(explanation, evaluation and (Estimator(PredictionKind.CAUSE, EVIDENCE, VERSION), evaluation))
+    return ClaimedExplanation(
+        explanation, evaluation and (Estimator(PredictionKind.CAUSE, EVIDENCE, VERSION), evaluation)
+    )
 
 
-def asks_model(skill: Skill, conclusion: Conclusion) -> bool:
+def asks_model(skill: Skill, conclusion: ClaimedExplanation) -> bool:
     """Return whether a model of this skill is asked, by what the evidence engine found."""
     unsure = skill.always or is_unsure(conclusion.first[1] if conclusion.first is not None else None)
     return unsure and (skill.tools > 0 or len(conclusion.explanation.hypotheses) > 1)
 
 
 async def investigate_with_model(
-    before: Conclusion,
+    before: ClaimedExplanation,
     observations: Observations,
     incident_signals: IncidentSignals,
     *,
@@ -97,7 +99,7 @@ async def investigate_with_model(
     limits: Limits | None = None,
     readers: Readers = NOTHING_MORE,
     past: Past = no_past,
-) -> Conclusion:
+) -> ClaimedExplanation:
     """Return the conclusion of the evidence engine, `before`, with that of a model.
 
     A model that can use tools investigates with all of them within the `limits`. One that cannot chooses among two or more
@@ -121,14 +123,14 @@ async def investigate_with_model(
 
 
 async def _chosen(
-    before: Conclusion,
+    before: ClaimedExplanation,
     observations: Observations,
     incident_signals: IncidentSignals,
     model: LanguageModel,
     right: float,
     request: ModelRequest,
     progress: Progress,
-) -> Conclusion:
+) -> ClaimedExplanation:
     """Return the conclusion with the causes ranked by the model's choice."""
     explanation = before.explanation
     if before.first is None or len(explanation.hypotheses) < 2:
@@ -145,17 +147,17 @@ async def _chosen(
         return before
     judged = evaluate_ranking(ranked, before.first[1], incident_signals, observations)
     claim = Estimator(PredictionKind.CAUSE, model.name, RANKING_VERSION), judged
-    return Conclusion(replace(explanation, hypotheses=ranked, engine=model.name), claim)
+    return ClaimedExplanation(replace(explanation, hypotheses=ranked, engine=model.name), claim)
 
 
 async def _investigated(
-    before: Conclusion,
+    before: ClaimedExplanation,
     observations: Observations,
     incident_signals: IncidentSignals,
     investigation: Investigation,
     right: float,
     progress: Progress,
-) -> Conclusion:
+) -> ClaimedExplanation:
     """Return the conclusion with the model's trajectory, and with its finding if quotes of what it read show it."""
     model, limits = investigation.model, investigation.model.limits
 
@@ -221,8 +223,8 @@ def supported(finding: Finding, snapshots: Snapshots, observations: Observations
 
 
 def _conclusion(
-    kept: Conclusion, verdict: Verdict, observations: Observations, incident_signals: IncidentSignals
-) -> Conclusion:
+    kept: ClaimedExplanation, verdict: MergedCauses, observations: Observations, incident_signals: IncidentSignals
+) -> ClaimedExplanation:
     """Return the conclusion of a verdict, with the claim of each engine."""
     services = tuple(f"{each.service}: " for each in verdict.hypotheses if each.service)
     changes = {each.change.id for each in verdict.hypotheses if each.change}
@@ -246,9 +248,9 @@ def _conclusion(
         judged = evaluate_ranking((theirs,), kept.first[1], incident_signals, observations)
     claim = Estimator(PredictionKind.CAUSE, explanation.trajectory.model, FINDING_VERSION), judged
     if not verdict.by_model:
-        return Conclusion(explanation, kept.first, claim)
+        return ClaimedExplanation(explanation, kept.first, claim)
     led = replace(explanation, engine=explanation.trajectory.model)
-    return Conclusion(led, claim, kept.first if verdict.dissent else None)
+    return ClaimedExplanation(led, claim, kept.first if verdict.dissent else None)
 
 
 async def action_set(

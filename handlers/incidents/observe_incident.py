@@ -29,7 +29,7 @@ from core.ports import (
     Toolbox,
     gap_of,
 )
-from core.rca.agent.code_expert import CodeTool
+from core.rca.agent.code_expert import CodeExpertTool
 from core.rca.dependencies import neighbourhood, service_of, united
 from core.rca.observation_tools import PlannedCall, planned_calls
 from core.rca.observations import (
@@ -242,7 +242,7 @@ async def offer_tools(
     """
     window = TimeWindow(observations.incident.started_at - LOOK_BACK, observations.until)
     offered, gaps = await open_toolboxes(toolboxes, observations.services, window)
-    readers: list[Tool] = [CodeTool(each) for each in code]
+    readers: list[Tool] = [CodeExpertTool(each) for each in code]
     return tuple({tool.name: tool for tool in reversed([*readers, *offered])}.values())[::-1], gaps
 
 

@@ -18,7 +18,6 @@ from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.errors import IndexUnavailable, ModelUnavailable, SourceUnavailable, StoreUnavailable
 from core.ports import (
-    Changes,
     ChangingSource,
     Embedder,
     EncodedPassage,
@@ -26,6 +25,7 @@ from core.ports import (
     LearnedStore,
     LeftOut,
     PassageIndex,
+    SourceChanges,
     SourceCursor,
     Store,
 )
@@ -180,7 +180,7 @@ class _Run:
 
     async def _readable(
         self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
-    ) -> AsyncIterator[Changes]:
+    ) -> AsyncIterator[SourceChanges]:
         """Yield the redacted parts of a source until it ends or fails."""
         try:
             async for part in await self._parts(source, known_ids):
@@ -223,7 +223,7 @@ class _Run:
 
     async def _parts(
         self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
-    ) -> AsyncIterator[Changes]:
+    ) -> AsyncIterator[SourceChanges]:
         if not isinstance(source, ChangingSource):
             return _whole(source, known_ids)
         kept = None
@@ -273,16 +273,16 @@ def _position(setting: str, kept: str) -> str:
     return position if before == setting else ""
 
 
-async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
     """Yield everything that a source holds. Known documents that it no longer holds are removed at the end."""
     seen = set[str]()
     async for item in source.documents():
         if isinstance(item, LeftOut):
-            yield Changes((), frozenset(), "", (item,))
+            yield SourceChanges((), frozenset(), "", (item,))
             continue
         seen.add(item.id)
-        yield Changes((item,), frozenset(), "")
-    yield Changes((), known_ids - seen, "")
+        yield SourceChanges((item,), frozenset(), "")
+    yield SourceChanges((), known_ids - seen, "")
 
 
 def vectors_of(passages: Sequence[Passage]) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ import structlog
 
 from core.answering.find import RETRIEVED, read_as
 from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup, may_be_recorded
-from core.answering.ownership import Claim, Standing, claims, names_page, pages_titled
+from core.answering.ownership import OwnershipLine, Standing, claims, names_page, pages_titled
 from core.answering.statements import cited
 from core.incidents.readable import visible
 from core.incidents.runbook import RunbookSearch
@@ -160,7 +160,7 @@ async def _owner_of_thing(thing: str, question: Question, ports: QuestionPorts) 
     return _code_owners(thing, ports) or _claimed(firm or all_claims, ports)
 
 
-def _claimed(ranked: Sequence[Claim], ports: QuestionPorts) -> _Findings | None:
+def _claimed(ranked: Sequence[OwnershipLine], ports: QuestionPorts) -> _Findings | None:
     """Return the best lines of team documents, one for each owner that they name."""
     by_owner = {claim.owner: claim for claim in reversed(ranked) if claim.standing is ranked[0].standing}
     if not by_owner or len(by_owner) > MAX_OWNERS:

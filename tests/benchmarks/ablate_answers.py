@@ -37,7 +37,7 @@ from bot.config.settings import EMBEDDED, load_settings
 from bot.config.workspace import load_workspace
 from bot.evaluation.library import asked_of, library_of
 from bot.evaluation.report import json_lines, wilson_interval
-from bot.evaluation.stated_answers import Case, cases_of
+from bot.evaluation.stated_answers import KeyedQuestion, cases_of
 from bot.wiring.application import embedder, ingest, open_core
 from core.answering.answer_view import shown_sentences
 from core.answering.excerpts import candidates
@@ -102,7 +102,7 @@ class Asked:
     """A question of a set, with the page that answers it or the expressions that its answer matches; neither: no answer."""
 
     set: str
-    case: Case
+    case: KeyedQuestion
     page: str = ""
 
     @property
@@ -188,7 +188,7 @@ async def _is_found(question: Asked, shelf: Shelf) -> bool:
     return question.page in list(pages)[: FIRST[question.set]]
 
 
-async def _is_stated(case: Case, shelf: Shelf) -> bool:
+async def _is_stated(case: KeyedQuestion, shelf: Shelf) -> bool:
     history: list[Turn] = []
     for earlier in case.before:
         answer, _ = await find_answer(asked_of(earlier, shelf.audience, history), shelf.retriever)
@@ -214,13 +214,13 @@ async def _shelves(data: Path) -> AsyncGenerator[list[Shelf]]:
         for name, (corpus, questions) in files.items():
             library, retriever = await stack.enter_async_context(library_of([corpus], model))
             rows = [row for file in questions for row in json_lines(file, "question")]
-            shelved = [Asked(name, Case(row["question"], "", ""), row.get("gold_doc", "")) for row in rows]
+            shelved = [Asked(name, KeyedQuestion(row["question"], "", ""), row.get("gold_doc", "")) for row in rows]
             shelves.append(Shelf(shelved, retriever, library.audience()))
         shelves.append(await stack.enter_async_context(_sample(data / "sample-questions" / "questions.jsonl")))
         yield shelves
 
 
-def _corpus(case: Case) -> str:
+def _corpus(case: KeyedQuestion) -> str:
     return case.corpus
 
 

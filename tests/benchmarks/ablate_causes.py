@@ -93,7 +93,9 @@ def _invented(count: int, seed: int, *, thin: bool) -> Cases:
         return asyncio.run(read(sorted(Path(folder).iterdir())))
 
 
-def _figures(sets: dict[str, Cases], recorded: Sequence[rca.Case], mechanism: Mechanism) -> dict[str, list[float]]:
+def _figures(
+    sets: dict[str, Cases], recorded: Sequence[rca.RecordedCase], mechanism: Mechanism
+) -> dict[str, list[float]]:
     with ExitStack() as stack:
         for name, instead in mechanism.instead.items():
             stack.enter_context(patch(name, instead))

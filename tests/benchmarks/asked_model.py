@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.evaluation.recorded_model import OpenedModel, RecordedModel, recorded_model
-from bot.evaluation.stated_answers import Case
+from bot.evaluation.stated_answers import KeyedQuestion
 from core.model.language_model import Abilities
 from tests.benchmarks.simulated import SimulatedModel, Truth
 from tests.benchmarks.simulated_agent import Cause
@@ -50,6 +50,6 @@ async def _counted(simulated: SimulatedModel) -> AsyncGenerator[RecordedModel]:
         yield model
 
 
-def truth_of(case: Case) -> Truth:
+def truth_of(case: KeyedQuestion) -> Truth:
     """Return what a simulated model knows of a question."""
     return Truth(" ".join([*case.before, case.question]), case.stated_in if case.keys else None)

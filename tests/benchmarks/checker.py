@@ -25,7 +25,7 @@ from adapters.sources.folder import FolderSource
 from bot.commands.demo import SAMPLE_COMPANY
 from bot.evaluation.library import CorpusFile
 from bot.evaluation.report import cell, print_rows, wilson_interval
-from core.answering.composed.evidence import Evidence
+from core.answering.composed.evidence import NumberedPassages
 from core.answering.composed.reply import claims
 from core.answering.composed.verdicts import DOUBTS, fault_in
 from core.knowledge.passages import passages_of
@@ -71,7 +71,7 @@ class Case:
         """Return the first fault that the checker finds, empty if it lets the sentence pass."""
         sentence = self.says(document)
         cited = nearest(sentence, passages_of(document))
-        evidence = Evidence(dict(enumerate(cited, start=1)))
+        evidence = NumberedPassages(dict(enumerate(cited, start=1)))
         marks = "".join(f"[{number}]" for number in evidence.passages)
         faults = (fault_in(claim, self.question, evidence) for claim in claims(f"{sentence} {marks}"))
         return next((str(fault) for fault in faults if fault is not None), "")

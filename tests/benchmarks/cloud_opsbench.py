@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 from bot.evaluation.rca_engines import by_each, observed
-from bot.evaluation.recorded_model import ASKING, Call, RecordedModel, costs, paired, print_model
+from bot.evaluation.recorded_model import ASKING, CallCost, RecordedModel, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, json_lines, print_rows
 from core.answering.model_exam import examined, skill_of
 from core.confidence.measures import auroc
@@ -29,11 +29,11 @@ from core.model_calls.prompts.quoted import quoted
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 from core.rca.agent.grounding import MIN_QUOTE
-from core.rca.cluster.faults import Fault, Finding
+from core.rca.cluster.faults import Fault, ObjectFault
 from core.rca.model_ranking import situation
 from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
-from handlers.incidents.investigate_with_model import Conclusion
+from handlers.incidents.investigate_with_model import ClaimedExplanation
 from tests.benchmarks.asked_model import AskedModel
 from tests.benchmarks.simulated_agent import Cause, FaultType, calls_of
 
@@ -100,7 +100,7 @@ PLACES = {"app_name": "app", "node_name": "node", "namespace": "namespace"}
 """The kinds of objects by the arguments that name them."""
 
 
-def type_of(finding: Finding) -> str:
+def type_of(finding: ObjectFault) -> str:
     """Return the type of the closed list for a finding; empty if the list has none."""
     if finding.fault is Fault.DAEMON:
         return f"{finding.detail.replace('-', '_')}_unavailable"
@@ -175,7 +175,7 @@ async def _add_model(
 ) -> dict[str, Any]:
     """Add the results with a model to `graded_by`, and return what it took. `causes` is what a simulated model knows."""
     marks = await examined(model, ASKING)
-    calls: list[Sequence[Call]] = []
+    calls: list[Sequence[CallCost]] = []
     for number, case in enumerate(cases):
         causes[:] = [_simulated(case, number)]
         before, started = len(model.calls), time.perf_counter()
@@ -210,7 +210,7 @@ def places(outputs: Sequence[ToolOutput]) -> tuple[str, ...]:
     )
 
 
-async def _diagnoses(conclusion: Conclusion, case: Case, model: LanguageModel) -> list[Diagnosis]:
+async def _diagnoses(conclusion: ClaimedExplanation, case: Case, model: LanguageModel) -> list[Diagnosis]:
     """Return the diagnoses of a conclusion, best first: the model's own, whose type it names, and the evidence engine's."""
     diagnoses: list[Diagnosis] = []
     for each in conclusion.explanation.hypotheses:

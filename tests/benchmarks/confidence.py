@@ -22,7 +22,7 @@ from rich.console import Console
 from bot.evaluation.library import asked_of, library_of
 from bot.evaluation.recorded_model import ASKING, RecordedModel, costs
 from bot.evaluation.report import SEED, print_rows
-from bot.evaluation.stated_answers import Case, by_corpus, cases_of, shown_text
+from bot.evaluation.stated_answers import KeyedQuestion, by_corpus, cases_of, shown_text
 from core.answering.find import find_answer, search
 from core.confidence.calibrator import CANDIDATES
 from core.confidence.ensemble import FloatArray
@@ -121,7 +121,7 @@ def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None, llm
 
 
 async def _run(
-    cases: Sequence[Case], corpora: Sequence[Path], embedder: Embedder | None, llm: AskedModel
+    cases: Sequence[KeyedQuestion], corpora: Sequence[Path], embedder: Embedder | None, llm: AskedModel
 ) -> dict[str, Any]:
     judged: list[tuple[Evaluation, bool]] = []
     async with llm.opened([truth_of(case) for case in cases]) as model:
@@ -147,7 +147,7 @@ async def _run(
 
 
 async def _judged(
-    case: Case, audience: Audience, retriever: Retriever, model: RecordedModel
+    case: KeyedQuestion, audience: Audience, retriever: Retriever, model: RecordedModel
 ) -> tuple[Evaluation, bool] | None:
     """Return both scores of the evidence engine's answer, and whether it states what was asked; None without one."""
     question = asked_of(" ".join([*case.before, case.question]), audience)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from bot.config.settings import EMBEDDED
 from bot.evaluation.library import library_of
 from bot.evaluation.report import json_lines
-from bot.evaluation.stated_answers import Case, cases_of
+from bot.evaluation.stated_answers import KeyedQuestion, cases_of
 from bot.wiring.application import embedder
 from core.answering import certainty
 from core.answering.certainty import ANSWER_THRESHOLD
@@ -224,7 +224,7 @@ async def _keyed(questions: Path, corpora: Sequence[Path], embedder: Embedder | 
     return examples
 
 
-def _product(row: dict[str, Any], case: Case, number: int) -> str:
+def _product(row: dict[str, Any], case: KeyedQuestion, number: int) -> str:
     if not case.keys:
         return f"none {number % FOLDS}"
     folder, _, rest = str(row.get("gold_doc") or "").partition("/")

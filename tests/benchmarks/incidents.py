@@ -30,7 +30,7 @@ from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
-from bot.evaluation.recorded_model import ASKING, DEADLINE, Call, RecordedModel, costs, paired, print_model
+from bot.evaluation.recorded_model import ASKING, DEADLINE, CallCost, RecordedModel, costs, paired, print_model
 from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
 from core.answering.model_exam import Marks, examined, skill_of
 from core.confidence.calibrator import PROBABLE, badge_for
@@ -118,7 +118,7 @@ async def _measured(cases: Sequence[Path], without: Sequence[str], llm: AskedMod
     causes: list[Cause] = []
     async with llm.opened(causes=causes) as model:
         marks = await examined(model, ASKING) if model is not None else Marks(0, 0, 0)
-        calls: list[list[Call]] = []
+        calls: list[list[CallCost]] = []
         for case in cases:
             truth, observations = await observed(case)
             for name in without:

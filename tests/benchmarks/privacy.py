@@ -23,7 +23,7 @@ from rich.console import Console
 from adapters.secret_detector import SecretPatterns
 from bot.evaluation.report import SEED, bootstrap_interval, cell, print_rows
 from core.knowledge.names import People
-from core.knowledge.redactor import Finding, Redactor
+from core.knowledge.redactor import Redactor, SensitiveSpan
 from core.model.errors import MalformedInput
 
 KINDS = {"n": "name", "e": "e-mail", "p": "phone", "s": "secret"}
@@ -63,7 +63,7 @@ def run(cases: Path) -> dict[str, Any]:
     )
 
 
-def measured(cases: Sequence[Case], findings: Sequence[Sequence[Finding]]) -> dict[str, Any]:
+def measured(cases: Sequence[Case], findings: Sequence[Sequence[SensitiveSpan]]) -> dict[str, Any]:
     hits: defaultdict[str, list[float]] = defaultdict(list)
     right: defaultdict[str, list[float]] = defaultdict(list)
     untouched: list[float] = []
@@ -112,7 +112,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     console.print(f"{figures['untouched']:.1%} of the lines without anything confidential are unchanged.")
 
 
-def _is_right(text: str, finding: Finding, meant: set[int]) -> bool:
+def _is_right(text: str, finding: SensitiveSpan, meant: set[int]) -> bool:
     """Return whether a finding covers labelled text, and otherwise only punctuation."""
     span = range(finding.start, finding.end)
     surplus = [text[position] for position in span if position not in meant]

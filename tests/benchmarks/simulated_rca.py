@@ -16,13 +16,13 @@ async def run(path: Path, right: float) -> dict[str, Any]:
     """Return the figures with a model that is right with this probability. Raises MalformedInput for an invalid file."""
     causes: list[Cause] = []
 
-    def remember(number: int, case: rca.Case) -> None:
+    def remember(number: int, case: rca.RecordedCase) -> None:
         causes[:] = [_cause(number, case)]
 
     return await rca.run(path, AskedModel(simulate=right).opened(causes=causes), remember)
 
 
-def _cause(number: int, case: rca.Case) -> Cause:
+def _cause(number: int, case: rca.RecordedCase) -> Cause:
     """Return what a simulated model knows of a case: what it states, and the lines that show it."""
     keys = () if case.kind == rca.HEALTHY else (*case.evidence_keys, *case.keys)
     alternatives = [rca.normalised(alternative) for group in keys for alternative in group]

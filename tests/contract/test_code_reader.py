@@ -9,8 +9,8 @@ import pytest
 from adapters.tools import code_repository
 from adapters.tools.code_repository import CodeRepositories
 from core.model.errors import ToolUnavailable
-from core.ports import Definition
-from core.rca.agent.code_expert import CodeTool
+from core.ports import CodeDefinition
+from core.rca.agent.code_expert import CodeExpertTool
 
 PYTHON = """\
 class Pool:
@@ -58,7 +58,7 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-async def found(folder: Path, *names: str) -> list[Definition]:
+async def found(folder: Path, *names: str) -> list[CodeDefinition]:
     return await CodeRepositories("code", {"shop": folder}).definitions(names)
 
 
@@ -94,7 +94,7 @@ async def test_a_class_is_a_definition_and_a_value_is_none(checkout: Path) -> No
 
 
 async def test_the_expert_reads_from_method_to_function(checkout: Path) -> None:
-    told = await CodeTool(CodeRepositories("code", {"shop": checkout})).call({"symbol": "pool.(*Pool).Acquire"})
+    told = await CodeExpertTool(CodeRepositories("code", {"shop": checkout})).call({"symbol": "pool.(*Pool).Acquire"})
     assert "Pool.Acquire in shop, go/pool.go, line 3" in told
     assert "connect in shop, go/pool.go, line 4" in told
     assert "dial.Open" in told.rpartition("External")[2]

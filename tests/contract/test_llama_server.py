@@ -13,7 +13,7 @@ import pytest
 
 from adapters.llama import connection
 from adapters.llama import server as server_module
-from adapters.llama.connection import LlamaConnection, Refused, TooLong
+from adapters.llama.connection import LlamaConnection, RequestRefused, TooLong
 from adapters.llama.dialect import Dialect, dialect_of
 from adapters.llama.server import SAMPLES, LlamaServer
 from core.model.errors import ModelUnavailable, PromptTooLong
@@ -198,7 +198,7 @@ async def test_a_server_that_takes_long_to_tell_what_it_is_is_asked_once(
     assert asked == 1
 
 
-@pytest.mark.parametrize("kind", [Refused, TooLong])
-def test_a_refusal_can_be_kept_and_raised_again(kind: type[Refused | TooLong]) -> None:
+@pytest.mark.parametrize("kind", [RequestRefused, TooLong])
+def test_a_refusal_can_be_kept_and_raised_again(kind: type[RequestRefused | TooLong]) -> None:
     kept = copy.copy(kind("The model server refused.", "no such field"))
     assert (str(kept), kept.reason) == ("The model server refused.", "no such field")

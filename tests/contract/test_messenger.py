@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from core.answering.answer_view import ALSO, CLOSEST_MATCH
-from core.model.answer import Answer, Conflict, Contact
+from core.model.answer import Answer, Contact, Contradiction
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.model.messages import AnswerMessage, IncidentMessage, Notice
@@ -223,7 +223,7 @@ async def test_what_else_may_answer_is_offered_in_a_line_with_its_source(chat: C
 
 async def test_a_contradicting_source_is_quoted_with_its_date(chat: Chat) -> None:
     other = replace(messages.citation(3, "Old notes", "Canaries"), quote="It returns to 0 % within 10 minutes.")
-    answer = messages.answer(conflicts=(Conflict((messages.citation(), other)),))
+    answer = messages.answer(conflicts=(Contradiction((messages.citation(), other)),))
     shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(answer), "intent"))
     assert "Sources disagree" in shown
     assert "Old notes" in shown

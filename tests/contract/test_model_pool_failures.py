@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from adapters.llama.connection import Refused
+from adapters.llama.connection import RequestRefused
 from adapters.model_pool import pool as pool_module
 from adapters.model_pool.breaker import FAILURES, PAUSE, BreakerState
 from adapters.model_pool.pool import ModelPool
@@ -37,7 +37,7 @@ async def test_a_prompt_that_is_too_long_is_not_tried_elsewhere() -> None:
 async def test_a_request_that_every_server_refuses_does_not_close_them_to_others() -> None:
     def refuse(request: ModelRequest) -> str:
         if "odd" in request.messages[0].text:
-            raise Refused("The model server at a refused with HTTP status 400.", "unknown schema")
+            raise RequestRefused("The model server at a refused with HTTP status 400.", "unknown schema")
         return "well"
 
     first, second = ScriptedModel(refuse, name="first"), ScriptedModel(refuse, name="second")

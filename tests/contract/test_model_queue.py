@@ -5,18 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.model_pool.queue import MAX_PASSED_OVER, RequestQueue, Ticket
+from adapters.model_pool.queue import MAX_PASSED_OVER, QueuePlace, RequestQueue
 from core.model.language_model import Urgency
 
 ARRIVALS = st.tuples(st.sampled_from(Urgency), st.sampled_from("abcd"))
 STEPS = st.lists(st.one_of(ARRIVALS, st.none()), max_size=80)  # an arrival, or the start of the next
 
 
-def ticket(urgency: Urgency, requester: str) -> Ticket:
-    return Ticket(urgency, requester, ends_at=60.0, prompt="")
+def ticket(urgency: Urgency, requester: str) -> QueuePlace:
+    return QueuePlace(urgency, requester, ends_at=60.0, prompt="")
 
 
-def start_next(queue: RequestQueue) -> Ticket:
+def start_next(queue: RequestQueue) -> QueuePlace:
     head = queue.order()[0]
     queue.start(head, 0)
     return head
@@ -27,8 +27,8 @@ async def test_everything_that_waits_is_started_once_in_the_order_that_was_told(
     steps: list[tuple[Urgency, str] | None],
 ) -> None:
     queue = RequestQueue(capacity=100)
-    arrived: list[Ticket] = []
-    started: list[Ticket] = []
+    arrived: list[QueuePlace] = []
+    started: list[QueuePlace] = []
     for step in steps:
         if step is not None:
             arrived.append(ticket(*step))

@@ -26,7 +26,7 @@ from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.parts import GRACE, kept
 from adapters.tools.prometheus_alerts import PrometheusAlerts
-from adapters.tools.service_files import FolderFiles
+from adapters.tools.service_files import ParsedFiles
 from core.model.errors import ToolUnavailable
 from core.model.incident import AlertStatus, Gap, GapReason
 from core.ports import ANSWER_BY, Partial, TimeWindow
@@ -270,13 +270,13 @@ async def test_the_commits_of_a_checkout_are_kept_when_their_diffs_are_too_large
 @pytest.fixture
 def deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another file of the folder is deleted between its listing and its reading."""
-    listed = FolderFiles.paths
+    listed = ParsedFiles.paths
 
-    def with_another(files: FolderFiles[Any]) -> list[Path]:
+    def with_another(files: ParsedFiles[Any]) -> list[Path]:
         found = listed(files)
         return [*found, *(path.parent.parent / "deleted" / path.parent.name / path.name for path in found)]
 
-    monkeypatch.setattr(FolderFiles, "paths", with_another)
+    monkeypatch.setattr(ParsedFiles, "paths", with_another)
 
 
 def written(path: Path, *lines: str) -> Path:

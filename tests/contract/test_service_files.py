@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.tools.service_files import FolderFiles
+from adapters.tools.service_files import ParsedFiles
 
 LONG_AGO = time.time() - 3600
 
@@ -34,7 +34,7 @@ def settled(path: Path, text: str, ago: float = 0.0) -> Path:
 
 def test_a_file_is_read_once_for_each_change_of_it(tmp_path: Path) -> None:
     reader = Reader()
-    files = FolderFiles(tmp_path, (".log",), reader)
+    files = ParsedFiles(tmp_path, (".log",), reader)
     path = settled(tmp_path / "logs" / "api.log", "one", ago=60)
     assert [files.content(path) for _ in range(3)] == ["one"] * 3
     settled(path, "two")
@@ -43,7 +43,7 @@ def test_a_file_is_read_once_for_each_change_of_it(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_written_to_just_now_is_not_kept(tmp_path: Path) -> None:
-    files = FolderFiles(tmp_path, (".log",), reader := Reader())
+    files = ParsedFiles(tmp_path, (".log",), reader := Reader())
     path = tmp_path / "api.log"
     path.write_text("one", "utf-8")
     assert files.is_growing(path)
@@ -52,7 +52,7 @@ def test_a_file_that_was_written_to_just_now_is_not_kept(tmp_path: Path) -> None
 
 
 def test_a_folder_is_listed_again_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = FolderFiles(tmp_path, (".log",), Reader())
+    files = ParsedFiles(tmp_path, (".log",), Reader())
     settled(tmp_path / "logs" / "api.log", "one", ago=60)
     os.utime(tmp_path, (LONG_AGO, LONG_AGO))
     scanned: list[str] = []

@@ -15,7 +15,7 @@ from adapters.sources.teams_messages import MAX_MEMBERS
 from core.model.conversation import PUBLIC
 from core.model.document import Document
 from core.model.errors import SourceUnavailable
-from core.ports import Changes, LeftOut
+from core.ports import LeftOut, SourceChanges
 from tests.contract.source_worlds.remote import SharePointWorld, sharepoint_world
 from tests.fakes.sharepoint_server import (
     ADDRESS,
@@ -69,7 +69,7 @@ class Reading:
             self._apply(part)
         return self
 
-    def _apply(self, part: Changes) -> None:
+    def _apply(self, part: SourceChanges) -> None:
         self.documents |= {document.id: document for document in part.documents}
         self.read |= {document.id for document in part.documents}
         for gone in part.removed_ids:

@@ -14,7 +14,7 @@ from adapters.sources.slack_channels import SlackChannelsSource
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
 from core.model.errors import SourceUnavailable
-from core.ports import Changes
+from core.ports import SourceChanges
 from handlers.knowledge import ingest_knowledge as ingestion
 from tests.contract.source_worlds.remote import SlackWorld, slack_world
 from tests.contract.source_worlds.world import CHANNEL
@@ -32,7 +32,7 @@ async def slack() -> AsyncIterator[SlackWorld]:
         yield world
 
 
-async def read(slack: SlackWorld, cursor: str = "", known: frozenset[str] = frozenset()) -> list[Changes]:
+async def read(slack: SlackWorld, cursor: str = "", known: frozenset[str] = frozenset()) -> list[SourceChanges]:
     return [part async for part in slack.source.changes(cursor, known)]
 
 
@@ -275,7 +275,7 @@ async def test_what_was_read_in_a_channel_that_slack_no_longer_shows_goes(slack:
     slack.server.post(CHANNEL, ROOT, "A question?")
     cursor = (await read(slack))[-1].cursor
     channel = slack.server.channels.pop(CHANNEL)
-    known, parts = frozenset({f"docs/{CHANNEL}/{ROOT}"}), list[Changes]()
+    known, parts = frozenset({f"docs/{CHANNEL}/{ROOT}"}), list[SourceChanges]()
 
     async def collect() -> None:
         async for part in slack.source.changes(cursor, known):

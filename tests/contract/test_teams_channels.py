@@ -12,7 +12,7 @@ import pytest
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
 from core.model.errors import SourceUnavailable
-from core.ports import Changes
+from core.ports import SourceChanges
 from tests.contract.source_worlds.remote import TeamsWorld, teams_world
 from tests.contract.source_worlds.world import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL
 
@@ -26,7 +26,7 @@ async def teams() -> AsyncIterator[TeamsWorld]:
         yield world
 
 
-async def read(teams: TeamsWorld, cursor: str = "", known: frozenset[str] = frozenset()) -> list[Changes]:
+async def read(teams: TeamsWorld, cursor: str = "", known: frozenset[str] = frozenset()) -> list[SourceChanges]:
     return [part async for part in teams.source.changes(cursor, known)]
 
 
@@ -272,8 +272,8 @@ async def test_a_channel_that_is_no_longer_there_goes(teams: TeamsWorld) -> None
     assert parts[-1].removed_ids == {"docs/19:old@thread.tacv2/1"}
 
 
-async def read_until_it_fails(teams: TeamsWorld, known: frozenset[str], error: str) -> list[Changes]:
-    parts = list[Changes]()
+async def read_until_it_fails(teams: TeamsWorld, known: frozenset[str], error: str) -> list[SourceChanges]:
+    parts = list[SourceChanges]()
 
     async def collect() -> None:
         async for part in teams.source.changes("", known):

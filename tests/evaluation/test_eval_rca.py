@@ -10,9 +10,9 @@ import pytest
 from bot.evaluation.rca import holds, run
 from bot.evaluation.rca_engines import (
     NOT_RECORDED,
+    EngineVerdict,
     Given,
     RecordedTools,
-    Verdict,
     by_each,
     by_evidence,
     by_keyword,
@@ -79,7 +79,7 @@ def scripted(evidence: str) -> ScriptedModel:
     return ScriptedModel(lambda _: next(replies, found), context=32_768)
 
 
-async def concluded(model: ScriptedModel) -> Mapping[str, Verdict]:
+async def concluded(model: ScriptedModel) -> Mapping[str, EngineVerdict]:
     outputs = (*GIVEN.outputs, ToolOutput("logs", {"pod_name": "shipping-1"}, "boot\n"))
     told = await by_each(GIVEN.question, outputs, (), model, None)
     return {name: verdict_of(each, GIVEN) for name, each in told.items()}
@@ -87,7 +87,7 @@ async def concluded(model: ScriptedModel) -> Mapping[str, Verdict]:
 
 async def test_a_model_calls_the_recorded_tools_and_may_quote_only_what_they_returned() -> None:
     told = await concluded(scripted("error: open /data/tariffs.csv: permission denied"))
-    assert told["model"] == Verdict(
+    assert told["model"] == EngineVerdict(
         "The tariffs cannot be read: permission denied.", ("error: open /data/tariffs.csv: permission denied",), 2
     )
     assert told["plumbline"].cause == (await by_evidence(GIVEN)).cause, "an unproven model is not asked"

@@ -11,7 +11,7 @@ import pytest
 from adapters.secret_detector import SecretPatterns
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
-from core.knowledge.redactor import Finding, FindingKind, Redactor
+from core.knowledge.redactor import Redactor, SensitiveKind, SensitiveSpan
 from core.model.document import Document
 from core.model.errors import MalformedInput
 from tests.benchmarks.privacy import KINDS, load_cases, measured, run
@@ -51,7 +51,10 @@ def test_the_measure_counts_what_was_missed_and_what_was_destroyed(tmp_path: Pat
     path.write_text("\n".join(rows), encoding="utf-8")
     _, cases = load_cases(path)
     assert cases[0].text == "ask Asha or Mateo"
-    found = [[Finding(3, 8, FindingKind.NAME), Finding(9, 14, FindingKind.NAME)], [Finding(4, 11, FindingKind.SECRET)]]
+    found = [
+        [SensitiveSpan(3, 8, SensitiveKind.NAME), SensitiveSpan(9, 14, SensitiveKind.NAME)],
+        [SensitiveSpan(4, 11, SensitiveKind.SECRET)],
+    ]
     figures = measured(cases, found)
     assert (figures["recall"], figures["untouched"]) == (0.5, 0.0)
     assert figures["results"]["name"]["precision"] == 0.5

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.commands.demo import SAMPLE_COMPANY
-from bot.evaluation.stated_answers import Reply, cases_of, figures_of, run
+from bot.evaluation.stated_answers import MethodReply, cases_of, figures_of, run
 from core.model.errors import MalformedInput
 from tests.benchmarks.asked_model import AskedModel, truth_of
 from tests.fakes.recordings import DATA
@@ -50,9 +50,9 @@ def test_each_figure_counts_the_questions_that_it_is_about(tmp_path: Path) -> No
     with_answer, other, without = cases_of(written(tmp_path / "questions.jsonl", QUESTIONS))
     figures = figures_of(
         [
-            Reply(with_answer, "run drain --now", certain=True),
-            Reply(other, "no idea", ("the signing key is rotated on Mondays",)),
-            Reply(without, "Fish.", certain=True),
+            MethodReply(with_answer, "run drain --now", certain=True),
+            MethodReply(other, "no idea", ("the signing key is rotated on Mondays",)),
+            MethodReply(without, "Fish.", certain=True),
         ]
     )
     assert figures["states"] == 0.5

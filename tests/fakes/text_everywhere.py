@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from core.incidents.filing import MAX_TITLE
 from core.model import messages
-from core.model.answer import Answer, Citation, Conflict, Contact, Excerpt, Sentence
+from core.model.answer import Answer, Citation, Contact, Contradiction, Excerpt, Sentence
 from core.model.badge import BadgeReference
 from core.model.conversation import Person, Platform
 from core.model.filing import FilingKind
@@ -122,7 +122,7 @@ def _answer(text: str, several: range) -> Answer:
         citations=tuple(replace(cited, number=number) for number in several),
         note=text,
         tentative=True,
-        conflicts=tuple(Conflict((replace(cited, stale_for=timedelta(days=500)), cited)) for _ in several),
+        conflicts=tuple(Contradiction((replace(cited, stale_for=timedelta(days=500)), cited)) for _ in several),
         contacts=tuple(Contact(text, text, (text,)) for _ in several),
     )
 

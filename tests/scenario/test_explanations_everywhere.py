@@ -25,7 +25,7 @@ from core.model_calls.choice import Skill
 from core.rca.agent.budget import Limits
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
-from handlers.incidents.investigate_with_model import Conclusion, investigate_with_model
+from handlers.incidents.investigate_with_model import ClaimedExplanation, investigate_with_model
 from tests.fakes import block_kit
 from tests.fakes.adaptive_card import texts
 from tests.fakes.investigation import call, finalise
@@ -86,7 +86,7 @@ async def by_model() -> Explanation:
     ]
     model = ScriptedModel(lambda _: replies.pop(0), context=100_000, name="local-8b")
     found = await investigate_with_model(
-        Conclusion(replace(FOUND, hypotheses=()), None),
+        ClaimedExplanation(replace(FOUND, hypotheses=()), None),
         SEEN,
         survey(SEEN),
         model=model,

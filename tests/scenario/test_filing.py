@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from adapters.slack.forms import DRAFT_FIELDS, Origin, feedback_form
+from adapters.slack.forms import DRAFT_FIELDS, FormOrigin, feedback_form
 from core.model.audit import Act
 from core.model.filing import FilingKind
 from core.model.messages import FilingRequest
@@ -63,7 +63,7 @@ async def test_a_signed_press_drafts_an_issue_and_its_submission_files_it_once(b
 async def test_a_long_draft_is_split_into_fields_of_slack_between_its_words() -> None:
     text = " ".join(f"word{number}" for number in range(1_200))
     draft = FilingRequest("i1", FilingKind.ISSUE, "Till", text, ("Till board",))
-    view = feedback_form(draft, Origin(channel="C1", ts="1.1"))
+    view = feedback_form(draft, FormOrigin(channel="C1", ts="1.1"))
     assert block_kit.view_problems(view) == []
     fields = filled(view)["view"]["state"]["values"]
     parts = [fields[name][name]["value"] for name in DRAFT_FIELDS if name in fields]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from adapters.slack.forms import Origin, feedback_form
+from adapters.slack.forms import FormOrigin, feedback_form
 from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
 from core.model.incident import Merge
@@ -76,7 +76,7 @@ HUNDREDS = HandoverRequest("incident-1", "", tuple((f"team-{n:03}", f"Team {n:03
 
 
 def test_each_of_hundreds_of_teams_can_be_picked_in_slacks_form() -> None:
-    form = feedback_form(HUNDREDS, Origin(channel=CHANNEL, ts="1773480600.000200"))
+    form = feedback_form(HUNDREDS, FormOrigin(channel=CHANNEL, ts="1773480600.000200"))
     assert view_problems(form) == []
     (picker,) = [
         block["element"] for block in form["blocks"] if block.get("element", {}).get("type") == "static_select"

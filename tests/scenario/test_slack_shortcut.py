@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.slack.forms import Origin
+from adapters.slack.forms import FormOrigin
 from core.incidents.command import Command, CommandName, parse_command
 from core.model.conversation import PUBLIC, Place, Platform, Speaker, Turn
 from tests.fakes.slack_api import CHANNEL, EXPIRED, PERSON
@@ -80,7 +80,9 @@ async def test_where_the_bot_is_not_it_answers_alone_also_without_a_form(bot: Sl
     await bot.press(message_shortcut(ALERT))
     (view,) = bot.slack.views
     submitted = form_submission(view, {}) | {}
-    submitted["view"]["private_metadata"] = Origin(channel="C0ELSEWHERE", ts=ALERT["ts"], quoted="?").model_dump_json()
+    submitted["view"]["private_metadata"] = FormOrigin(
+        channel="C0ELSEWHERE", ts=ALERT["ts"], quoted="?"
+    ).model_dump_json()
     await bot.press(submitted)
     assert bot.inbox.questions[0].place == Place(Platform.SLACK, PERSON)
 

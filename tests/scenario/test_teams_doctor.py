@@ -18,7 +18,7 @@ from adapters.store.conversations import SqlTeamsConversations
 from adapters.store.database import migrate, open_database
 from adapters.teams import history
 from adapters.teams.references import ConversationReference, remember
-from bot.commands.finding import Finding
+from bot.commands.finding import CheckResult
 from bot.commands.teams_doctor import check_teams
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
@@ -49,7 +49,9 @@ async def is_heard(connector: TeamsConnector, folder: Path) -> None:
     await engine.dispose()
 
 
-async def findings(connector: TeamsConnector, package: Path = Path("none.zip"), **variables: Any) -> dict[str, Finding]:
+async def findings(
+    connector: TeamsConnector, package: Path = Path("none.zip"), **variables: Any
+) -> dict[str, CheckResult]:
     usual = {"TEAMS_APP_ID": APP_ID, "TEAMS_APP_PASSWORD": APP_PASSWORD, "TEAMS_TENANT_ID": TENANT}
     settings = Settings.model_validate({name: value for name, value in (usual | variables).items() if value})
     workspace = load_workspace(None).model_copy(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.microsoft_graph.messages import ChatMessage
+from adapters.microsoft_graph.messages import GraphMessage
 from adapters.teams import threads
 from core.model.conversation import Speaker, Turn
 from core.model.messages import Notice
@@ -104,7 +104,7 @@ async def test_messages_are_made_text_of_while_the_bot_goes_on(
 ) -> None:
     made_in: set[int] = set()
 
-    def text_of(message: ChatMessage, addressed: str = "") -> str:
+    def text_of(message: GraphMessage, addressed: str = "") -> str:
         made_in.add(threading.get_ident())
         return message.id
 

@@ -84,6 +84,16 @@ def bound_names(path: Path) -> Iterator[tuple[int, str]]:
                 pass
 
 
+def test_a_class_name_stands_for_one_concept() -> None:
+    """A class whose name begins with an underscore is read in its module alone."""
+    places: dict[str, list[str]] = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for name in re.findall(r"^class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
+                places.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """Counts imports within functions and for types too: `TopologicalSorter` names the circle that it meets."""
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]

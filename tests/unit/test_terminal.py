@@ -11,7 +11,7 @@ from rich.console import Console
 
 from adapters.terminal import render
 from core.answering.answer_view import CLOSEST_MATCH
-from core.model.answer import Answer, Conflict, Contact
+from core.model.answer import Answer, Contact, Contradiction
 from core.model.messages import AnswerMessage, Message
 from tests import samples as messages
 from tests.fakes.messages import telling
@@ -41,7 +41,7 @@ def test_only_a_tentative_answer_is_called_so() -> None:
 def test_what_contradicts_it_is_quoted() -> None:
     other = replace(messages.citation(3, "Old notes", ""), quote="It takes 10 minutes.")
     assert "[3] Old notes · updated 2026-02-11: It takes 10 minutes." in said(
-        messages.answer(conflicts=(Conflict((messages.citation(), other)),))
+        messages.answer(conflicts=(Contradiction((messages.citation(), other)),))
     )
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from core.answering.certainty import evaluation_of
-from core.answering.composed.evidence import Evidence, fitting, of_one_family, relevant
-from core.answering.composed.reply import Claim, Form, claims, complete_claims, is_not_found
+from core.answering.composed.evidence import NumberedPassages, fitting, of_one_family, relevant
+from core.answering.composed.reply import CitedSentence, Form, claims, complete_claims, is_not_found
 from core.answering.composed.sureness import Written, sureness_of
 from core.answering.composed.translation import TRANSLATED, translated
 from core.answering.composed.verdicts import Checked, by_model, by_rules, fault_in
@@ -114,7 +114,7 @@ class _Answers:
 
     question: Question
     query: str
-    evidence: Evidence
+    evidence: NumberedPassages
     retrieval: Retrieval
     engine: str
 
@@ -144,7 +144,7 @@ class _Answers:
             note=LEFT_OUT.format(sentences=counted(left_out, "sentence")) if left_out else "",
         )
 
-    def _cited(self, kept: Sequence[Claim]) -> tuple[tuple[Sentence, ...], tuple[Citation, ...]]:
+    def _cited(self, kept: Sequence[CitedSentence]) -> tuple[tuple[Sentence, ...], tuple[Citation, ...]]:
         """Return the claims as sentences, and their sources: the sections that they cite, in the order of their use."""
         sources: dict[object, Citation] = {}
         sentences: list[Sentence] = []
@@ -169,13 +169,13 @@ class _Answers:
 LEFT_OUT = "{sentences} of the language model left out: the documents do not say that."
 
 
-def nearest_statement(claim: Claim, passage: Passage) -> Statement | None:
+def nearest_statement(claim: CitedSentence, passage: Passage) -> Statement | None:
     """Return the statement of a passage that shares the most terms with a claim; None if it has none."""
     terms = wording(claim.text)
     return max(statements(passage), key=lambda each: len(terms & wording(each.text)), default=None)
 
 
-def _written(claim: Claim, steps: count[int]) -> str:
+def _written(claim: CitedSentence, steps: count[int]) -> str:
     """Return a claim as a line of Markdown."""
     match claim.form:
         case Form.ITEM:

@@ -49,7 +49,7 @@ _COMPOUND = re.compile(r"(?<![\w`.-])[a-z]\w+-[a-z]\w+(?![\w.-])")  # “source-
 _WORD = re.compile(r"[^\W_]+")
 
 
-class Fault(StrEnum):
+class Objection(StrEnum):
     """The reason why a sentence is not shown. The value is its name in metrics and evaluations."""
 
     CONFIDENCE = "states a confidence or calls people"
@@ -76,7 +76,7 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CitedText:
     """The text of the cited passages, and its statements as clauses."""
 
     text: str
@@ -93,13 +93,13 @@ class Source:
             yield from clauses(statement)
 
 
-def source_of(passages: Sequence[Passage]) -> Source:
+def source_of(passages: Sequence[Passage]) -> CitedText:
     """Return the source of a sentence that cites these passages, with their titles and headings."""
     text = "\n".join(f"{each.document_id}\n{each.title}\n{each.heading}\n{each.text}" for each in passages)
-    return Source(text, tuple(statement for each in passages for statement in _statements(each)))
+    return CitedText(text, tuple(statement for each in passages for statement in _statements(each)))
 
 
-def fault_of(sentence: str, question: str, source: Source) -> Fault | None:
+def fault_of(sentence: str, question: str, source: CitedText) -> Objection | None:
     """Return the first fault of a sentence; None if the passages say it.
 
     `sentence` is one line of prose without citation marks. What the question says may be repeated.
@@ -108,18 +108,18 @@ def fault_of(sentence: str, question: str, source: Source) -> Fault | None:
     sentence = in_units_of(source.text, sentence)
     terms, source_words = wording(sentence), wording(source.text)
     if overstates(sentence, source.text):
-        return Fault.CONFIDENCE
+        return Objection.CONFIDENCE
     if adds_literals(sentence, allowed):
-        return Fault.LITERAL
+        return Objection.LITERAL
     if names(sentence) - _name_words(source.text):
-        return Fault.PRODUCT
+        return Objection.PRODUCT
     if len(terms & wording(allowed)) < SUPPORT * len(terms):
-        return Fault.SUPPORT
+        return Objection.SUPPORT
     if not (terms & source_words) - wording(question) and not literals(sentence) - literals(question):
-        return Fault.REPEAT
+        return Objection.REPEAT
     parts = clauses(sentence)
     if any(_is_foreign(each, source_words) for each in parts):
-        return Fault.CLAUSE
+        return Objection.CLAUSE
     if _is_verbatim(sentence, source):
         return None
     return next(filter(None, (_fault_of_clause(each, sentence, question, source) for each in parts)), None)
@@ -130,25 +130,25 @@ def _is_foreign(clause: Clause, source_words: frozenset[str]) -> bool:
     return len(clause.terms) >= BOUND and not clause.terms & source_words
 
 
-def _is_verbatim(sentence: str, source: Source) -> bool:
+def _is_verbatim(sentence: str, source: CitedText) -> bool:
     """Return whether a sentence is a whole statement, or a statement and the one after it, word by word."""
     own_words = _words(sentence)
     own = [_words(each) for each in source.statements]
     return own_words in own or own_words in [f"{first} {second}" for first, second in pairwise(own)]
 
 
-def _fault_of_clause(clause: Clause, sentence: str, question: str, source: Source) -> Fault | None:
+def _fault_of_clause(clause: Clause, sentence: str, question: str, source: CitedText) -> Objection | None:
     nearest = _nearest(clause, sentence, source)
     if not nearest:
         return None
     if all(_other_polarity(clause.text, each) for each in nearest):
-        return Fault.POLARITY
+        return Objection.POLARITY
     if all(directions(clause.text).reverses(directions(each)) or swaps(clause.text, each) for each in nearest):
-        return Fault.DIRECTION
+        return Objection.DIRECTION
     if _belongs_elsewhere(clause, source):
-        return Fault.BINDING
+        return Objection.BINDING
     if all(_condition_fault(each, sentence, question) for each in nearest):
-        return Fault.CONDITION
+        return Objection.CONDITION
     return None
 
 
@@ -185,7 +185,7 @@ def _statements(passage: Passage) -> Iterator[str]:
                 yield from (f"{lead} {each}".strip() for each in sentences(plain(block.text)))
 
 
-def _nearest(clause: Clause, sentence: str, source: Source) -> list[str]:
+def _nearest(clause: Clause, sentence: str, source: CitedText) -> list[str]:
     """Return the statements that share the most terms with a clause, and with its sentence, which weighs less.
 
     None if no two terms are shared: nothing can be compared then.
@@ -211,7 +211,7 @@ def _other_polarity(clause: str, statement: str) -> bool:
     return (bool(near) and denied) != contradicts(clause, statement)
 
 
-def _belongs_elsewhere(clause: Clause, source: Source) -> bool:
+def _belongs_elsewhere(clause: Clause, source: CitedText) -> bool:
     """Return whether a literal of the clause stands in the source only beside other words or literals than here."""
     numbers = frozenset(each for each in clause.literals if each[:1].isdigit())
     compounds = (each.lower() for each in _COMPOUND.findall(clause.text))
@@ -224,7 +224,7 @@ def _belongs_elsewhere(clause: Clause, source: Source) -> bool:
     )
 
 
-def _is_apart(named: frozenset[str], source: Source) -> bool:
+def _is_apart(named: frozenset[str], source: CitedText) -> bool:
     """Return whether no statement has all of these names, although the source has each of them."""
     plain = [each.replace("`", "").lower() for each in source.statements]
     held = [[number for number, each in enumerate(plain) if stands_in(name, each)] for name in named]
@@ -233,7 +233,7 @@ def _is_apart(named: frozenset[str], source: Source) -> bool:
     return not frozenset(held[0]).intersection(*held[1:])
 
 
-def _has_other_value(name: str, numbers: frozenset[str], source: Source) -> bool:
+def _has_other_value(name: str, numbers: frozenset[str], source: CitedText) -> bool:
     """Return whether the source gives numbers for a name, and other ones than these."""
     literal_sets = [each.literals for each in (*source.clauses, *source.whole) if name in each.literals]
     given = [values for held in literal_sets if (values := {each for each in held if each[:1].isdigit()})]

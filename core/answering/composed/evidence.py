@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from core.answering.composed.reply import Claim
+from core.answering.composed.reply import CitedSentence
 from core.answering.families import named_families
 from core.answering.rewrite import compares
 from core.knowledge.retriever import Retrieval
@@ -21,7 +21,7 @@ CLEAR = 0.8  # share of the votes from which only the passages of that family ar
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class NumberedPassages:
     """Passages by the number with which they are cited: 1 for the best."""
 
     passages: Mapping[int, Passage]
@@ -58,7 +58,7 @@ def relevant(query: str, retrieval: Retrieval) -> list[Passage]:
     return [each.passage for each in ranked if each.passage.family == family or not is_clear]
 
 
-def of_one_family(claims: Sequence[Claim], query: str, evidence: Evidence) -> list[Claim]:
+def of_one_family(claims: Sequence[CitedSentence], query: str, evidence: NumberedPassages) -> list[CitedSentence]:
     """Return the claims that cite the family of the first one, all if the question compares (citation filter)."""
     families = [{passage.family for passage in evidence.cited(claim.numbers)} for claim in claims]
     first = next(filter(None, families), set[str]())
@@ -67,14 +67,16 @@ def of_one_family(claims: Sequence[Claim], query: str, evidence: Evidence) -> li
     ]
 
 
-async def fitting(model: LanguageModel, passages: Sequence[Passage], empty: Messages, max_tokens: int) -> Evidence:
+async def fitting(
+    model: LanguageModel, passages: Sequence[Passage], empty: Messages, max_tokens: int
+) -> NumberedPassages:
     """Return the best passages that fit into the model's context, beside the prompt without them and the reply.
 
     A passage that does not fit is left out, and shorter ones after it may still fit. Raises PromptTooLong if none
     fits, and ModelUnavailable.
     """
     places = await fitting_texts(model, empty, max_tokens, [f"{_name(each)}\n{each.text}" for each in passages])
-    return Evidence(dict(enumerate((passages[place] for place in places), start=1)))
+    return NumberedPassages(dict(enumerate((passages[place] for place in places), start=1)))
 
 
 def _name(passage: Passage) -> str:

@@ -28,7 +28,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CitedSentence:
     """A sentence, list item or table row, without its marks, and the numbers of the passages that it cites."""
 
     text: str
@@ -41,19 +41,19 @@ def is_not_found(reply: str) -> bool:
     return not reply.strip() or bool(_NOT_FOUND.match(reply))
 
 
-def claims(reply: str) -> list[Claim]:
+def claims(reply: str) -> list[CitedSentence]:
     """Return the claims of a reply in order, at most MAX_CLAIMS.
 
     A claim without marks cites what the next one of the same line cites: a model may cite once after two sentences. The
     rows of a table keep their cells, separated by “ | ”.
     """
-    result: list[Claim] = []
+    result: list[CitedSentence] = []
     for line in reply.splitlines():
         result += _row(line) if _is_row(line) else _sentences(line)
     return result[:MAX_CLAIMS]
 
 
-def complete_claims(growing: str) -> list[Claim]:
+def complete_claims(growing: str) -> list[CitedSentence]:
     """Return the claims of a reply that still grows, without the last one, which may be incomplete."""
     return claims(growing)[:-1]
 
@@ -63,24 +63,24 @@ def _is_row(line: str) -> bool:
     return len(bare) > 1 and bare[0] == bare[-1] == "|"
 
 
-def _row(line: str) -> list[Claim]:
+def _row(line: str) -> list[CitedSentence]:
     if _RULE.match(line):
         return []
     cells = [" ".join(cleaned(cell).split()) for cell in _MARKS.sub(" ", line).strip().strip("|").split("|")]
-    return [Claim(" | ".join(cells), _numbers(line), Form.ROW)] if any(cells) else []
+    return [CitedSentence(" | ".join(cells), _numbers(line), Form.ROW)] if any(cells) else []
 
 
-def _sentences(line: str) -> list[Claim]:
+def _sentences(line: str) -> list[CitedSentence]:
     item = _ITEM.match(line)
     form = (Form.STEP if item[1] else Form.ITEM) if item else Form.SENTENCE
     text = _MARK_AFTER.sub(r"\2\1", line[item.end() :] if item else line)  # “It is. [1]” is “It is [1].”
     parts = [text] if item else [part for each in _MARKED_END.split(text) for part in sentences(each)]
-    result: list[Claim] = []
+    result: list[CitedSentence] = []
     later: tuple[int, ...] = ()
     for part in reversed(parts):
         later = _numbers(part) or later
         if statement := cleaned(part):
-            result.append(Claim(statement, later, form))
+            result.append(CitedSentence(statement, later, form))
     return result[::-1]
 
 

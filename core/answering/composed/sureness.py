@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from core.answering.composed.evidence import Evidence
-from core.answering.composed.reply import Claim
+from core.answering.composed.evidence import NumberedPassages
+from core.answering.composed.reply import CitedSentence
 from core.answering.model_text import wording
-from core.confidence.model_estimator import Claim as Judged
-from core.confidence.model_estimator import Effort, Reference, estimate
+from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import Abilities, ModelRequest
 from core.model.prediction import Evaluation
@@ -41,8 +40,8 @@ class Written:
 
     query: str
     asked_at: datetime
-    evidence: Evidence
-    claims: tuple[Claim, ...]
+    evidence: NumberedPassages
+    claims: tuple[CitedSentence, ...]
     writing: ModelRequest
     ends_at: float
 
@@ -108,7 +107,7 @@ async def _judged(written: Written, model: LanguageModel) -> Evaluation:
     room = min(effort.reference_tokens, await model.context_tokens() // 2)
     return await estimate(
         model,
-        Judged("", written.query, "\n".join(claim.text for claim in written.claims), written.asked_at),
+        Claim("", written.query, "\n".join(claim.text for claim in written.claims), written.asked_at),
         [Reference(passage.document_id, passage.text) for _, passage in passages],
         written.writing,
         Effort(SAMPLES, ANALYSIS_TOKENS, room),

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.answering.composed.checker import Fault, fault_of, source_of
-from core.answering.composed.evidence import Evidence
-from core.answering.composed.reply import Claim, Form
+from core.answering.composed.checker import Objection, fault_of, source_of
+from core.answering.composed.evidence import NumberedPassages
+from core.answering.composed.reply import CitedSentence, Form
 from core.answering.composed.sureness import SAMPLED_AT, SAMPLES, VERDICT_TOKENS, Written, in_time
 from core.model.language_model import Abilities, ModelRequest
 from core.model_calls.label_odds import label_schema
@@ -24,25 +24,25 @@ SUPPORTED = 0.5  # least probability, by the model itself, that the passages say
 DISPELLED = 0.8  # the same of a claim that a rule doubts, by both answers of the model
 
 DOUBTS = {
-    Fault.CLAUSE: "add something",
-    Fault.POLARITY: "deny what they say, or say what they deny",
-    Fault.DIRECTION: "turn around a direction, an order, or who does what",
-    Fault.BINDING: "give a value, command or name to something that it does not belong to",
-    Fault.CONDITION: "leave out a condition, add one, or say more than they do",
+    Objection.CLAUSE: "add something",
+    Objection.POLARITY: "deny what they say, or say what they deny",
+    Objection.DIRECTION: "turn around a direction, an order, or who does what",
+    Objection.BINDING: "give a value, command or name to something that it does not belong to",
+    Objection.CONDITION: "leave out a condition, add one, or say more than they do",
 }
 """The faults that a rule only suspects, in the words in which the model is asked about them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SentenceVerdict:
     """A claim, and the fault for which it is not shown. A `doubt` is a fault that only a rule suspects.
 
     `support` is the probability, by the model, that the passages say the claim; None if it gave no verdict.
     """
 
-    claim: Claim
-    doubt: Fault | None = None
-    fault: Fault | None = None
+    claim: CitedSentence
+    doubt: Objection | None = None
+    fault: Objection | None = None
     support: float | None = None
 
 
@@ -50,21 +50,21 @@ class Verdict:
 class Checked:
     """The verdicts on the claims of a reply."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[SentenceVerdict, ...]
 
     @property
-    def kept(self) -> tuple[Verdict, ...]:
+    def kept(self) -> tuple[SentenceVerdict, ...]:
         """Return the claims that may be shown: none if the first one has a fault, or a step of a list of steps."""
         kept = tuple(each for each in self.verdicts if each.fault is None)
         is_lost = any(each.claim.form is Form.STEP for each in self.verdicts if each.fault)
         return () if is_lost or kept[:1] != self.verdicts[:1] or not any(each.claim.numbers for each in kept) else kept
 
     @property
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> tuple[CitedSentence, ...]:
         return tuple(each.claim for each in self.kept)
 
     @property
-    def faults(self) -> Mapping[Fault, int]:
+    def faults(self) -> Mapping[Objection, int]:
         return Counter(each.fault for each in self.verdicts if each.fault)
 
     @property
@@ -78,29 +78,31 @@ class Checked:
         return any(each.support is None and each.claim.numbers for each in self.kept)
 
 
-def by_rules(statements: Sequence[Claim], query: str, evidence: Evidence) -> Checked:
+def by_rules(statements: Sequence[CitedSentence], query: str, evidence: NumberedPassages) -> Checked:
     """Return the verdicts of the rules. A claim that they doubt is kept if the model can be asked about it."""
     faults = [(claim, fault_in(claim, query, evidence)) for claim in statements]
     return Checked(
         tuple(
-            Verdict(claim, doubt=fault) if fault in DOUBTS and claim.numbers else Verdict(claim, fault=fault)
+            SentenceVerdict(claim, doubt=fault)
+            if fault in DOUBTS and claim.numbers
+            else SentenceVerdict(claim, fault=fault)
             for claim, fault in faults
         )
     )
 
 
-def fault_in(claim: Claim, query: str, evidence: Evidence) -> Fault | None:
+def fault_in(claim: CitedSentence, query: str, evidence: NumberedPassages) -> Objection | None:
     """Return the fault of a claim; None if it may be shown, as far as rules can tell.
 
     A sentence that introduces a list may cite nothing, but must not add anything to the question and the passages.
     """
     cited = evidence.cited(claim.numbers)
     if not claim.text:
-        return Fault.REPEAT
+        return Objection.REPEAT
     if claim.text.endswith(":") and not cited:
         fault = fault_of(claim.text, query, source_of(list(evidence.passages.values())))
-        return fault if fault is not Fault.REPEAT else None
-    return fault_of(claim.text, query, source_of(cited)) if cited else Fault.UNCITED
+        return fault if fault is not Objection.REPEAT else None
+    return fault_of(claim.text, query, source_of(cited)) if cited else Objection.UNCITED
 
 
 async def by_model(checked: Checked, written: Written, model: LanguageModel, abilities: Abilities) -> Checked:
@@ -118,7 +120,9 @@ async def by_model(checked: Checked, written: Written, model: LanguageModel, abi
     return Checked(tuple(verdicts))
 
 
-async def _verdict(each: Verdict, written: Written, model: LanguageModel, abilities: Abilities) -> Verdict:
+async def _verdict(
+    each: SentenceVerdict, written: Written, model: LanguageModel, abilities: Abilities
+) -> SentenceVerdict:
     shown, claim = written.evidence.shown, each.claim
 
     async def answered(messages: prompts.Messages, answer: str) -> float | None:
@@ -135,7 +139,7 @@ async def _verdict(each: Verdict, written: Written, model: LanguageModel, abilit
     if support is None:
         return replace(each, fault=each.doubt)
     is_kept = support >= (DISPELLED if each.doubt else SUPPORTED)
-    return replace(each, fault=None if is_kept else each.doubt or Fault.DOUBTED, support=support)
+    return replace(each, fault=None if is_kept else each.doubt or Objection.DOUBTED, support=support)
 
 
 async def _share(model: LanguageModel, request: ModelRequest, answer: str) -> float:

@@ -79,7 +79,7 @@ class Snapshots:
         return f"{first}\n… {len(text) - len(first) - len(last)} more characters in {key}\n{last}"
 
 
-class Refused(Exception):
+class RefusedAction(Exception):
     """The reply is not an action that is allowed now. The message is the advice for the model."""
 
 
@@ -149,39 +149,41 @@ def parse(reply: str, choices: Choices) -> Action | Finding:
     try:
         document = cast("object", json.loads(reply))
     except (ValueError, RecursionError):
-        raise Refused("That is not valid JSON. Reply with one JSON object: thought and action.") from None
+        raise RefusedAction("That is not valid JSON. Reply with one JSON object: thought and action.") from None
     action = cast("Mapping[str, object]", document).get("action") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(action, dict):
-        raise Refused("The reply has no action. Reply with one JSON object: thought and action.")
+        raise RefusedAction("The reply has no action. Reply with one JSON object: thought and action.")
     thought = str(cast("Mapping[str, object]", document).get("thought", ""))[:MAX_THOUGHT]
     named = {str(key): value for key, value in cast("Mapping[object, object]", action).items()}
     name = named.pop("tool", None)
     if name != FINALISE:
         return _call(thought, str(name), named, choices)
     if not choices.may_finalise:
-        raise Refused(f"It is too early to {FINALISE}: look at logs, metrics and changes first.")
+        raise RefusedAction(f"It is too early to {FINALISE}: look at logs, metrics and changes first.")
     return finding_of(thought, named, choices.services, choices.changes)
 
 
 def _call(thought: str, name: str, arguments: Mapping[str, object], choices: Choices) -> Action:
     if choices.must_finalise:
-        raise Refused(f"No step is left. Call {FINALISE} with what you know.")
+        raise RefusedAction(f"No step is left. Call {FINALISE} with what you know.")
     tool = next((tool for tool in choices.tools if tool.name == name), None)
     if tool is None:
         names = ", ".join([*(tool.name for tool in choices.tools), FINALISE])
-        raise Refused(f"There is no tool {name[:40]!r}. The tools are {names}.")
+        raise RefusedAction(f"There is no tool {name[:40]!r}. The tools are {names}.")
     given: dict[str, str] = {}
     for parameter in tool.parameters:
         value = arguments.get(parameter.name)
         if not isinstance(value, str):
-            raise Refused(f"{name} needs the argument {parameter.name}: {parameter.description}.")
+            raise RefusedAction(f"{name} needs the argument {parameter.name}: {parameter.description}.")
         allowed = choices.values(parameter)
         if _closed(parameter) and value not in allowed:
-            raise Refused(_not_allowed(tool, parameter, value, allowed, choices))
+            raise RefusedAction(_not_allowed(tool, parameter, value, allowed, choices))
         given[parameter.name] = value[:MAX_TEXT]
     action = Action(thought, name, given)
     if call_of(action) in choices.called:
-        raise Refused(f"{name} was called with these arguments before, and would say the same. Ask something else.")
+        raise RefusedAction(
+            f"{name} was called with these arguments before, and would say the same. Ask something else."
+        )
     return action
 
 
@@ -208,11 +210,11 @@ def finding_of(thought: str, fields: Mapping[str, object], services: Sequence[st
         report = _Finding.model_validate(fields)
     except ValidationError as error:
         faults = ", ".join(sorted({".".join(str(part) for part in each["loc"]) for each in error.errors()}))
-        raise Refused(f"{FINALISE} has faults in: {faults}.") from None
+        raise RefusedAction(f"{FINALISE} has faults in: {faults}.") from None
     if services and report.service not in services:
-        raise Refused(f"service is one of: {', '.join(services)}.")
+        raise RefusedAction(f"service is one of: {', '.join(services)}.")
     if report.change not in (*changes, NO_CHANGE, ""):
-        raise Refused(f"change is one of: {', '.join((*changes, NO_CHANGE))}.")
+        raise RefusedAction(f"change is one of: {', '.join((*changes, NO_CHANGE))}.")
     return Finding(
         thought,
         report.root_cause[:MAX_TEXT],

@@ -1,7 +1,7 @@
 """The code expert: reads the definition of a name in the evidence, and the code that it uses (RCAgent, section 3.2.2).
 
 Pending names are in a queue. Reading ends when the queue is empty or contains only external dependencies, which the
-repositories do not define. `CodeTool` follows what a definition refers to, without a language model; of `CodeExpert`, the
+repositories do not define. `CodeExpertTool` follows what a definition refers to, without a language model; of `CodeExpert`, the
 model reads each definition and suggests the next.
 """
 
@@ -16,7 +16,7 @@ from core.model.language_model import ModelRequest
 from core.model_calls.prompts import rca_code as prompts
 from core.model_calls.prompts.rca_code import CodeReading, CodeSummary
 from core.model_calls.structured_reply import structured
-from core.ports import CodeReader, Definition, ToolParameter
+from core.ports import CodeDefinition, CodeReader, ToolParameter
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.budget import MeteredModel
 
@@ -34,7 +34,7 @@ _SEPARATOR = re.compile(r"[.#:$/\\()*\s]+")
 
 
 @dataclass(frozen=True, slots=True)
-class CodeTool:
+class CodeExpertTool:
     """Tool for the controller that returns code."""
 
     code: CodeReader
@@ -54,9 +54,9 @@ class CodeTool:
         stopped = f"External, not read: {', '.join(external[:MAX_EXTERNAL])}." if external else ""
         return "\n\n".join([*(_shown(each) for each in read), stopped]).strip()
 
-    async def _read(self, wanted: tuple[str, ...]) -> tuple[list[Definition], list[str]]:
+    async def _read(self, wanted: tuple[str, ...]) -> tuple[list[CodeDefinition], list[str]]:
         """Return the definitions in order of reading, and the names without a definition."""
-        read: list[Definition] = []
+        read: list[CodeDefinition] = []
         external: list[str] = []
         queue = [wanted] if wanted else []
         seen = set(queue)
@@ -116,7 +116,7 @@ class CodeExpert:
 
     async def _read(self, symbol: str, read: dict[str, str], external: list[str]) -> None:
         """Add each definition to `read` with its analysis, and names without a definition to `external`."""
-        queue, definitions = [wanted] if (wanted := qualified(symbol)) else [], list[Definition]()
+        queue, definitions = [wanted] if (wanted := qualified(symbol)) else [], list[CodeDefinition]()
         seen = set(queue)
         while queue:
             name = queue.pop(0)
@@ -155,7 +155,9 @@ def qualified(symbol: str) -> tuple[str, ...]:
     return tuple(part for part in _SEPARATOR.split(symbol) if part.isidentifier())
 
 
-def _meant(name: Sequence[str], definitions: Iterable[Definition], read: Sequence[Definition]) -> list[Definition]:
+def _meant(
+    name: Sequence[str], definitions: Iterable[CodeDefinition], read: Sequence[CodeDefinition]
+) -> list[CodeDefinition]:
     """Return the definitions that a name can mean: in its class, otherwise in files read before; empty if too many."""
     named = [each for each in definitions if each.name == name[-1]]
     if len(name) > 1:
@@ -166,13 +168,13 @@ def _meant(name: Sequence[str], definitions: Iterable[Definition], read: Sequenc
     return near or (named if len(named) <= AMBIGUOUS else [])
 
 
-def _shown(definition: Definition) -> str:
+def _shown(definition: CodeDefinition) -> str:
     text = definition.text
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT].rpartition(chr(10))[0]}\n… {len(text)} characters in all"
     return f"{_title(definition)}:\n{text}"
 
 
-def _title(definition: Definition) -> str:
+def _title(definition: CodeDefinition) -> str:
     name = f"{definition.container}.{definition.name}" if definition.container else definition.name
     return f"{name} in {definition.repository}, {definition.path}, line {definition.line}"

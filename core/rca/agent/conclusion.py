@@ -19,7 +19,7 @@ SHARED = 2  # words of two causes of a service from which they are one
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class MergedCauses:
     """The causes of both engines, best first.
 
     `dissent` tells whether the first two are those of engines that disagree. `by_model`: the first is the model's.
@@ -37,7 +37,7 @@ def compared(
     right: float,
     incident_signals: IncidentSignals,
     observations: Observations,
-) -> Verdict:
+) -> MergedCauses:
     """Return the evidence engine's hypotheses and the model's finding, whose grounded `evidence` is not empty.
 
     A finding that names the cause of a hypothesis supports it with its quotes and its solution, or takes its place if the
@@ -51,15 +51,15 @@ def compared(
     place_named = _naming(finding, hypotheses)
     own = _cause(finding, evidence, trajectory, right, incident_signals, observations)
     if place_named is None and own.score < MIN_SCORE:
-        return Verdict(tuple(hypotheses), dissent=False, by_model=False)
+        return MergedCauses(tuple(hypotheses), dissent=False, by_model=False)
     if not hypotheses:
-        return Verdict((own,), dissent=False, by_model=True)
+        return MergedCauses((own,), dissent=False, by_model=True)
     supported = [
         (_explained if _is_unexplained(each) else _supported)(each, own) if place == place_named else each
         for place, each in enumerate(hypotheses)
     ]
     if place_named == 0:
-        return Verdict(tuple(supported), dissent=False, by_model=_is_unexplained(hypotheses[0]))
+        return MergedCauses(tuple(supported), dissent=False, by_model=_is_unexplained(hypotheses[0]))
     samples = trajectory.samples or (finding,)
     named = [_naming(each, hypotheses) for each in samples]
     shares = [named.count(place) / len(samples) for place in (*range(len(hypotheses)), None)]
@@ -69,7 +69,7 @@ def compared(
     is_likelier = odds[place_named if place_named is not None else -1] > odds[0]
     pair = (theirs, supported[0]) if is_likelier else (supported[0], theirs)
     others = (each for place, each in enumerate(supported) if place not in (0, place_named))
-    return Verdict((*pair, *others)[:MAX_HYPOTHESES], dissent=True, by_model=is_likelier)
+    return MergedCauses((*pair, *others)[:MAX_HYPOTHESES], dissent=True, by_model=is_likelier)
 
 
 def _naming(finding: Finding, hypotheses: Sequence[Hypothesis]) -> int | None:

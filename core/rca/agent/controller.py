@@ -16,7 +16,7 @@ from core.rca.agent.actions import (
     MAX_CALL_TOKENS,
     MAX_FINDING_TOKENS,
     Choices,
-    Refused,
+    RefusedAction,
     Snapshots,
     call_of,
     parse,
@@ -98,7 +98,7 @@ class Investigation:
         try:
             reply = await self._reply(opening, choices)
             chosen = parse(reply, choices)
-        except Refused as refused:
+        except RefusedAction as refused:
             await self._add(Step(reply[:MAX_REPLY], None, "", fault=str(refused)))
             return None
         except InvalidReply as error:

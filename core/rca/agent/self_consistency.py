@@ -17,7 +17,7 @@ from core.knowledge.terms import terms
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.trajectory import Finding, Trajectory
 from core.model_calls.prompts import rca as prompts
-from core.rca.agent.actions import MAX_FINDING_TOKENS, Refused, finding_of, finding_schema, parse, schema
+from core.rca.agent.actions import MAX_FINDING_TOKENS, RefusedAction, finding_of, finding_schema, parse, schema
 from core.rca.agent.budget import ENOUGH
 from core.rca.agent.controller import Investigation
 
@@ -74,7 +74,7 @@ async def _drawn(investigation: Investigation, incident: str, count: int) -> lis
     for reply in replies:
         try:
             chosen = parse(reply.text, choices)
-        except Refused:
+        except RefusedAction:
             continue
         if isinstance(chosen, Finding):
             findings.append(chosen)
@@ -108,7 +108,7 @@ async def _merged(elected: Finding, findings: Sequence[Finding], investigation: 
             return elected
         changes = [elected.change] if elected.change else []
         merged = finding_of(elected.thought, cast("Mapping[str, object]", fields), [elected.service], changes)
-    except (InvalidReply, ModelUnavailable, PromptTooLong, Refused, ValueError, RecursionError):
+    except (InvalidReply, ModelUnavailable, PromptTooLong, RefusedAction, ValueError, RecursionError):
         return elected
     kept = tuple(quote for quote in merged.evidence if quote in quotes)
     return replace(merged, evidence=kept or elected.evidence) if merged.names_same(elected) else elected

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from core.rca.cluster.state import Container, Port, Probe, Shown, Thing
+from core.rca.cluster.state import Container, Port, Probe, ShownPart, Thing
 
 _LINE = re.compile(r"^(?P<indent> *)(?:- )?(?P<key>[A-Za-z](?:[^:\s]| (?! )){0,60}):(?P<value>(?: .*)?)$")
 _PORT = re.compile(r"(?<![\w-])(?P<number>[a-z\d][\w-]{0,62})/(?P<protocol>TCP|UDP|SCTP)")
@@ -101,7 +101,7 @@ def kind_of(described: Field) -> str:
     return next((kind for kind, wanted in _KINDS if wanted <= keys), "")
 
 
-def thing_of(described: Field, kind: str, shown: Shown) -> Thing:
+def thing_of(described: Field, kind: str, shown: ShownPart) -> Thing:
     """Return a described object of a known kind."""
     template = described.get("Pod Template") if described.get("Pod Template").key else described
     containers = tuple(_container(each) for each in template.get("Containers").below)

@@ -64,7 +64,7 @@ class Fault(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ObjectFault:
     """A fault of an object (`app`, `node` or `namespace`), and its cause in a sentence.
 
     `quote` are verbatim lines of `source`. `detail` is the daemon of a node. `strength` in [0, 1] says how certain it is

@@ -12,14 +12,14 @@ from itertools import chain
 from statistics import median
 
 from core.model.incident import EvidenceKind
-from core.rca.cluster.faults import Fault, Finding
+from core.rca.cluster.faults import Fault, ObjectFault
 from core.rca.cluster.state import (
     Cluster,
     Complaint,
     Container,
     Event,
     Probe,
-    Shown,
+    ShownPart,
     Thing,
     app_of,
     is_of_node,
@@ -113,10 +113,10 @@ _CONTROL = ("kube-scheduler", "kube-proxy", "kube-controller-manager", "kube-api
 _DAEMONS = ("kubelet", "containerd", "docker", "crio", *_CONTROL)
 
 
-def findings(cluster: Cluster) -> list[Finding]:
+def findings(cluster: Cluster) -> list[ObjectFault]:
     """Return what is wrong, the most certain first; one finding of each fault of an object."""
     rules = (_quotas, _words, _daemons, _placements, _claims, _memory, _probes, _ports, _routes, _addresses, _replicas)
-    strongest: dict[tuple[str, str, Fault], Finding] = {}
+    strongest: dict[tuple[str, str, Fault], ObjectFault] = {}
     for each in chain.from_iterable(rule(cluster) for rule in (*rules, _measures)):
         key = (each.kind, each.name, each.fault)
         if key not in strongest or strongest[key].strength < each.strength:
@@ -125,10 +125,10 @@ def findings(cluster: Cluster) -> list[Finding]:
 
 
 def _finding(
-    shown: Shown, fault: Fault, name: str, cause: str, strength: float = PROVEN, kind: str = "app", detail: str = ""
-) -> Finding:
+    shown: ShownPart, fault: Fault, name: str, cause: str, strength: float = PROVEN, kind: str = "app", detail: str = ""
+) -> ObjectFault:
     subject = name if kind == "app" else f"{kind} {name}"
-    return Finding(
+    return ObjectFault(
         kind,
         name,
         fault,
@@ -147,21 +147,21 @@ def _current(cluster: Cluster, *reasons: str) -> Iterator[tuple[Event, str]]:
             yield each, (cluster.find(each.kind, each.name) or Thing(each.kind, each.name)).app
 
 
-def _line(thing: Thing, *words: str) -> Shown:
+def _line(thing: Thing, *words: str) -> ShownPart:
     """Return the first line that shows a property of a thing, with its source."""
     for word in words:
         for shown in thing.shown:
             for line in shown.text.splitlines():
                 if word in line:
-                    return Shown(shown.source, cut(line.strip(), line.strip().find(word)))
-    return Shown(thing.shown[0].source, cut(thing.shown[0].text)) if thing.shown else Shown("", thing.name)
+                    return ShownPart(shown.source, cut(line.strip(), line.strip().find(word)))
+    return ShownPart(thing.shown[0].source, cut(thing.shown[0].text)) if thing.shown else ShownPart("", thing.name)
 
 
 def _pairs(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in labels.items())
 
 
-def _quotas(cluster: Cluster) -> Iterator[Finding]:
+def _quotas(cluster: Cluster) -> Iterator[ObjectFault]:
     namespaces = (each.namespace for each in cluster.of("Pod", "Workload", "Service", "Quota") if each.namespace)
     here = next(namespaces, "default")
     for event, app in _current(cluster, "FailedCreate", "ProvisioningFailed"):
@@ -205,7 +205,7 @@ def _missing(cluster: Cluster, fault: Fault) -> str:
     return f"{lacking[0]} lacks its {kind.lower()}" if lacking else ""
 
 
-def _words(cluster: Cluster) -> Iterator[Finding]:
+def _words(cluster: Cluster) -> Iterator[ObjectFault]:
     """Yield what events and logs say in words; of a pull that failed, the first fault that its words tell."""
     for where, reasons in _REASONS.items():
         for event, app in _current(cluster, *reasons):
@@ -217,7 +217,7 @@ def _words(cluster: Cluster) -> Iterator[Finding]:
             yield _of_database(replace(finding, evidence=EvidenceKind.LOG), cluster)
 
 
-def _of_database(finding: Finding, cluster: Cluster) -> Finding:
+def _of_database(finding: ObjectFault, cluster: Cluster) -> ObjectFault:
     """Return what a client says of its database as a finding of that, if the client's environment names only one."""
     if finding.fault not in (Fault.CONNECTIONS, Fault.READ_ONLY):
         return finding
@@ -229,22 +229,22 @@ def _of_database(finding: Finding, cluster: Cluster) -> Finding:
     return replace(finding, name=database, cause=f"{database}: {finding.cause.partition(': ')[2]}")
 
 
-def _first(where: str, shown: Shown, text: str, app: str, strength: float) -> Iterator[Finding]:
+def _first(where: str, shown: ShownPart, text: str, app: str, strength: float) -> Iterator[ObjectFault]:
     for place, fault, pattern, cause in _WORDS:
         if place == where and (match := pattern.search(text)):
-            quote = Shown(shown.source, cut(shown.text, match.start()))
+            quote = ShownPart(shown.source, cut(shown.text, match.start()))
             yield _finding(quote, fault, app, cause.format(x=match.groupdict().get("x")), strength)
             return
 
 
-def _daemons(cluster: Cluster) -> Iterator[Finding]:
+def _daemons(cluster: Cluster) -> Iterator[ObjectFault]:
     down = set[str]()
     for each in cluster.daemons:
         if each.state in ("inactive", "failed", "deactivating", "activating") and each.name in _DAEMONS:
             down.add(each.node)
             cause = f"{each.name} does not run"
             yield _finding(
-                Shown(each.source, each.line), Fault.DAEMON, each.node, cause, PROVEN + LESS / 2, "node", each.name
+                ShownPart(each.source, each.line), Fault.DAEMON, each.node, cause, PROVEN + LESS / 2, "node", each.name
             )
     for pod in cluster.of("Pod"):
         name = next((each for each in _CONTROL if pod.name.startswith(f"{each}-")), "")
@@ -261,7 +261,7 @@ def _daemons(cluster: Cluster) -> Iterator[Finding]:
             )
 
 
-def _placements(cluster: Cluster) -> Iterator[Finding]:
+def _placements(cluster: Cluster) -> Iterator[ObjectFault]:
     """Yield why pods are not placed: for the reason that most nodes give, or that a node gives which the pod selects."""
     nodes = list(cluster.of("Node"))
     control = sum(each.is_control and each.cordoned for each in nodes)
@@ -284,7 +284,7 @@ def _placements(cluster: Cluster) -> Iterator[Finding]:
             yield _finding(event.shown, fault, app, f"its pod cannot be placed: {cause}", strength)
 
 
-def _claims(cluster: Cluster) -> Iterator[Finding]:
+def _claims(cluster: Cluster) -> Iterator[ObjectFault]:
     for claim in cluster.of("Claim"):
         users = [each.app for each in cluster.of("Pod", "Workload") if claim.name in each.claims]
         users += [app_of(claim.owner)] if claim.owner else []
@@ -339,7 +339,7 @@ def _unbound(cluster: Cluster, claim: Thing) -> tuple[Fault, str]:
     return best[0]
 
 
-def _memory(cluster: Cluster) -> Iterator[Finding]:
+def _memory(cluster: Cluster) -> Iterator[ObjectFault]:
     for pod in cluster.of("Pod"):
         killed = next((each for each in pod.containers if "OOMKilled" in (each.state, each.last)), None)
         if (killed and not pod.is_well) or pod.status == "OOMKilled":
@@ -353,7 +353,7 @@ def _memory(cluster: Cluster) -> Iterator[Finding]:
             )
 
 
-def _probes(cluster: Cluster) -> Iterator[Finding]:
+def _probes(cluster: Cluster) -> Iterator[ObjectFault]:
     for event, app in _current(cluster, "Unhealthy"):
         match, pod = _FAILED_PROBE.search(event.message), cluster.find(event.kind, event.name)
         name = match["probe"].lower() if match else ""
@@ -388,7 +388,7 @@ def _probe_fault(container: Container, name: str, probe: Probe, message: str) ->
     return Fault.PROBE, message.partition(": ")[2] or message
 
 
-def _ports(cluster: Cluster) -> Iterator[Finding]:
+def _ports(cluster: Cluster) -> Iterator[ObjectFault]:
     """Yield the pods of which two containers listen on one port."""
     for pod in cluster.of("Pod", "Workload"):
         listening = dict[tuple[str, str], str]()
@@ -401,7 +401,7 @@ def _ports(cluster: Cluster) -> Iterator[Finding]:
                     yield _finding(_line(pod, port.number), Fault.PORT_TAKEN, pod.app, cause, strength)
 
 
-def _routes(cluster: Cluster) -> Iterator[Finding]:
+def _routes(cluster: Cluster) -> Iterator[ObjectFault]:
     for service in cluster.of("Service"):
         labelled = [each for each in cluster.of("Pod", "Workload") if each.labels]
         pods = [each for each in labelled if service.selector.items() <= each.labels.items()]
@@ -439,7 +439,7 @@ def _called(cluster: Cluster) -> Iterator[tuple[Thing, str, str, re.Match[str]]]
                         yield pod, key, value if port == "" else port, address
 
 
-def _addresses(cluster: Cluster) -> Iterator[Finding]:
+def _addresses(cluster: Cluster) -> Iterator[ObjectFault]:
     services = {each.name: each for each in cluster.of("Service")}
     lamented = {host for each in cluster.said for host in _HOSTS.findall(each.text)}
     for pod, key, value, address in _called(cluster) if services else ():
@@ -461,14 +461,14 @@ def _addresses(cluster: Cluster) -> Iterator[Finding]:
             yield _finding(_line(pod, value), fault, pod.app, cause, PROVEN - LESS)
 
 
-def _replicas(cluster: Cluster) -> Iterator[Finding]:
+def _replicas(cluster: Cluster) -> Iterator[ObjectFault]:
     for each in cluster.of("Workload"):
         if each.wanted == 0:
             shown = _line(each, "0/0", "0 desired", "replicas")
             yield _finding(shown, Fault.NO_REPLICAS, each.app, "it is scaled to 0 replicas", PROVEN - LESS)
 
 
-def _measures(cluster: Cluster) -> Iterator[Finding]:
+def _measures(cluster: Cluster) -> Iterator[ObjectFault]:
     """Yield what monitoring says of CPU and network, which no object shows.
 
     A lost packet is sent again after 200 ms (the minimum of TCP's timer), so that retransmissions with longer answers

@@ -10,7 +10,7 @@ import yaml
 
 from core.model.nested_yaml import refuse_deep_yaml
 from core.rca.cluster.described import is_control
-from core.rca.cluster.state import Container, Port, Probe, Shown, Thing
+from core.rca.cluster.state import Container, Port, Probe, ShownPart, Thing
 
 MAX_MANIFEST = 200_000  # characters
 _IS_MANIFEST = re.compile(r"^[ {\[]*[\"']?(?:apiVersion|kind)[\"']?:", re.MULTILINE)
@@ -45,10 +45,13 @@ def things(text: str, source: str, seen: set[str]) -> Iterator[tuple[Thing, bool
         for each in _list(_at(document, "items")) or [document]:
             kind = _KINDS.get(_text(_at(each, "kind")), "")
             if kind and _text(_at(each, "metadata", "name")):
-                yield _thing(each, kind, Shown(source, part)), bool(_at(each, "status") or _at(each, "metadata", "uid"))
+                yield (
+                    _thing(each, kind, ShownPart(source, part)),
+                    bool(_at(each, "status") or _at(each, "metadata", "uid")),
+                )
 
 
-def _thing(given: object, kind: str, shown: Shown) -> Thing:
+def _thing(given: object, kind: str, shown: ShownPart) -> Thing:
     spec, status, metadata = _at(given, "spec"), _at(given, "status"), _at(given, "metadata")
     template = _at(spec, "template", "spec") or spec
     claimed = kind == "Claim"

@@ -9,7 +9,7 @@ from typing import cast
 
 from core.rca.cluster.described import kind_of, objects, thing_of
 from core.rca.cluster.manifests import is_manifest, things
-from core.rca.cluster.state import Cluster, Complaint, Daemon, Event, Shown, Thing, app_of, is_of_node
+from core.rca.cluster.state import Cluster, Complaint, Daemon, Event, ShownPart, Thing, app_of, is_of_node
 from core.rca.tool_outputs.clues import ANSI, ToolOutput
 
 MAX_READ = 400_000  # characters of an output
@@ -65,7 +65,7 @@ def _add(cluster: Cluster, output: ToolOutput, seen: set[str]) -> list[Thing]:
     for fields, part in described:
         kind = kind_of(fields)
         if kind:
-            cluster.add(thing_of(fields, kind, Shown(output.source, part)))
+            cluster.add(thing_of(fields, kind, ShownPart(output.source, part)))
         _add_events(cluster, part.splitlines(), kind, fields.get("Name").value, output.source)
     if described:
         return []
@@ -109,7 +109,7 @@ def _add_events(cluster: Cluster, lines: Sequence[str], kind: str, name: str, so
             about = next((match for each in columns if (match := _OBJECT.match(each))), None)
             of_kind = _EVENT_KINDS.get(about["kind"].lower(), about["kind"]) if about else kind
             of_name = about["name"] if about else name
-            cluster.events.append(Event(row["reason"], of_kind, of_name, columns[-1], Shown(source, line.strip())))
+            cluster.events.append(Event(row["reason"], of_kind, of_name, columns[-1], ShownPart(source, line.strip())))
 
 
 def age_of(text: str) -> float | None:
@@ -133,10 +133,10 @@ def _rows(lines: Sequence[str], source: str) -> Iterator[Thing]:
             names = frozenset(name for name, _, _ in spans)
             kind = next((kind for kind, wanted in _TABLES if wanted <= names), "")
         elif kind and line.strip() and not line.startswith("No resources"):
-            yield from _row({name: line[a:b].strip() for name, a, b in spans}, kind, Shown(source, line))
+            yield from _row({name: line[a:b].strip() for name, a, b in spans}, kind, ShownPart(source, line))
 
 
-def _row(cell: Mapping[str, str], kind: str, shown: Shown) -> Iterator[Thing]:
+def _row(cell: Mapping[str, str], kind: str, shown: ShownPart) -> Iterator[Thing]:
     name = cell.get("NAME", "").rpartition("/")[2]
     if not name or " " in name:
         return

@@ -81,7 +81,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPart:
     """A part of an output that shows an object. `text` is verbatim."""
 
     source: str
@@ -122,7 +122,7 @@ class Thing:
     cordoned: bool = False
     is_control: bool = False  # a node of the control plane
     why: str = ""  # the message of an unmet condition
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[ShownPart, ...] = ()
 
     def and_(self, other: Thing) -> Thing:
         """Return the object with what `other`, read later, adds: its fields win where both have a value, but for containers."""
@@ -176,7 +176,7 @@ class Event:
     kind: str
     name: str
     message: str
-    shown: Shown
+    shown: ShownPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +200,8 @@ class Complaint:
     source: str
 
     @property
-    def shown(self) -> Shown:
-        return Shown(self.source, self.text)
+    def shown(self) -> ShownPart:
+        return ShownPart(self.source, self.text)
 
 
 @dataclass

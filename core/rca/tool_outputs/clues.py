@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 from typing import cast
 
 from core.model.incident import EvidenceKind
-from core.rca.cluster.faults import Finding
+from core.rca.cluster.faults import ObjectFault
 from core.rca.failures import Trouble, cause_offset, trouble
 from core.rca.log_templates import masked
 
@@ -127,7 +127,7 @@ class ToolOutput:
         return next((value for key, value in self.arguments.items() if value and _NAME.fullmatch(key.lower())), "")
 
 
-class Role(StrEnum):
+class ClueRole(StrEnum):
     """The role of a clue between the cause and the symptom."""
 
     CAUSE = "cause"  # why something went wrong
@@ -147,12 +147,12 @@ class Clue:
     statement: str
     quote: str
     strength: float
-    role: Role
+    role: ClueRole
     kind: EvidenceKind = EvidenceKind.TOPOLOGY
     support: tuple[str, ...] = ()
     source: str = ""
     targeted: bool = False
-    finding: Finding | None = None
+    finding: ObjectFault | None = None
 
 
 def clues(output: ToolOutput, sought: Collection[str] = ()) -> list[Clue]:
@@ -186,7 +186,7 @@ def _read(output: ToolOutput, lines: list[str], subject: str, sought: Collection
     fields = sum(_FIELD.match(line) is not None for line in shown)
     if _FORMED.search(head) or fields >= max(FIELDS, MOSTLY * len(shown)):
         messages = _messages([line for line in lines if _TELLS.search(line)], subject, sought)
-        states += [clue for clue in messages if clue.strength > ENDS and clue.role is Role.CAUSE]
+        states += [clue for clue in messages if clue.strength > ENDS and clue.role is ClueRole.CAUSE]
     elif not states:
         return list(_rows(lines)) if _TABLE.search(head) else _messages(lines, subject, sought)
     return [replace(clue, support=_support(clue, lines)) for clue in states]
@@ -197,7 +197,9 @@ def _changes(lines: list[str]) -> Iterator[Clue]:
     for number, line in enumerate(lines):
         if match := _DESCRIPTION.match(line):
             quote = _quote(lines, number, (number - 1, number - 2, number - 3, number + 1))
-            yield Clue("", f"changed before: {spoken(match['text'])}", quote, CHANGED, Role.CAUSE, EvidenceKind.CHANGE)
+            yield Clue(
+                "", f"changed before: {spoken(match['text'])}", quote, CHANGED, ClueRole.CAUSE, EvidenceKind.CHANGE
+            )
 
 
 def _containers(lines: list[str], subject: str) -> Iterator[Clue]:
@@ -237,26 +239,26 @@ def _nested(lines: list[str], number: int) -> list[str]:
     return list(islice(deeper, MAX_BLOCK))
 
 
-def _died(fields: Mapping[str, str], below: Sequence[str]) -> tuple[str, float, Role] | None:
+def _died(fields: Mapping[str, str], below: Sequence[str]) -> tuple[str, float, ClueRole] | None:
     code, reason, message = fields.get("exitcode", ""), fields.get("reason", ""), fields.get("message", "")
     if reason == "OOMKilled":
         limit = next((each.partition(":")[2].strip() for each in below if "memory:" in each), "")
         at = f" at its limit of {limit}" if limit else ""
-        return f"was OOMKilled: it ran out of memory{at}, exit code {code}", 0.97, Role.CAUSE
+        return f"was OOMKilled: it ran out of memory{at}, exit code {code}", 0.97, ClueRole.CAUSE
     if code in ("", "0"):
         return None
     if message:
-        return f"failed to run ({reason}, exit code {code}): {spoken(message)}", 0.96, Role.CAUSE
-    return f"exited with code {code} ({reason or 'Error'})", 0.5, Role.CAUSE
+        return f"failed to run ({reason}, exit code {code}): {spoken(message)}", 0.96, ClueRole.CAUSE
+    return f"exited with code {code} ({reason or 'Error'})", 0.5, ClueRole.CAUSE
 
 
-def _waits(fields: Mapping[str, str]) -> tuple[str, float, Role] | None:
+def _waits(fields: Mapping[str, str]) -> tuple[str, float, ClueRole] | None:
     reason, message = fields.get("reason", ""), fields.get("message", "")
     if not fields.keys() & {"iswaiting", "waiting"} or reason in ("", "ContainerCreating", "PodInitializing"):
         return None
     if message and reason != "CrashLoopBackOff" and not message.startswith("Back-off"):
-        return f"waits in {reason}: {spoken(message)}", 0.95, Role.CAUSE
-    return f"waits in {reason}", 0.5, Role.EFFECT
+        return f"waits in {reason}: {spoken(message)}", 0.95, ClueRole.CAUSE
+    return f"waits in {reason}", 0.5, ClueRole.EFFECT
 
 
 def _events(lines: list[str], subject: str) -> Iterator[Clue]:
@@ -275,7 +277,7 @@ def _events(lines: list[str], subject: str) -> Iterator[Clue]:
             f"{row['reason']}: {spoken(message)}",
             cut(line.strip() if len(line) <= MAX_QUOTE else message, cause_offset(message)),
             REPEATS if repeats else SAYS_WHY if says_why else WARNS,
-            Role.EFFECT if repeats else Role.CAUSE,
+            ClueRole.EFFECT if repeats else ClueRole.CAUSE,
         )
 
 
@@ -296,7 +298,7 @@ def _rows(lines: list[str]) -> Iterator[Clue]:
     """Yield the rows with a bad state in the output of `kubectl get` and similar tables."""
     for line in lines:
         if states := _ROW.findall(line):
-            yield Clue(named_in(line), f"{named_in(line)} is {states[0]}", cut(line.strip()), IN_STATE, Role.EFFECT)
+            yield Clue(named_in(line), f"{named_in(line)} is {states[0]}", cut(line.strip()), IN_STATE, ClueRole.EFFECT)
 
 
 def named_in(line: str) -> str:
@@ -332,7 +334,7 @@ def _messages(lines: list[str], subject: str, sought: Collection[str]) -> list[C
                 * (SOUGHT if any(part in lines[number] for part in sought) else 1.0)
                 * (INNERMOST if _INNER.match(lines[number]) else 1.0),
             ),
-            Role.CAUSE if complaint.is_cause else Role.EFFECT,
+            ClueRole.CAUSE if complaint.is_cause else ClueRole.EFFECT,
             EvidenceKind.LOG,
         )
         for number, complaint in messages.values()
@@ -344,7 +346,9 @@ def _messages(lines: list[str], subject: str, sought: Collection[str]) -> list[C
         is not None
     ):
         ends = f"its log ends with “{message_of(lines[last])}”"
-        return [Clue(subject, ends, _quote(lines, last, range(last - 1, -1, -1)), ENDS, Role.CAUSE, EvidenceKind.LOG)]
+        return [
+            Clue(subject, ends, _quote(lines, last, range(last - 1, -1, -1)), ENDS, ClueRole.CAUSE, EvidenceKind.LOG)
+        ]
     return sorted(reports, key=lambda clue: -clue.strength)[:MAX_CLUES]
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 from core.knowledge.terms import terms
 from core.model.incident import Evidence, EvidenceKind
-from core.rca.cluster.faults import Finding
+from core.rca.cluster.faults import ObjectFault
 from core.rca.cluster.findings import findings
 from core.rca.cluster.reading import read
 from core.rca.cluster.state import Cluster, stem
-from core.rca.tool_outputs.clues import Clue, Role, ToolOutput, clues
+from core.rca.tool_outputs.clues import Clue, ClueRole, ToolOutput, clues
 
 MAX_WORDS = 60  # of the cause
 LEAST_WORDS = 8  # of room for a further sentence
@@ -48,7 +48,7 @@ class Conclusion:
     cause: str
     evidence: tuple[Evidence, ...]
     score: float
-    findings: tuple[Finding | None, ...] = ()
+    findings: tuple[ObjectFault | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,13 @@ def conclude(
     )
 
 
-def _clue(finding: Finding) -> Clue:
+def _clue(finding: ObjectFault) -> Clue:
     return Clue(
         finding.name,
         finding.cause,
         finding.quote,
         finding.strength,
-        Role.CAUSE,
+        ClueRole.CAUSE,
         finding.evidence,
         source=finding.source,
         finding=finding,
@@ -143,7 +143,7 @@ def _ranked(candidates: Iterable[Clue], closeness: dict[str, float]) -> list[_Ra
             near = 1.0 if not closeness or clue.finding.kind != "app" else close
             scored.append(_Ranked(clue, clue.strength * (far + (1 - far) * near)))
             continue
-        role = EFFECT if clue.role is Role.EFFECT else 1.0
+        role = EFFECT if clue.role is ClueRole.EFFECT else 1.0
         scored.append(_Ranked(clue, clue.strength * role * (ELSEWHERE + (1 - ELSEWHERE) * close)))
     return _distinct(sorted(scored, key=lambda each: -each.score)[:MAX_COMPARED])
 
@@ -172,8 +172,8 @@ def _chosen(ranked: Sequence[_Ranked]) -> list[_Ranked]:
     best = ranked[0]
     family = stem(best.clue.subject)
     near = [each for each in ranked[1:] if stem(each.clue.subject) == family]
-    rivals = [each for each in ranked[1:] if each.score >= RIVAL * best.score and each.clue.role is Role.CAUSE]
-    states = [each for each in near if each.clue.role is Role.EFFECT and each.clue.kind is EvidenceKind.TOPOLOGY]
+    rivals = [each for each in ranked[1:] if each.score >= RIVAL * best.score and each.clue.role is ClueRole.CAUSE]
+    states = [each for each in near if each.clue.role is ClueRole.EFFECT and each.clue.kind is EvidenceKind.TOPOLOGY]
     others = [each for each in ranked[1:] if each in near or each.clue.targeted]
     ordered = [best, *rivals[:2], *states[:1], *others]
     return [

@@ -27,7 +27,7 @@ Known = Mapping[str, Sequence[str]]  # team id → what the evidence engine know
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownTeams:
     """The teams whose documents fit, and these as a prompt shows them. `in_full`: none of them was shortened."""
 
     teams: tuple[Team, ...]
@@ -43,7 +43,7 @@ class TeamDocuments:
 
     async def fitting(
         self, session: Session, teams: Sequence[Team], facts: Known, render: Render, max_tokens: int
-    ) -> Shown:
+    ) -> ShownTeams:
         """Return the documents of `teams`, best first, that fit into a prompt that `render` makes of them.
 
         Whole if all fit; otherwise all in short, and then without those that do not fit. Raises PromptTooLong and
@@ -55,11 +55,11 @@ class TeamDocuments:
         except PromptTooLong:
             kept = []
         if len(kept) == len(teams):
-            return Shown(tuple(teams), tuple(whole), in_full=True)
+            return ShownTeams(tuple(teams), tuple(whole), in_full=True)
         summaries = await asyncio.gather(*(self._summary(session, team) for team in teams))
         short = [_shown(team, text, facts) for team, text in zip(teams, summaries, strict=True)]
         kept = await fitting_texts(session.model, render(()), max_tokens, short)
-        return Shown(tuple(teams[place] for place in kept), tuple(short[place] for place in kept), in_full=False)
+        return ShownTeams(tuple(teams[place] for place in kept), tuple(short[place] for place in kept), in_full=False)
 
     async def _summary(self, session: Session, team: Team) -> str:
         document = team.document[:MAX_DOCUMENT]

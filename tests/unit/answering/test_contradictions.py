@@ -11,7 +11,7 @@ from core.answering.statements import statements
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
-from core.model.answer import Conflict, Sentence
+from core.model.answer import Contradiction, Sentence
 from core.model.document import Document, DocumentKind
 
 QUESTION = "How long does a roll-back of the canary take?"
@@ -26,7 +26,7 @@ def page(
     return RankedPassage(passage, 1.0, 0.5, 1.0)
 
 
-def found(answer: RankedPassage, *others: RankedPassage, question: str = QUESTION) -> tuple[Conflict, ...]:
+def found(answer: RankedPassage, *others: RankedPassage, question: str = QUESTION) -> tuple[Contradiction, ...]:
     """What contradicts the first statement of a passage."""
     first = statements(answer.passage)[0]
     retrieval = Retrieval([answer, *others], dict.fromkeys(terms(question), 1.0), 1.0)
@@ -137,7 +137,7 @@ def test_two_documents_that_ban_the_same_command_agree() -> None:
     assert banned(ban, f"{ban} It loses holds.") == ()
 
 
-def banned(text: str, other: str, year: int = 2026) -> tuple[Conflict, ...]:
+def banned(text: str, other: str, year: int = 2026) -> tuple[Contradiction, ...]:
     """What contradicts the last statement of a page."""
     answer, rival = page("a", text, 2024, title="Emptying the seat store"), page("b", other, year, title="Holds")
     last = statements(answer.passage)[-1]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.answering.help_desk import MAX_CONTACTS, HelpDesk
-from core.model.answer import Citation, Conflict, Contact
+from core.model.answer import Citation, Contact, Contradiction
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.team import Team
 from tests import samples as messages
@@ -67,7 +67,7 @@ def test_a_source_without_a_limit_is_never_stale() -> None:
 
 
 def test_what_contradicts_an_answer_may_be_stale_too() -> None:
-    conflict = Conflict((source(5), source(1_000)))
+    conflict = Contradiction((source(5), source(1_000)))
     answer = DESK.completed(messages.answer(conflicts=(conflict,)), QUESTION)
     assert [bool(each.staleness) for each in answer.conflicts[0].sources] == [False, True]
 

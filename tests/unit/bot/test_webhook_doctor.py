@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bot.commands.doctor import check_access, check_agent, check_webhooks
-from bot.commands.finding import Finding
+from bot.commands.finding import CheckResult
 from bot.config.section import WebhooksSection
 from bot.config.settings import Settings
 from bot.config.workspace import AgentSection
@@ -12,7 +12,7 @@ LONG = "a-secret-that-nobody-guesses"
 OWN = WebhooksSection.model_validate({"pagerduty": {"secret_env": "PAGERDUTY_WEBHOOK_SECRET"}})
 
 
-def found(webhooks: WebhooksSection, secret: str = "") -> list[Finding]:
+def found(webhooks: WebhooksSection, secret: str = "") -> list[CheckResult]:
     return list(check_webhooks(Settings.model_validate({"PLUMBLINE_WEBHOOK_SECRET": secret or None}), webhooks))
 
 

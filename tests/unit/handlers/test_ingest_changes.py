@@ -10,7 +10,7 @@ import pytest
 from core.knowledge.encoder import Encoder
 from core.model.document import Document, Passage
 from core.model.errors import IndexUnavailable, SourceUnavailable
-from core.ports import Changes, EncodedPassage, SourceCursor
+from core.ports import EncodedPassage, SourceChanges, SourceCursor
 from handlers.knowledge import ingest_knowledge as module
 from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -30,7 +30,7 @@ class FakeChangingSource:
         self.fails_at = fails_at
         self.asked: list[str] = []
 
-    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
         self.asked.append(cursor)
         for number in range(int(cursor or 0), len(self.log)):
             if number == self.fails_at:
@@ -38,7 +38,7 @@ class FakeChangingSource:
             key, text = self.log[number]
             document = Document(f"wiki/{key}", "wiki", "family", key, text or "")
             removed = frozenset() if text is not None else frozenset({document.id})
-            yield Changes((document,) if text is not None else (), removed, str(number + 1))
+            yield SourceChanges((document,) if text is not None else (), removed, str(number + 1))
 
 
 PAGES = [(f"p{number}", f"Page {number} is about topic{number}.") for number in range(8)]
@@ -100,7 +100,7 @@ async def test_a_process_that_is_killed_while_reading_has_kept_its_checkpoints_a
         pass
 
     class DyingSource(FakeChangingSource):
-        async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+        async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[SourceChanges]:
             async for part in super().changes(cursor, known_ids):
                 yield part
                 if part.cursor == "5":

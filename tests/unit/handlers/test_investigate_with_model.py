@@ -23,7 +23,12 @@ from core.rca.cause_evidence import FINDING_VERSION
 from core.rca.explain import explain
 from core.rca.incident_signals import survey
 from core.rca.observation_tools import observation_tools
-from handlers.incidents.investigate_with_model import Conclusion, action_set, by_evidence, investigate_with_model
+from handlers.incidents.investigate_with_model import (
+    ClaimedExplanation,
+    action_set,
+    by_evidence,
+    investigate_with_model,
+)
 from handlers.incidents.observe_incident import Readers
 from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.investigation import FakeTool, call, finalise
@@ -64,11 +69,11 @@ async def looked_into(
     replies: Sequence[str | Exception] | ScriptedModel,
     told: list[str] | None = None,
     *,
-    before: Conclusion = BEFORE,
+    before: ClaimedExplanation = BEFORE,
     skill: Skill = TOOLS,
     limits: Limits | None = None,
     readers: Readers = WITH_CODE,
-) -> Conclusion:
+) -> ClaimedExplanation:
     async def progress(line: str) -> None:
         if told is not None:
             told.append(line)
@@ -85,12 +90,12 @@ async def looked_into(
     )
 
 
-def first(found: Conclusion) -> Hypothesis:
+def first(found: ClaimedExplanation) -> Hypothesis:
     assert found.explanation.cause is not None
     return found.explanation.cause
 
 
-def ending(found: Conclusion) -> Ending:
+def ending(found: ClaimedExplanation) -> Ending:
     assert found.explanation.trajectory is not None
     return found.explanation.trajectory.ending
 
@@ -108,7 +113,7 @@ async def test_a_finding_with_evidence_that_stands_there_supports_the_cause_and_
 
 
 async def test_where_the_evidence_has_no_cause_the_finding_is_the_cause_with_a_claim_of_its_own() -> None:
-    nothing = Conclusion(replace(BEFORE.explanation, hypotheses=()), None)
+    nothing = ClaimedExplanation(replace(BEFORE.explanation, hypotheses=()), None)
     found = await looked_into([*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])], before=nothing)
     assert (first(found).cause, first(found).found_by, found.explanation.engine) == (
         "The disk is full.",
@@ -153,7 +158,7 @@ async def test_a_number_within_a_setting_was_read() -> None:
     seen = observations([traffic("shop"), errors("stock", "no connection (total=4, active=4)", since=-6)])
     said = [*LOOK, finalise("All 4 connections are in use.", "stock", evidence=["no connection (total=4, active=4)"])]
     found = await investigate_with_model(
-        Conclusion(replace(BEFORE.explanation, hypotheses=()), None),
+        ClaimedExplanation(replace(BEFORE.explanation, hypotheses=()), None),
         seen,
         survey(seen),
         model=scripted(*said),

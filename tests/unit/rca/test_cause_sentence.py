@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.ports import Change
-from core.rca.effects import Setting
+from core.rca.effects import ChangedSetting
 from core.rca.explain import explain
 from core.rca.revisions import Revision
 from core.rca.wording import telling_setting, with_person
@@ -131,5 +131,5 @@ def test_a_log_message_is_cut_to_what_it_begins_with() -> None:
 def test_a_setting_is_read_from_a_diff() -> None:
     diff = "--- a/shop.yaml\n+++ b/shop.yaml\n@@ -1,4 +1,4 @@\n pool:\n-  maximumSize: 40\n-  name: 'shop'\n+  maximumSize: 4\n+  name: shop\n"
     bare = replace(DIFF, detail="", diff=diff)
-    assert telling_setting(Revision(bare, bare.at, {}), ()) == Setting("maximumSize", "40", "4")
+    assert telling_setting(Revision(bare, bare.at, {}), ()) == ChangedSetting("maximumSize", "40", "4")
     assert telling_setting(Revision(replace(bare, diff=""), bare.at, {}), ()) is None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.rca.build_log import NAMES, ReadLog
-from core.rca.failing_lines import Line, failing_lines, failing_range
+from core.rca.failing_lines import BuildLine, failing_lines, failing_range
 from core.rca.failure_history import FailureHistory, PastFailure
 
 
@@ -43,7 +43,7 @@ def test_what_people_confirmed_once_is_found_in_the_next_build() -> None:
 
 def test_lines_are_given_as_they_stand_in_the_log() -> None:
     log = "$ make\n\x1b[31mtree.c:12:9: error: unknown type name 'leaf'\x1b[0m\n\nThe command exited with 2"
-    assert failing_lines(log) == [Line(1, "\x1b[31mtree.c:12:9: error: unknown type name 'leaf'\x1b[0m")]
+    assert failing_lines(log) == [BuildLine(1, "\x1b[31mtree.c:12:9: error: unknown type name 'leaf'\x1b[0m")]
 
 
 def test_an_empty_history_changes_nothing() -> None:

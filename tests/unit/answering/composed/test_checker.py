@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.composed.checker import Fault, fault_of, source_of
+from core.answering.composed.checker import Objection, fault_of, source_of
 from core.knowledge.passages import passages_of
 from core.model.document import Document
 
@@ -71,27 +71,27 @@ def test_faithful_paraphrase_passes(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "fault"),
     [
-        ("Run `gatekey rotate --force` to rotate the key.", Fault.LITERAL),
-        ("Old tokens stay valid for 48 hours.", Fault.LITERAL),
-        ("Old tokens stay valid for 24 minutes.", Fault.LITERAL),
-        ("Restart the gateway while a rotation is under way.", Fault.POLARITY),
-        ("Uploads above 1,000 MB are accepted.", Fault.POLARITY),
-        ("After the drain, disable the autoscaler again if the queue is empty.", Fault.POLARITY),
-        ("Metrics are sent from the collector to the gateway.", Fault.DIRECTION),
-        ("`pool.max` is 200 by default.", Fault.BINDING),
-        ("Do not restart the gateway while a rotation is under way.", Fault.CONDITION),
-        ("Members of the platform team may delete a key.", Fault.CONDITION),
-        ("It accepts bodies of up to 256 KB even if the queue is full.", Fault.CONDITION),
-        ("Set `pool.max` to the name given in `queue.length`.", Fault.BINDING),
-        ("`queue.length` has a default of 40.", Fault.BINDING),
-        ("Old tokens stay valid for half an hour.", Fault.LITERAL),
-        ("Harbour copies the ledger to Skiff every night.", Fault.DIRECTION),
-        ("In Traefik, old tokens stay valid for 24 hours.", Fault.PRODUCT),
-        ("Ask the vendor for a replacement licence and reboot each node.", Fault.SUPPORT),
-        ("This rotates the key of the gateway.", Fault.REPEAT),
-        ("I am sure that old tokens stay valid for 24 hours.", Fault.CONFIDENCE),
-        ("Tell @channel that old tokens stay valid for 24 hours.", Fault.CONFIDENCE),
+        ("Run `gatekey rotate --force` to rotate the key.", Objection.LITERAL),
+        ("Old tokens stay valid for 48 hours.", Objection.LITERAL),
+        ("Old tokens stay valid for 24 minutes.", Objection.LITERAL),
+        ("Restart the gateway while a rotation is under way.", Objection.POLARITY),
+        ("Uploads above 1,000 MB are accepted.", Objection.POLARITY),
+        ("After the drain, disable the autoscaler again if the queue is empty.", Objection.POLARITY),
+        ("Metrics are sent from the collector to the gateway.", Objection.DIRECTION),
+        ("`pool.max` is 200 by default.", Objection.BINDING),
+        ("Do not restart the gateway while a rotation is under way.", Objection.CONDITION),
+        ("Members of the platform team may delete a key.", Objection.CONDITION),
+        ("It accepts bodies of up to 256 KB even if the queue is full.", Objection.CONDITION),
+        ("Set `pool.max` to the name given in `queue.length`.", Objection.BINDING),
+        ("`queue.length` has a default of 40.", Objection.BINDING),
+        ("Old tokens stay valid for half an hour.", Objection.LITERAL),
+        ("Harbour copies the ledger to Skiff every night.", Objection.DIRECTION),
+        ("In Traefik, old tokens stay valid for 24 hours.", Objection.PRODUCT),
+        ("Ask the vendor for a replacement licence and reboot each node.", Objection.SUPPORT),
+        ("This rotates the key of the gateway.", Objection.REPEAT),
+        ("I am sure that old tokens stay valid for 24 hours.", Objection.CONFIDENCE),
+        ("Tell @channel that old tokens stay valid for 24 hours.", Objection.CONFIDENCE),
     ],
 )
-def test_unfaithful_sentence_is_refused_for_its_fault(sentence: str, fault: Fault) -> None:
+def test_unfaithful_sentence_is_refused_for_its_fault(sentence: str, fault: Objection) -> None:
     assert fault_of(sentence, QUESTION, SOURCE) is fault

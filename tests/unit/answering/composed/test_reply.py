@@ -6,30 +6,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.answering.composed.reply import MAX_CLAIMS, Claim, Form, claims, complete_claims, is_not_found
+from core.answering.composed.reply import MAX_CLAIMS, CitedSentence, Form, claims, complete_claims, is_not_found
 
 
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        ("Run it [1].", [Claim("Run it.", (1,))]),
-        ("Run it. [1]", [Claim("Run it.", (1,))]),
-        ("Run it [1][3]. Wait [2, 4].", [Claim("Run it.", (1, 3)), Claim("Wait.", (2, 4))]),
-        ("Run it. Wait for it [2].", [Claim("Run it.", (2,)), Claim("Wait for it.", (2,))]),
-        ("Run it [1]. slipway waits [2].", [Claim("Run it.", (1,)), Claim("slipway waits.", (2,))]),
-        ("1. Stop it [1]\n2. Start it [2]", [Claim("Stop it", (1,), Form.STEP), Claim("Start it", (2,), Form.STEP)]),
-        ("- `a` [1]\n* `b` [2]", [Claim("`a`", (1,), Form.ITEM), Claim("`b`", (2,), Form.ITEM)]),
+        ("Run it [1].", [CitedSentence("Run it.", (1,))]),
+        ("Run it. [1]", [CitedSentence("Run it.", (1,))]),
+        ("Run it [1][3]. Wait [2, 4].", [CitedSentence("Run it.", (1, 3)), CitedSentence("Wait.", (2, 4))]),
+        ("Run it. Wait for it [2].", [CitedSentence("Run it.", (2,)), CitedSentence("Wait for it.", (2,))]),
+        ("Run it [1]. slipway waits [2].", [CitedSentence("Run it.", (1,)), CitedSentence("slipway waits.", (2,))]),
+        (
+            "1. Stop it [1]\n2. Start it [2]",
+            [CitedSentence("Stop it", (1,), Form.STEP), CitedSentence("Start it", (2,), Form.STEP)],
+        ),
+        ("- `a` [1]\n* `b` [2]", [CitedSentence("`a`", (1,), Form.ITEM), CitedSentence("`b`", (2,), Form.ITEM)]),
         (
             "| mode | limit |\n|---|---|\n| fast | 5 s [1] |",
-            [Claim("mode | limit", (), Form.ROW), Claim("fast | 5 s", (1,), Form.ROW)],
+            [CitedSentence("mode | limit", (), Form.ROW), CitedSentence("fast | 5 s", (1,), Form.ROW)],
         ),
-        ("See [the page](https://evil.example) [1].", [Claim("See the page.", (1,))]),
-        ("It is 実行する。[2]", [Claim("It is 実行する。", (2,))]),
+        ("See [the page](https://evil.example) [1].", [CitedSentence("See the page.", (1,))]),
+        ("It is 実行する。[2]", [CitedSentence("It is 実行する。", (2,))]),
         ("", []),
         ("[1]", []),
     ],
 )
-def test_reply_is_read_as_claims_with_their_numbers(reply: str, expected: list[Claim]) -> None:
+def test_reply_is_read_as_claims_with_their_numbers(reply: str, expected: list[CitedSentence]) -> None:
     assert claims(reply) == expected
 
 
@@ -39,7 +42,7 @@ def test_model_that_finds_nothing_is_understood(reply: str) -> None:
 
 
 def test_growing_reply_shows_only_what_is_complete() -> None:
-    assert complete_claims("Run it [1]. Then wa") == [Claim("Run it.", (1,))]
+    assert complete_claims("Run it [1]. Then wa") == [CitedSentence("Run it.", (1,))]
     assert complete_claims("Run it") == []
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.model.trajectory import Action, Finding, Responsibility
 from core.ports import ToolParameter
-from core.rca.agent.actions import EARLIEST_FINALISE, Call, Choices, Refused, Snapshots, parse, schema
+from core.rca.agent.actions import EARLIEST_FINALISE, Call, Choices, RefusedAction, Snapshots, parse, schema
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 
 LOGS = FakeTool()
@@ -36,7 +36,7 @@ def offered(chosen: Choices) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def refusal(reply: str, chosen: Choices) -> str:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedAction) as refused:
         parse(reply, chosen)
     return str(refused.value)
 
@@ -115,7 +115,7 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_no_reply_breaks_the_reader(said: object) -> None:
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(RefusedAction):
         assert isinstance(parse(json.dumps(said), choices(ENOUGH)), Action | Finding)
 
 

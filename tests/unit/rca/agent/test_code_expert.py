@@ -8,13 +8,13 @@ from core.model.errors import ModelUnavailable, ToolUnavailable
 from core.model.language_model import ModelRequest
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.budget import Limits, MeteredModel
-from core.rca.agent.code_expert import MAX_DEFINITIONS, MAX_ROUNDS, MAX_TEXT, CodeExpert, CodeTool, qualified
+from core.rca.agent.code_expert import MAX_DEFINITIONS, MAX_ROUNDS, MAX_TEXT, CodeExpert, CodeExpertTool, qualified
 from tests.fakes.code import FakeCodeReader, definition
 from tests.fakes.language_model import Script, ScriptedModel
 
 
 async def read(code: FakeCodeReader, symbol: str) -> str:
-    return await CodeTool(code).call({"symbol": symbol})
+    return await CodeExpertTool(code).call({"symbol": symbol})
 
 
 async def test_it_reads_on_through_what_is_called_until_only_external_names_are_left() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from core.model.incident import BlamedChange, Evidence, EvidenceKind, Hypothesis, Origin
 from core.model.trajectory import Ending, Finding, Responsibility, Trajectory
-from core.rca.agent.conclusion import Verdict, compared
+from core.rca.agent.conclusion import MergedCauses, compared
 from core.rca.incident_signals import survey
 from tests.fakes.outage import change, errors, minutes, observations
 
@@ -37,7 +37,7 @@ def verdict(
     *others: Finding,
     right: float = 0.8,
     evidence: tuple[Evidence, ...] = (PROOF,),
-) -> Verdict:
+) -> MergedCauses:
     trajectory = Trajectory((), Ending.FINALISED, finding, (finding, *others), "local-8b")
     return compared(hypotheses, trajectory, evidence, right, SCENE, SEEN)
 
@@ -129,7 +129,7 @@ def test_a_cause_does_not_follow_its_effect() -> None:
     late = replace(PROOF, at=minutes(5))
     known = [hypothesis("cart", 0.4)]
     assert verdict([], evidence=(late,)).hypotheses == ()
-    assert verdict(known, evidence=(late,)) == Verdict(tuple(known), dissent=False, by_model=False)
+    assert verdict(known, evidence=(late,)) == MergedCauses(tuple(known), dissent=False, by_model=False)
 
 
 def test_lines_from_after_the_first_sign_say_so_and_are_against_a_cause_that_has_earlier_ones() -> None:

@@ -12,7 +12,7 @@ from core.model.language_model import ModelRequest
 from core.model.trajectory import Ending
 from core.rca.agent.actions import Snapshots
 from core.rca.agent.budget import MeteredModel
-from core.rca.agent.code_expert import CodeExpert, CodeTool
+from core.rca.agent.code_expert import CodeExpert, CodeExpertTool
 from core.rca.agent.controller import Investigation
 from core.rca.agent.log_expert import LogExpert
 from core.rca.incident_signals import survey
@@ -40,7 +40,7 @@ async def test_whatever_is_said_the_investigation_ends_well(seed: int) -> None:
     model = ScriptedModel(partial(said, chance=random.Random(seed)), context=200_000)
     metered, snapshots = MeteredModel(model), Snapshots()
     code = FakeCodeReader([definition("acquire")])
-    experts = (CodeTool(code), CodeExpert(metered, REQUEST, code, snapshots), LogExpert(metered, REQUEST))
+    experts = (CodeExpertTool(code), CodeExpert(metered, REQUEST, code, snapshots), LogExpert(metered, REQUEST))
     tools = (*observation_tools(SEEN, SCENE), *experts)
     run = Investigation(metered, tools, SEEN.services, REQUEST, ("C-1",), snapshots=snapshots, temperature=1.0)
     trajectory = await run.run("shop is slow")
