@@ -24,7 +24,7 @@ from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused, followed
 from adapters.sources.front_matter import narrowed
-from adapters.sources.notion_blocks import OTHER_PAGES, Block, BlockObject, Body, Page, html_of
+from adapters.sources.notion_blocks import OTHER_PAGES, BlockObject, Body, NotionBlock, NotionPage, html_of
 from adapters.sources.parsing import FileOrigin, documents_of
 from core.model.document import Document
 from core.model.errors import MalformedInput, SourceUnavailable
@@ -61,7 +61,7 @@ class _User(BaseModel):
         return tuple(filter(None, (self.name, self.email))) if self.name and self.type == "person" else ()
 
 
-_LIST, _PAGE, _BLOCK, _USER = TypeAdapter(_List), TypeAdapter(Page), TypeAdapter(BlockObject), TypeAdapter(_User)
+_LIST, _PAGE, _BLOCK, _USER = TypeAdapter(_List), TypeAdapter(NotionPage), TypeAdapter(BlockObject), TypeAdapter(_User)
 _CURSOR = TypeAdapter(dict[str, str])
 
 
@@ -133,15 +133,15 @@ class NotionSource:
             yield SourceChanges(tuple(documents), frozenset(removed), json.dumps(marks), tuple(left_out))
         yield SourceChanges((), frozenset(self._id(page_id) for page_id in indexed - pages.keys()), json.dumps(marks))
 
-    def _mark(self, page: Page, content: _Content) -> str:
+    def _mark(self, page: NotionPage, content: _Content) -> str:
         """Return the version of a page that was read; empty if it may change without another version, or in part."""
         is_settled = self._clock.now() - page.last_edited_time > SETTLING
         if not is_settled or content.left_out:
             return ""
         return _version(page) if content.document else f"{BLANK}{_version(page)}"
 
-    async def _listed(self) -> dict[str, Page]:
-        pages, before = dict[str, Page](), set[str]()
+    async def _listed(self) -> dict[str, NotionPage]:
+        pages, before = dict[str, NotionPage](), set[str]()
         answer = _valid(_LIST, await self._search(PAGE_SIZE))
         while True:
             pages |= {page.id: page for result in answer.results if not (page := _valid(_PAGE, result)).in_trash}
@@ -156,7 +156,7 @@ class NotionSource:
         answer = await self._server.answer("v1/search", value=query | ({"start_cursor": start} if start else {}))
         return _json(answer.body)
 
-    async def _page(self, page_id: str) -> Page | None:
+    async def _page(self, page_id: str) -> NotionPage | None:
         """Return a page; None if it is deleted, in the trash or no longer shared."""
         try:
             page = _valid(_PAGE, await self._server.get(f"v1/pages/{quote(page_id, safe='')}"))
@@ -177,7 +177,7 @@ class NotionSource:
             return frozenset()
         return frozenset(user.names for user in users if user.names)
 
-    async def _content(self, page: Page, people: frozenset[tuple[str, ...]]) -> _Content:
+    async def _content(self, page: NotionPage, people: frozenset[tuple[str, ...]]) -> _Content:
         """Read a page. Raises MalformedInput if it is withheld or too large, and Refused if it cannot be read."""
         stated = page.stated()
         reading = _Reading()
@@ -207,17 +207,17 @@ class NotionSource:
             tuple(LeftOut(_name(page), reason, is_indexed) for reason, is_indexed in reasons),
         )
 
-    async def _blocks(self, parent: str, reading: _Reading, depth: int) -> list[Block]:
+    async def _blocks(self, parent: str, reading: _Reading, depth: int) -> list[NotionBlock]:
         """Return the blocks in a page or block with their children. Raises MalformedInput and Refused."""
         if depth > MAX_DEPTH:
             raise MalformedInput(f"The page has blocks that are nested deeper than {MAX_DEPTH} levels.")
-        blocks = list[Block]()
+        blocks = list[NotionBlock]()
         async for result in self._results(f"v1/blocks/{quote(parent, safe='')}/children"):
             reading.blocks += 1
             if reading.blocks > MAX_BLOCKS:
                 raise MalformedInput(f"The page has more than {MAX_BLOCKS} blocks.")
             block = _valid(_BLOCK, result)
-            children = list[Block]()
+            children = list[NotionBlock]()
             if block.has_children and block.type not in OTHER_PAGES:
                 try:
                     children = await self._blocks(block.id, reading, depth + 1)
@@ -227,7 +227,7 @@ class NotionSource:
                     reading.hidden.append(
                         "A part of it belongs to another page that is not shared with the integration."
                     )
-            blocks.append(Block(block.id, block.type, _checked(block), children))
+            blocks.append(NotionBlock(block.id, block.type, _checked(block), children))
         return blocks
 
     async def _results(self, address: str) -> AsyncIterator[Any]:
@@ -261,15 +261,15 @@ def _marks(cursor: str) -> dict[str, str]:
         return {}
 
 
-def _version(page: Page) -> str:
+def _version(page: NotionPage) -> str:
     return page.last_edited_time.isoformat()
 
 
-def _is_due(page: Page, marks: Mapping[str, str], indexed: set[str]) -> bool:
+def _is_due(page: NotionPage, marks: Mapping[str, str], indexed: set[str]) -> bool:
     return marks.get(page.id) != (_version(page) if page.id in indexed else f"{BLANK}{_version(page)}")
 
 
-def _name(page: Page) -> str:
+def _name(page: NotionPage) -> str:
     return page.title if page.title.isprintable() else ascii(page.title)
 
 

@@ -98,13 +98,13 @@ class BlockObject(_Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class NotionBlock:
     """A block with its children."""
 
     id: str
     type: str
     body: Body
-    children: Sequence[Block] = ()
+    children: Sequence[NotionBlock] = ()
 
     @property
     def people(self) -> Iterator[str]:
@@ -122,7 +122,7 @@ class Block:
             yield from child.pages
 
 
-class Page(_Model):
+class NotionPage(_Model):
     id: str = Field(pattern=ID)
     url: str = ""
     last_edited_time: AwareDatetime
@@ -186,7 +186,7 @@ def _names(values: list[Any]) -> list[str]:
     return [str(each["name"]) for each in values if isinstance(each, dict) and each.get("name")]
 
 
-def html_of(blocks: Sequence[Block]) -> str:
+def html_of(blocks: Sequence[NotionBlock]) -> str:
     """Return the HTML of blocks. Items of a list that follow each other are one list."""
     parts = list[str]()
     for tag, group in groupby(blocks, key=lambda block: LISTS.get(block.type, "")):
@@ -197,12 +197,12 @@ def html_of(blocks: Sequence[Block]) -> str:
     return "".join(parts)
 
 
-def _item(block: Block) -> str:
+def _item(block: NotionBlock) -> str:
     box = ("[x] " if block.body.checked else "[ ] ") if block.type == "to_do" else ""
     return f"<li>{box}{_inline(block.body.rich_text)}{html_of(block.children)}</li>"
 
 
-def _block(block: Block) -> str:
+def _block(block: NotionBlock) -> str:
     body, kind = block.body, block.type
     own = _BLOCKS.get(kind)
     if own is not None:
@@ -219,7 +219,7 @@ def _block(block: Block) -> str:
     return f"{text}<div>{html_of(block.children)}</div>" if block.children else text
 
 
-def _code(block: Block) -> str:
+def _code(block: NotionBlock) -> str:
     language = block.body.language or NO_LANGUAGE
     named = "" if language == NO_LANGUAGE else escape(language.split()[0])
     code = escape("".join(text.plain_text for text in block.body.rich_text))
@@ -227,7 +227,7 @@ def _code(block: Block) -> str:
     return f'<pre {LANGUAGE}="{named}">{code}</pre>{caption}'
 
 
-def _table(block: Block) -> str:
+def _table(block: NotionBlock) -> str:
     rows = list[str]()
     for number, row in enumerate(block.children):
         cells = [
@@ -243,13 +243,13 @@ def _is_header(table: Body, row: int, column: int) -> bool:
     return (table.has_column_header and row == 0) or (table.has_row_header and column == 0)
 
 
-def _other_page(block: Block) -> str:
+def _other_page(block: NotionBlock) -> str:
     title = escape(block.body.title or "")
     target = block.id.replace("-", "")
     return f"<p>{_link(title, f'/{target}')}</p>" if title else ""
 
 
-_BLOCKS: dict[str, Callable[[Block], str]] = {
+_BLOCKS: dict[str, Callable[[NotionBlock], str]] = {
     "quote": lambda block: f"<blockquote><p>{_inline(block.body.rich_text)}</p>{html_of(block.children)}</blockquote>",
     "code": _code,
     "equation": lambda block: f"<pre>{escape(block.body.expression or '')}</pre>",
