@@ -72,8 +72,8 @@ def render(message: messages.Message) -> RenderableType:
             return Text(_call(message))
         case messages.DriftAlarm():
             return Text(message.text)
-        case messages.Notice(text):
-            return Text(text)
+        case messages.Notice():
+            return Text("\n".join(" ".join(filter(None, line)) for line in message.lines))
 
 
 def _call(message: messages.OwnerPing | messages.OwnerQuestion) -> str:

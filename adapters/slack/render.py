@@ -7,7 +7,7 @@ from adapters.slack.answers import answer_message, badge_explanation, drift_alar
 from adapters.slack.blocks import NAME, Rendered, fallback, small_text
 from adapters.slack.forms import proposal, request_message
 from adapters.slack.incidents import details_message, incident_message, owner_call
-from adapters.slack.mrkdwn import code, prose
+from adapters.slack.mrkdwn import code, link, prose, web_address
 from core.model import messages
 
 NOTICE_ICONS = {
@@ -17,6 +17,8 @@ NOTICE_ICONS = {
     messages.NoticeKind.ERROR: "⚠️ ",
 }
 NOTICE_LINE = 1_000  # characters
+NOTICE_TEXT = 9_000  # characters of one with links, whose addresses count
+LINK = 600  # characters of the link of a line
 WORKING = "Working on your question"
 
 
@@ -52,15 +54,18 @@ def notice(message: messages.Notice, *, newest: bool) -> Rendered:
     if message.kind is messages.NoticeKind.PROGRESS and newest:
         return Rendered(fallback([message.text]), [blocks.plan(WORKING, message.steps, message.text), *_stop(message)])
     icon = NOTICE_ICONS[message.kind]
-    lines = [prose(line, NOTICE_LINE) for line in message.text.splitlines()]
-    text = f"{icon}{blocks.listing(lines, 'lines', blocks.MAX_TEXT - len(icon))}"
-    body = (
-        blocks.context(text)
-        if message.kind in (messages.NoticeKind.THANKS, messages.NoticeKind.PROGRESS)
-        else blocks.section(text)
-    )
+    first, *others = [_linked(prose(line, NOTICE_LINE), url) for line, url in message.lines or (("", ""),)]
+    lines = [f"{icon}{first}", *others]
+    if message.kind in (messages.NoticeKind.THANKS, messages.NoticeKind.PROGRESS):
+        body = [blocks.context(blocks.listing(lines, "lines"))]
+    else:
+        body = blocks.sections(lines, "lines", NOTICE_TEXT if any(message.links) else blocks.MAX_TEXT)
     reference = f"Reference: {code(message.reference, NAME)}" if message.reference else ""
-    return Rendered(fallback([message.text]), [body, *small_text(reference), *_stop(message)])
+    return Rendered(fallback([message.text]), [*body, *small_text(reference), *_stop(message)])
+
+
+def _linked(line: str, url: str) -> str:
+    return f"{line} {link(url, messages.OPEN_LINK, LINK)}" if web_address(url) else line
 
 
 def _stop(message: messages.Notice) -> list[blocks.Block]:

@@ -20,6 +20,7 @@ from adapters.teams.elements import (
     note,
     prose,
     run,
+    web_address,
 )
 from adapters.teams.incidents import call_card, details_card, incident_card
 from core.model import messages
@@ -74,11 +75,15 @@ def render(message: messages.Message, budgets: Sequence[SizeBudget] = SIZE_BUDGE
 
 def _notice_card(notice: messages.Notice, budget: SizeBudget) -> Card:
     sign = NOTICE_SIGNS[notice.kind]
-    lines = [text for text in f"{sign}{notice.text}".splitlines() if text.strip()]
+    (first, url), *others = notice.lines or (("", ""),)
+    lines = [(f"{sign}{first}", url), *others]
+    shown = [each for each in lines if each[0].strip()]
     reference = note(f"Reference: {notice.reference}", 100) if notice.reference else []
     stop = [button(messages.ButtonAction.STOP, notice.stop_id)] if notice.stop_id else []
-    return card([*listing(lines, budget, "lines", lambda text: _line(text, budget)), *reference], stop, notice.text)
+    return card([*listing(shown, budget, "lines", lambda each: _line(*each, budget)), *reference], stop, notice.text)
 
 
-def _line(text: str, budget: SizeBudget) -> list[Element]:
-    return line(prose(text, budget.characters)) or line([run(text, budget.characters)])
+def _line(text: str, url: str, budget: SizeBudget) -> list[Element]:
+    runs = prose(text, budget.characters) or [run(text, budget.characters)]
+    link = [run(" ", 1), run(messages.OPEN_LINK, len(messages.OPEN_LINK), url=url)] if web_address(url) else []
+    return line([*runs, *link])

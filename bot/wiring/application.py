@@ -352,6 +352,17 @@ def channel_place(name: str, core: Core) -> Place:
     return Place(platform, ids[platform])
 
 
+def channel_places(name: str, core: Core) -> tuple[Place, ...]:
+    """Return a channel of plumbline.yaml on all chats that it is in, first on the preferred one.
+
+    The local page counts only if the channel is in no chat. Raises ConfigurationError if it is nowhere.
+    """
+    first = channel_place(name, core)
+    ids = next(channel.ids for channel in core.workspace.channels if channel.name == name)
+    others = [each for each in incident_platforms(core.settings) if each is not first.platform and each in ids]
+    return (first, *(Place(each, ids[each]) for each in others if each is not Platform.CONSOLE))
+
+
 def new_incident_id() -> str:
     """Return an id that is short enough to be read aloud on a call."""
     return uuid.uuid4().hex[:10]

@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.observability.telemetry import STEPS, timed
 from bot.observability.tracing import KEY, span, traced
-from bot.wiring.application import Core, channel_place, ingest, learn_owners, operators_place
+from bot.wiring.application import Core, channel_places, ingest, learn_owners, operators_place
 from bot.work import engine
 from bot.work.inbox import PLACE, QUESTION, REACTION_EVENT
 from bot.work.retention import apply_retention
@@ -231,16 +231,24 @@ class Workflows(DBOSConfiguredInstance):
     @DBOS.workflow()
     @traced
     async def post_handover(self, channel: str, payload: dict[str, Any]) -> None:
-        since = datetime.fromisoformat(payload["since"])
-        place = channel_place(channel, self._core)
-        await self._do("post_handover", post_handover, payload["intent"], place, since, self._incidents)
+        await self._do(
+            "post_handover", self._post_everywhere, channel, payload, partial(post_handover, ports=self._incidents)
+        )
 
     @DBOS.workflow()
     @traced
     async def post_digest(self, channel: str, payload: dict[str, Any]) -> None:
+        await self._do("post_digest", self._post_everywhere, channel, payload, partial(post_digest, ports=self._ports))
+
+    async def _post_everywhere(self, channel: str, payload: dict[str, Any], post: Handler) -> None:
+        """Post in each chat of a channel, then raise the most temporary error: a chat that is down delays no other."""
         since = datetime.fromisoformat(payload["since"])
-        place = channel_place(channel, self._core)
-        await self._do("post_digest", post_digest, payload["intent"], place, since, self._ports)
+        first, *others = channel_places(channel, self._core)
+        intents = {payload["intent"]: first} | {f"{payload['intent']}@{place.platform}": place for place in others}
+        posting = (post(intent, place, since) for intent, place in intents.items())
+        results = await asyncio.gather(*posting, return_exceptions=True)
+        if failures := [each for each in results if isinstance(each, BaseException)]:
+            raise min(failures, key=lambda error: not isinstance(error, Unavailable))
 
     @DBOS.workflow()
     async def apply_retention(self, _subject: str, _payload: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
 
-from core.incidents.handover import cut_lines
+from core.incidents.handover import PostLine, cut_lines, entry, first_entries
 from core.incidents.incident_layout import cut
 from core.incidents.incident_view import format_duration, format_owner
 from core.knowledge.terms import distinct_terms
@@ -75,8 +75,8 @@ def _are_alike(one: str, other: str) -> bool:
     return bool(ours & theirs) and len(ours & theirs) >= ALIKE * len(ours | theirs)
 
 
-def format_digest(week: Week) -> str:
-    """Return the text of a digest."""
+def format_digest(week: Week) -> list[PostLine]:
+    """Return the lines of a digest."""
     days = max(round(week.length / timedelta(days=1)), 1)
     lines = [f"Digest of the last {days} days." if days > 1 else "Digest of the last day."]
     whole = [each for each in week.incidents if each.absorbed is None]
@@ -91,14 +91,13 @@ def format_digest(week: Week) -> str:
             lines.append(f"Median time to {' and to '.join(times)}.")
     if right := [_right(kind, outcomes) for kind, outcomes in week.judged.items() if outcomes]:
         lines.append(f"Right, of those that people judged: {', '.join(right)}.")
-    if week.missing:
-        lines += ["Missing pages, by the questions that nobody could answer:"]
-        lines += [_missing(each) for each in week.missing[:MAX_LISTED]]
-        if len(week.missing) > MAX_LISTED:
-            lines.append(f"• and {len(week.missing) - MAX_LISTED} more")
     if not (whole or week.missing):
         lines.append(CALM)
-    return cut_lines(lines)
+    post = [PostLine(line) for line in lines]
+    if week.missing:
+        heading = PostLine("Missing pages, by the questions that nobody could answer:", count=0)
+        post += [heading, *first_entries([entry(_missing(each)) for each in week.missing], MAX_LISTED)]
+    return cut_lines(post)
 
 
 def _cause(incident: Incident) -> str:
@@ -129,4 +128,4 @@ def _missing(page: MissingPage) -> str:
     first, *others = page.questions
     similar = f" and {counted(len(others), 'similar question')}" if others else ""
     whose = f": {page.owner} may know" if page.owner else ""
-    return f"• “{cut(first, MAX_QUESTION)}”{similar}{whose}"
+    return f"“{cut(first, MAX_QUESTION)}”{similar}{whose}"

@@ -23,6 +23,20 @@ NOTHING = "Nothing is open, nothing was held back, and nothing changed."
 
 
 @dataclass(frozen=True, slots=True)
+class PostLine:
+    """A line of a regular post. Untrusted.
+
+    `incident_id` is that of the incident that it is about, if it is about one. `count` is the number of things that it
+    tells of; 0 for a heading. `has_more` says that the rest stands elsewhere.
+    """
+
+    text: str
+    incident_id: str = ""
+    count: int = 1
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Shift:
     """The part of an ending shift that a channel may read. All texts are untrusted.
 
@@ -41,47 +55,62 @@ class Shift:
     unread: Sequence[str] = ()
 
 
-def format_handover(shift: Shift) -> str:
-    """Return the text of a handover."""
+def format_handover(shift: Shift) -> list[PostLine]:
+    """Return the lines of a handover."""
     shown = [each for each in shift.incidents if each.id not in shift.held and each.absorbed is None]
     opened = sorted(
         (each for each in shown if each.state is IncidentState.OPEN),
         key=lambda each: ([*Severity].index(each.severity), each.started_at),
     )
     watched = [(each, why) for each in shown if (why := _reason_to_watch(each, shift.until))]
-    changes = [f"• Maintenance: {window}" for window in shift.windows]
+    changes = [f"Maintenance: {window}" for window in shift.windows]
     changes += [_change(each) for each in sorted(shift.changes, key=lambda each: each.at, reverse=True)]
     if shift.unread:
-        changes.append(f"• {', '.join(shift.unread)} could not be read")
+        changes.append(f"{', '.join(shift.unread)} could not be read")
     sections = (
-        (ON_CALL, [f"• {team}: {people}" for team, people in shift.on_call]),
-        (OPEN, [_open(each) for each in opened]),
-        (HELD, [_held(each, shift.held[each.id]) for each in shift.incidents if each.id in shift.held]),
-        (WATCH, [f"• {_mark(each)} {cut(each.title, MAX_TITLE)}: {why}" for each, why in watched]),
-        (CHANGES, changes),
+        (ON_CALL, [entry(f"{team}: {people}") for team, people in shift.on_call]),
+        (OPEN, [entry(_open(each), each) for each in opened]),
+        (HELD, [entry(_held(each, shift.held[each.id]), each) for each in shift.incidents if each.id in shift.held]),
+        (WATCH, [entry(f"{_mark(each)} {cut(each.title, MAX_TITLE)}: {why}", each) for each, why in watched]),
+        (CHANGES, [entry(each) for each in changes]),
     )
     lines = list(_sections(sections))
     if not any(entries for name, entries in sections if name != ON_CALL):
-        lines.append(NOTHING)
-    return cut_lines([f"Handover. The shift began {_moment(shift.since)}.", *lines])
+        lines.append(PostLine(NOTHING))
+    return cut_lines([PostLine(f"Handover. The shift began {_moment(shift.since)}.", count=0), *lines])
 
 
-def _sections(sections: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
+def entry(text: str, incident: Incident | None = None) -> PostLine:
+    """Return a line of a list, which is one line whatever its text."""
+    return PostLine(f"• {' '.join(text.split())}", incident.id if incident is not None else "")
+
+
+def _sections(sections: Sequence[tuple[str, Sequence[PostLine]]]) -> Iterator[PostLine]:
     for name, entries in sections:
         if entries:
-            more = len(entries) - MAX_LISTED
-            yield f"{name}:"
-            yield from entries[:MAX_LISTED]
-            if more > 0:
-                yield f"• and {more} more"
+            yield PostLine(f"{name}:", count=0)
+            yield from first_entries(entries, MAX_LISTED)
 
 
-def cut_lines(lines: Sequence[str]) -> str:
-    """Return the first lines that every chat shows in one message."""
-    kept = list(lines)
-    while sum(map(len, kept)) + len(kept) > MAX_TEXT:
-        kept.pop()
-    return "\n".join(kept)
+def first_entries(entries: Sequence[PostLine], limit: int) -> list[PostLine]:
+    """Return the first `limit` lines, and one that counts the others."""
+    return [*entries[:limit], *_more(entries[limit:])]
+
+
+def cut_lines(lines: Sequence[PostLine]) -> list[PostLine]:
+    """Return the first lines that every chat shows in one message, and one that counts the others."""
+    shown = list(lines)
+    while sum(len(line.text) + 1 for line in shown) > MAX_TEXT:
+        kept = shown[:-2] if shown[-1].has_more else shown[:-1]
+        while kept and (kept[-1].has_more or not kept[-1].count):  # nor a count before a count, nor a heading alone
+            kept.pop()
+        shown = [*kept, *_more(lines[len(kept) :])]
+    return shown
+
+
+def _more(left_out: Sequence[PostLine]) -> list[PostLine]:
+    count = sum(line.count for line in left_out)
+    return [PostLine(f"• and {count} more", count=count, has_more=True)] if count else []
 
 
 def _open(incident: Incident) -> str:
@@ -93,12 +122,12 @@ def _open(incident: Incident) -> str:
         f"possible cause: {cut(cause.short, MAX_REASON)}" if cause is not None else "no cause found",
         f"next: {cut(cause.next_step, MAX_REASON)}" if cause is not None and cause.next_step else "",
     )
-    return f"• {_mark(incident)} {' · '.join(filter(None, parts))}"
+    return f"{_mark(incident)} {' · '.join(filter(None, parts))}"
 
 
 def _held(incident: Incident, why: str) -> str:
     over = f", over since {incident.resolved_at:%H:%M} UTC" if incident.resolved_at is not None else ""
-    return f"• {_mark(incident)} {cut(incident.title, MAX_TITLE)}: {cut(why, MAX_REASON)}{over}"
+    return f"{_mark(incident)} {cut(incident.title, MAX_TITLE)}: {cut(why, MAX_REASON)}{over}"
 
 
 def _reason_to_watch(incident: Incident, now: datetime) -> str:
@@ -114,7 +143,7 @@ def _reason_to_watch(incident: Incident, now: datetime) -> str:
 def _change(change: Change) -> str:
     by = f" by {change.author}" if change.author else ""
     service = f" of {change.service}" if change.service else ""
-    return f"• {change.at.astimezone(UTC):%H:%M} UTC: {cut(f'{change.kind}{service}{by}: {change.title}', MAX_REASON)}"
+    return f"{change.at.astimezone(UTC):%H:%M} UTC: {cut(f'{change.kind}{service}{by}: {change.title}', MAX_REASON)}"
 
 
 def _mark(incident: Incident) -> str:

@@ -176,6 +176,9 @@ class DriftAlarm:
         )
 
 
+OPEN_LINK = "Open"  # the label of the link of a line
+
+
 class NoticeKind(StrEnum):
     INFORMATION = "information"
     THANKS = "thanks"
@@ -187,7 +190,8 @@ class NoticeKind(StrEnum):
 class Notice:
     """A short plain message: help, thanks for feedback, progress, or an error with a reference to the log.
 
-    `steps` are those that were done before `text`, the step in progress. `stop_id` is as in `Answer`.
+    `steps` are those that were done before `text`, the step in progress. `stop_id` is as in `Answer`. `links` has for
+    each line of the text the address of its page, if there is one; it may be shorter than the text.
     """
 
     text: str
@@ -195,6 +199,13 @@ class Notice:
     reference: str = ""
     steps: tuple[str, ...] = ()
     stop_id: str = ""
+    links: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines of the text, each with the address of its page; empty for none."""
+        lines = self.text.splitlines()
+        return tuple(zip(lines, (*self.links, *[""] * len(lines)), strict=False))
 
 
 Message = (

@@ -14,11 +14,11 @@ from core.knowledge.redactor import redacted
 from core.model.audit import Act, AuditEntry
 from core.model.conversation import Audience, Place, Platform, Speaker, channel_audience, turn_key
 from core.model.incident import Incident
-from core.model.messages import Notice
 from core.model.prediction import Outcome, Prediction, PredictionKind
 from core.ports import Transaction
 from handlers.common.ports import QuestionPorts
 from handlers.incidents.incident_readers import audience_at
+from handlers.incidents.link_incident import linked_notice
 from handlers.questions.answer_question import ABSTAINED
 
 LOOKED_AT = 2_000  # latest incidents and predictions searched
@@ -58,7 +58,7 @@ async def post_digest(intent: str, place: Place, since: datetime, ports: Questio
         },
         await _missing(unanswered[-MAX_QUESTIONS:], ports),
     )
-    await ports.poster.post_once(intent, place, Notice(format_digest(week)))
+    await ports.poster.post_once(intent, place, await linked_notice(format_digest(week), (), place, audience, ports))
 
 
 def _times(incidents: Sequence[Incident], claims: Claims) -> list[timedelta]:

@@ -13,11 +13,11 @@ from core.knowledge.redactor import redacted
 from core.model.conversation import PUBLIC, Audience, Place
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident, IncidentState
-from core.model.messages import Notice
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.common.ports import IncidentPorts
 from handlers.incidents.declare_maintenance import open_windows
 from handlers.incidents.incident_readers import audience_at
+from handlers.incidents.link_incident import linked_notice
 from handlers.incidents.ping_owner import find_on_call
 
 LOOKED_AT = 500  # latest incidents searched
@@ -30,7 +30,8 @@ async def post_handover(intent: str, place: Place, since: datetime, ports: Incid
     """Post the handover of the shift that began at `since`, once for each intent."""
     audience, now = await audience_at(place, ports), ports.clock.now()
     shift = await _shift(since, now, audience, ports)
-    await ports.poster.post_once(intent, place, Notice(format_handover(shift)))
+    notice = await linked_notice(format_handover(shift), shift.incidents, place, audience, ports)
+    await ports.poster.post_once(intent, place, notice)
 
 
 async def _shift(since: datetime, now: datetime, audience: Audience, ports: IncidentPorts) -> Shift:

@@ -169,7 +169,7 @@ async def _show_in_its_place(message: IncidentMessage, ports: Ports) -> None:
 
 
 async def _show_copy(place: Place, message: IncidentMessage, ports: Ports) -> None:
-    incident, intent = message.incident, _copy_intent(incident_intent(message.incident.id), place)
+    incident, intent = message.incident, copy_intent(incident_intent(message.incident.id), place)
     is_held = await hold_incident(incident, place, ports)
     if await _may_be_posted(intent, incident, place, ports, is_held=is_held):
         await ports.poster.post_or_edit(intent, place, message, _version_of(message))
@@ -229,7 +229,7 @@ async def present_details(incident_id: str, ports: Ports) -> None:
     for place in (each for each in (incident.place, *incident.also_in) if each not in held):
         try:
             if place != incident.place:
-                intent, details = (_copy_intent(f"{kind}:{incident_id}", place) for kind in ("incident", "details"))
+                intent, details = (copy_intent(f"{kind}:{incident_id}", place) for kind in ("incident", "details"))
                 message = IncidentMessage(await readable_at(place, incident, ports))
                 root = await ports.poster.post_once(intent, place, message)
             elif incident.message is not None:
@@ -264,7 +264,7 @@ async def update_details(incident_id: str, ports: Ports) -> None:
         copies = [
             (
                 place,
-                (await transaction.posts.intend(_copy_intent(incident_intent(incident_id), place), place)).reference,
+                (await transaction.posts.intend(copy_intent(incident_intent(incident_id), place), place)).reference,
             )
             for place in incident.also_in
         ]
@@ -275,7 +275,7 @@ async def update_details(incident_id: str, ports: Ports) -> None:
 
 async def _update_details_at(place: Place, root: MessageReference, incident: Incident, ports: Ports) -> None:
     thread = replace(root.place, thread=root.message_id)
-    intent = f"details:{incident.id}" if place == incident.place else _copy_intent(f"details:{incident.id}", place)
+    intent = f"details:{incident.id}" if place == incident.place else copy_intent(f"details:{incident.id}", place)
     if await ports.poster.is_posted(intent, thread):
         seen = await readable_at(place, incident, ports)
         shown = repr((seen.owner, seen.hops, seen.explanation))
@@ -283,7 +283,7 @@ async def _update_details_at(place: Place, root: MessageReference, incident: Inc
         await ports.poster.post_or_edit(intent, thread, IncidentDetails(seen), version)
 
 
-def _copy_intent(intent: str, place: Place) -> str:
+def copy_intent(intent: str, place: Place) -> str:
     """Return the intent of a copy in another place."""
     return f"{intent}@{place.platform}:{place.channel}"
 

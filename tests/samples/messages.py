@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 from core.incidents.digest import MissingPage, Week, format_digest
-from core.incidents.handover import Shift, format_handover
+from core.incidents.handover import PostLine, Shift, format_handover
 from core.model import messages
 from core.model.filing import FilingKind
 from core.model.incident import (
@@ -41,6 +42,12 @@ from tests.samples.parts import (
     suggested_severity,
     unclear_owner,
 )
+
+
+def _post(lines: Sequence[PostLine]) -> messages.Notice:
+    links = tuple(f"{HANDBOOK}/{line.incident_id}" if line.incident_id or line.has_more else "" for line in lines)
+    return messages.Notice("\n".join(line.text for line in lines), links=links)
+
 
 SAMPLES: dict[str, messages.Message] = {
     "answer": messages.AnswerMessage(answered()),
@@ -113,7 +120,7 @@ SAMPLES: dict[str, messages.Message] = {
     "answer while a model still chooses": messages.AnswerMessage(
         answered(badge=None, prediction_id=None, stop_id="slack:C0ASK:1773480600.000100")
     ),
-    "handover": messages.Notice(
+    "handover": _post(
         format_handover(
             Shift(
                 START - timedelta(hours=12),
@@ -130,7 +137,7 @@ SAMPLES: dict[str, messages.Message] = {
             )
         )
     ),
-    "digest": messages.Notice(
+    "digest": _post(
         format_digest(
             Week(
                 timedelta(days=7),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from adapters.terminal import render as in_terminal
 from core.incidents.incident_layout import MORE, RIGHT_OR_WRONG
 from core.incidents.incident_view import incident_view
 from core.model.incident import Explanation, Gap, GapReason
-from core.model.messages import ButtonAction, IncidentDetails, IncidentMessage, Message
+from core.model.messages import ButtonAction, IncidentDetails, IncidentMessage, Message, Notice
 from core.model.trajectory import Responsibility
 from core.model_calls.choice import Skill
 from core.rca.agent.budget import Limits
@@ -180,6 +181,25 @@ def test_every_chat_offers_to_stop_a_model(name: str) -> None:
     html = BeautifulSoup(PAGE.fragment("_message.html", "article", message, SAMPLES[name], {}), "html.parser")
     assert block_kit.subject(stop) == action["data"]["subject"] == "slack:C0ASK:1773480600.000100"
     assert "stop" in {str(button["value"]) for button in html.select("button")}
+
+
+def test_every_chat_links_the_incidents_of_a_handover() -> None:
+    handover = SAMPLES["handover"]
+    assert isinstance(handover, Notice)
+    linked = [url for url in handover.links if url]
+    assert len(linked) == 4, "three incidents, one of them also under Watch"
+    blocks = in_slack(handover).blocks
+    assert block_kit.problems("text", blocks) == []
+    assert re.findall(r"<(\S+)\|Open>", "\n".join(block_kit.texts(blocks))) == linked
+    runs = [run for block in in_teams(handover).content["body"] for run in block["inlines"]]
+    assert [run["selectAction"]["url"] for run in runs if run["text"] == "Open"] == linked
+    kind, payload = encode(handover)
+    message = ConsoleMessage(12, "help", None, kind, payload, NOW, 12)
+    html = BeautifulSoup(PAGE.fragment("_message.html", "article", message, handover, {}), "html.parser")
+    assert [link["href"] for link in html.select(".notice a")] == linked
+    assert [line.removesuffix(" Open") for line in html.select_one(".notice").get_text().splitlines()] == [
+        line for line, _ in handover.lines
+    ]
 
 
 def _bare(text: str) -> str:

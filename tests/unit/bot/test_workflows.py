@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from dbos._dbos import _get_or_create_dbos_registry
 
+from bot.config.settings import Settings
 from bot.work.workflows import MAX_OF_ONE, MAX_RUNNING, Workflows
-from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.conversation import Audience, Channel, Person, Place, Platform, Question
+from core.model.errors import ChatUnavailable, Undeliverable
 
 
 async def test_a_step_that_a_stop_interrupts_tells_nobody_that_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,3 +83,38 @@ async def test_the_questions_of_one_person_wait_behind_each_other_and_not_before
     hanging.set()
     await asyncio.gather(*running)
     assert len(begun) == 61
+
+
+IN_BOTH = Channel("ops", {Platform.SLACK: "C1", Platform.TEAMS: "19:t", Platform.CONSOLE: "ops"})
+
+
+async def test_a_scheduled_post_goes_once_to_each_chat_of_its_channel_whatever_another_one_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_get_or_create_dbos_registry(), "instance_info_map", {})
+    tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_SIGNING_SECRET": "s", "TEAMS_APP_ID": "a", "TEAMS_APP_PASSWORD": "p"}
+    settings = Settings(_env_file=None, **tokens)  # pyright: ignore[reportCallIssue]
+    core: Any = SimpleNamespace(settings=settings, workspace=SimpleNamespace(channels=(IN_BOTH,)))
+    posted: dict[str, tuple[Platform, str]] = {}
+    refusals: dict[Platform, Exception] = {}
+
+    async def post(intent: str, place: Place, _since: datetime) -> None:
+        if place.platform in refusals:
+            raise refusals[place.platform]
+        posted[intent] = (place.platform, place.channel)
+
+    flows: Any = Workflows(core, Mock(), asyncio.get_running_loop())
+    payload = {"intent": "post_digest:ops:9", "since": "2026-03-14T09:00:00+00:00"}
+    refusals[Platform.SLACK] = ChatUnavailable("Slack is down.")
+    with pytest.raises(ChatUnavailable):
+        await flows._post_everywhere("ops", payload, post)
+    assert posted == {"post_digest:ops:9@teams": (Platform.TEAMS, "19:t")}
+    refusals[Platform.TEAMS] = Undeliverable("Teams refuses it.")
+    with pytest.raises(ChatUnavailable):  # it passes, so the post is tried again
+        await flows._post_everywhere("ops", payload, post)
+    refusals.clear()
+    await flows._post_everywhere("ops", payload, post)
+    assert posted == {
+        "post_digest:ops:9": (Platform.SLACK, "C1"),
+        "post_digest:ops:9@teams": (Platform.TEAMS, "19:t"),
+    }
