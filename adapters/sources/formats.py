@@ -61,6 +61,11 @@ def published(url: str, path: PurePosixPath) -> str:
     return f"{url.rstrip('/')}/{quote(str(path))}" if url else ""
 
 
+def web_address(url: str) -> str:
+    """Return the address of a page as a link may contain it; empty if it is no address of the web."""
+    return quote(url, safe="%/:?#[]@!$&'()*+,;=~") if url.startswith("https://") else ""
+
+
 def parse(suffix: str, content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
     """Return the documents in a file with this suffix, and the unreadable pages with their reasons.
 

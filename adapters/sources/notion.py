@@ -23,6 +23,7 @@ import structlog
 from pydantic import AliasPath, BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.http import Http, Refused, followed
+from adapters.sources.formats import storable, web_address
 from adapters.sources.front_matter import narrowed
 from adapters.sources.notion_blocks import OTHER_PAGES, BlockObject, Body, NotionBlock, NotionPage, html_of
 from adapters.sources.parsing import FileOrigin, documents_of
@@ -112,11 +113,11 @@ class NotionSource:
                 except Refused as error:
                     if error.status == UNAUTHORIZED:
                         raise
-                    left_out.append(LeftOut(_name(page), str(error)))
+                    left_out.append(LeftOut(page.title, str(error)))
                     marks[page.id] = ""
                     continue
                 except MalformedInput as error:
-                    left_out.append(LeftOut(_name(page), str(error)))
+                    left_out.append(LeftOut(page.title, str(error)))
                     content = _Content(None, frozenset(), ())
                     marks[page.id] = ""
                 else:
@@ -182,7 +183,7 @@ class NotionSource:
         stated = page.stated()
         reading = _Reading()
         blocks = await self._blocks(page.id, reading, 0)
-        origin = FileOrigin(self.name, PurePosixPath("page.html"), page.address, self._readers)
+        origin = FileOrigin(self.name, PurePosixPath("page.html"), web_address(page.url), self._readers)
         parts = await documents_of(origin, html_of(blocks).encode("utf-8", "replace"))
         named = {(name,) for block in blocks for name in block.people} - {(names[0],) for names in people}
         documents = [
@@ -191,7 +192,7 @@ class NotionSource:
                 id=self._id(page.id),
                 family=self.name,
                 title=page.title,
-                owner=stated.owner,
+                owner=storable(stated.owner),
                 updated_at=stated.updated_at or page.last_edited_time,
                 readers=narrowed(self._readers, stated.readers or self._readers),
                 people=tuple(sorted(people | named)),
@@ -204,7 +205,7 @@ class NotionSource:
         return _Content(
             documents[0] if documents else None,
             frozenset(page_id for block in blocks for page_id in block.pages),
-            tuple(LeftOut(_name(page), reason, is_indexed) for reason, is_indexed in reasons),
+            tuple(LeftOut(page.title, reason, is_indexed) for reason, is_indexed in reasons),
         )
 
     async def _blocks(self, parent: str, reading: _Reading, depth: int) -> list[NotionBlock]:
@@ -267,10 +268,6 @@ def _version(page: NotionPage) -> str:
 
 def _is_due(page: NotionPage, marks: Mapping[str, str], indexed: set[str]) -> bool:
     return marks.get(page.id) != (_version(page) if page.id in indexed else f"{BLANK}{_version(page)}")
-
-
-def _name(page: NotionPage) -> str:
-    return page.title if page.title.isprintable() else ascii(page.title)
 
 
 def _json(body: bytes) -> Any:

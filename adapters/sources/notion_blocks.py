@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
 
 from adapters.html import LANGUAGE
+from adapters.sources.formats import storable
 from adapters.sources.front_matter import Properties, properties_from
 from adapters.sources.restrictions import refuse_restriction
 
@@ -132,12 +133,7 @@ class NotionPage(_Model):
     @property
     def title(self) -> str:
         titles = (each.get("title") for each in self.properties.values() if each.get("type") == "title")
-        return "".join(_plain(next(titles, None))).strip() or "Untitled"
-
-    @property
-    def address(self) -> str:
-        """Return the address in the browser; empty if it is none."""
-        return self.url if self.url.startswith("https://") else ""
+        return storable("".join(_plain(next(titles, None)))).strip() or "Untitled"
 
     def stated(self) -> Properties:
         """Return what the properties of a page in a database state, like those of a file's front matter.

@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from adapters.http import Http, Refused
 from adapters.microsoft_graph.paging import graph_pages, graph_values
 from adapters.sources.chat_threads import cursor_of, positions_of
-from adapters.sources.formats import max_bytes
+from adapters.sources.formats import max_bytes, storable
 from adapters.sources.front_matter import narrowed
 from adapters.sources.parsing import FileOrigin, documents_of, of_other_formats
 from adapters.sources.sharepoint_access import SharePointAccess
@@ -164,7 +164,7 @@ class SharePointSource:
                         )
                 except Refused as error:
                     # Only this library fails; the others are read.
-                    refusals.append(f"{address}, {scope.name}: {error}")
+                    refusals.append(f"{address}, {scope.name!r}: {error}")
         left = {scope for scope in indexed if scope not in wanted} if all_listed else ()
         removed = frozenset(known_id for scope in left for ids in indexed[scope].values() for known_id in ids)
         kept = {scope: position for scope, position in positions.items() if scope not in left}
@@ -192,19 +192,14 @@ class SharePointSource:
             gone |= indexed.keys() - ids
         else:
             ids |= (indexed.keys() | position.marks.keys()) - gone
-        rights, names = dict[str, frozenset[str]](), {key: mark.name for key, mark in position.marks.items()}
-        for item_id in sorted(ids):
-            if item_id in files:
-                names[item_id] = files[item_id].name
-            try:
-                rights[item_id] = await access.readers_of(library.id, item_id, names.get(item_id, item_id))
-            except Refused as error:
-                if error.status not in GONE:
-                    raise
-                gone.add(item_id)
+        labels = {item_id: mark.name for item_id, mark in position.marks.items()}
+        labels |= {item_id: file.name for item_id, file in files.items()}
+        names = {item_id: labels.get(item_id, item_id) for item_id in sorted(ids)}
+        rights = await self._rights(library, names, access)
+        gone |= names.keys() - rights.keys()
         people = tuple(sorted(access.people.union(*(file.people for file in files.values()))))
         due = [
-            _Due(item_id, names.get(item_id, item_id), files.get(item_id), readers)
+            _Due(item_id, names[item_id], files.get(item_id), readers)
             for item_id, readers in rights.items()
             if _is_due(position.marks.get(item_id), files.get(item_id), readers) or item_id not in indexed
         ]
@@ -225,6 +220,19 @@ class SharePointSource:
             reached = replace(reached, full_at=now, others=of_other_formats(others.values()))
         removed = {known_id for item_id in gone for known_id in indexed.get(item_id, ())}
         yield _Part((), removed, replace(reached, link=link), reached.others)
+
+    async def _rights(
+        self, library: Library, names: Mapping[str, str], access: SharePointAccess
+    ) -> dict[str, frozenset[str]]:
+        """Return the readers of each of these files that is still there."""
+        rights = dict[str, frozenset[str]]()
+        for item_id, name in names.items():
+            try:
+                rights[item_id] = await access.readers_of(library.id, item_id, name)
+            except Refused as error:
+                if error.status not in GONE:
+                    raise
+        return rights
 
     async def _listed(
         self, library: Library, position: _Position
@@ -364,8 +372,8 @@ class SharePointSource:
             replace(
                 part,
                 id=f"{self.name}/{scope}/{item.id}{part.id.removeprefix(own)}",
-                family=site.displayName or site.name or self.name,
-                title=title or part.title,
+                family=storable(site.displayName or site.name) or self.name,
+                title=storable(title) or part.title,
                 updated_at=part.updated_at or item.lastModifiedDateTime,
                 readers=narrowed(origin.readers, part.readers),
                 people=people,

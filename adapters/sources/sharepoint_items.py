@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import AliasPath, AwareDatetime, BaseModel, ConfigDict, Field
 
-from adapters.sources.formats import has_format
+from adapters.sources.formats import has_format, web_address
 from adapters.sources.sharepoint_access import Identity
 
 ID = r"^[\w!-]+$"
@@ -54,8 +54,7 @@ class Item(_Model):
 
     @property
     def url(self) -> str:
-        """Return the address in the browser; empty if it is none."""
-        return self.webUrl if self.webUrl.startswith("https://") else ""
+        return web_address(self.webUrl)
 
     @property
     def people(self) -> Iterator[tuple[str, ...]]:

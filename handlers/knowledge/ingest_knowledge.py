@@ -196,6 +196,8 @@ class _Run:
             self.failed[source.name] = f"It stopped at an unexpected error ({type(error).__name__}); see the log."
 
     def _leave_out(self, source: str, left_out: Sequence[LeftOut]) -> None:
+        # Names of files and pages may contain anything, and are shown in terminals.
+        left_out = [each if each.path.isprintable() else replace(each, path=ascii(each.path)) for each in left_out]
         for each in left_out:
             event = "document_property_ignored" if each.is_indexed else "document_left_out"
             log.warning(event, source=source, path=each.path, error=each.reason)

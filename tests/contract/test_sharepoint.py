@@ -149,9 +149,16 @@ async def test_withheld_file_leaves_index_and_is_named_in_every_reading(files: S
         assert "a.md" in reading.reasons
 
 
-async def test_address_that_is_no_web_address_is_left_out(files: SharePointWorld) -> None:
-    files.server.put("01A", "a.md", "Drain.", webUrl="javascript:alert(1)")
-    assert [each.url for each in (await read(files)).documents.values()] == [""]
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("javascript:alert(1)", ""),
+        ("https://c.example/a b>|<x\x00%20(1).md", "https://c.example/a%20b%3E%7C%3Cx%00%20(1).md"),
+    ],
+)
+async def test_address_is_one_that_a_link_may_contain(files: SharePointWorld, given: str, address: str) -> None:
+    files.server.put("01A", "a.md", "Drain.", webUrl=given)
+    assert [each.url for each in (await read(files)).documents.values()] == [address]
 
 
 # --- what changed ----------------------------------------------------------------------------------------------------

@@ -79,12 +79,12 @@ async def test_a_source_that_raises_whatever_it_likes_does_not_end_the_others(
 ) -> None:
     class Odd(FakeSource):
         async def documents(self) -> AsyncIterator[Document | LeftOut]:
-            yield LeftOut("a.pdf", "It is odd.")
+            yield LeftOut("a\x1b[2J.pdf", "It is odd.")
             raise AssertionError("No library documents this one.")
 
     report = await ingest_knowledge([Odd("docs", {}), FakeSource("chat", {"1": "Hello there."})], index, encoders)
     assert (report.added, list(report.failed)) == (1, ["docs"])
-    assert report.left_out == {"docs": [LeftOut("a.pdf", "It is odd.")]}
+    assert report.left_out == {"docs": [LeftOut(r"'a\x1b[2J.pdf'", "It is odd.")]}
 
 
 async def test_a_run_that_was_killed_while_writing_is_completed_by_the_next(encoders: FakeEncoderStore) -> None:
